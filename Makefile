@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := run
 .NOTPARALLEL:
-.PHONY: run setup test test-long setup-test lint types unit coverage mutants bench fuzz lock format examples docs release
+.PHONY: run setup test test-long setup-test lint types unit coverage mutants bench fuzz lock format examples docs release screenshots
 
 PY := .venv/bin/python
 BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
@@ -70,6 +70,10 @@ bench: setup
 # Recorded anew, by playing them on the product; needed when a prompt, a label or a rule has changed.
 examples: setup
 	@$(PY) -m iact.examples.recording $(ARGS)
+
+# All pictures of the page in the documentation, taken anew.
+screenshots: setup-test
+	@$(PY) -m docs.screenshots
 
 # MINUTES: how long. New finds are taken into the corpus, which every test run reads.
 fuzz: | .venv

@@ -27,8 +27,8 @@ from iact.cluster.placement import HostUnavailable, Location, Placement
 from iact.core.errors import IactError
 from iact.core.ports import JSON
 from iact.web.connection import MOVED
+from iact.web.downloads import Download
 from iact.web.server import PageOptions, PageServer
-from iact.web.shelf import Parcel
 
 _CONNECTING: Final = 3.0
 _AGAIN: Final = 1013
@@ -65,10 +65,10 @@ class Gateway(PageServer):
             _log.error("A passage through the gateway ended by an error.", exc_info=group)
         await socket.close(1011, "internal error; see the gateway's log")
 
-    async def parcel(self, path: str) -> Parcel | None:
-        """As `PageServer.parcel`: it waits at one of the hosts, and nobody else can guess its address."""
+    async def download(self, path: str) -> Download | None:
+        """As `PageServer.download`: it waits at one of the hosts, and nobody else can guess its address."""
         for lease in await self._placement.hosts():
-            found = await asyncio.to_thread(_parcel_at, lease, self._key_of(lease.incarnation), path)
+            found = await asyncio.to_thread(_download_at, lease, self._key_of(lease.incarnation), path)
             if found is not None:
                 return found
         return None
@@ -199,7 +199,7 @@ def _short(reason: str) -> str:
     return reason.encode()[:120].decode("utf-8", "ignore")
 
 
-def _parcel_at(lease: HostLease, key: str, path: str) -> Parcel | None:
+def _download_at(lease: HostLease, key: str, path: str) -> Download | None:
     """A file that waits at a host. Blocks."""
     client = httpx.Client(timeout=_DOWNLOAD, trust_env=False)
     request = client.build_request(
@@ -223,4 +223,4 @@ def _parcel_at(lease: HostLease, key: str, path: str) -> Parcel | None:
             client.close()
 
     name = answer.headers.get("Content-Disposition", "").rpartition("filename*=UTF-8''")[2]
-    return Parcel(unquote(name) or "file", pieces)
+    return Download(unquote(name) or "file", pieces)

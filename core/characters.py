@@ -7,7 +7,7 @@ questions to people ask this table and differ only in what they do with what it 
 
     contexts (`core.language.labels`)       escaped as \\x1b, \\u202e, \\U000e0001
     terminal (`iact.terminal`)              sequences taken out, the rest escaped likewise
-    page (`web.visible`)                    sequences taken out, the rest by its name: ␛, ‹U+202E›
+    page (`web.safe_text`)                    sequences taken out, the rest by its name: ␛, ‹U+202E›
     questions to a person                   nothing taken out, and blanks and private letters named, too
     headings of a journal                   replaced by �
     manifests (`core.modules.schema`)       refused

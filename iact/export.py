@@ -30,7 +30,7 @@ from iact.core.session.view import NodeView
 from iact.web.records import Fields, header, raw_fields, record_message
 from iact.web.render import NONE, plain
 from iact.web.render_process import RenderProcess
-from iact.web.rendering import SECONDS, is_short, question
+from iact.web.render_tasks import SECONDS, is_short, question
 
 _HERE: Final = Path(__file__).parent
 _STYLES: Final = (

@@ -18,7 +18,7 @@ from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.parts import AttachedValue, Memory
 from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
 from iact.web.render import NONE, Known, code_block, markdown, output, plain
-from iact.web.visible import exact
+from iact.web.safe_text import exact
 
 
 def question_html(asked: ClearanceAsk) -> str:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol, TypeAlias, TypeVar
+from typing import Final, Generic, Protocol, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import BaseModel
 
@@ -18,65 +19,12 @@ from iact.core.ports import Memory
 from iact.core.records.dialogue import Upload as Uploaded
 from iact.core.records.record import Record
 from iact.core.session.source import source_of, written_source
-from iact.web import choices, files, looking, review, sessions, timeline
-from iact.web.follower import Held
-from iact.web.messages import (
-    About,
-    AddModule,
-    Adopt,
-    AllowHosts,
-    ApproveModule,
-    Budget,
-    Clear,
-    Compress,
-    Declassify,
-    Download,
-    EditMemory,
-    EditPlan,
-    EditQueued,
-    EndUpload,
-    Export,
-    Foresee,
-    ForgetMemories,
-    Fork,
-    Hello,
-    Inject,
-    ListExamples,
-    ListHosts,
-    ListModules,
-    ListPlans,
-    ListVariables,
-    Lockdown,
-    NewAddress,
-    OnAgent,
-    OnQueued,
-    Open,
-    RebuildMemory,
-    Remember,
-    RemoveModule,
-    Render,
-    Restore,
-    RetryStep,
-    RunPlan,
-    SavePlan,
-    Say,
-    SearchMemory,
-    Seek,
-    SetIntent,
-    ShowContext,
-    ShowMemory,
-    ShowPlan,
-    ShowSource,
-    ShowVariable,
-    StartPlan,
-    StopCalls,
-    Summary,
-    Upload,
-)
-from iact.web.past import Past
-from iact.web.ports import Runtime, Session, Surroundings
-from iact.web.records import Fields
-from iact.web.shelf import Content
+from iact.web import choices, files, inspection, review, sessions, timeline
+from iact.web.downloads import Content
+from iact.web.follower import Cursor
+from iact.web.history import History
+from iact.web.ports import Product, Runtime, Session
+from iact.web.wire import answers, news, requests
 
 
 class Client(Protocol):
@@ -85,7 +33,7 @@ class Client(Protocol):
     @property
     def runtime(self) -> Runtime: ...
 
-    async def greet(self, session_id: str | None, held: Held) -> None:
+    async def greet(self, session_id: str | None, cursor: Cursor) -> None:
         """Begin to watch a session; None: none yet."""
         ...
 
@@ -97,11 +45,11 @@ class Client(Protocol):
         """The watched session; raises UsageError if there is none."""
         ...
 
-    async def open(self, journal: str, held: Held) -> None:
+    async def open(self, journal: str, cursor: Cursor) -> None:
         """Begin to look at a stored session."""
         ...
 
-    def past(self) -> Past:
+    def history(self) -> History:
         """What the watched session was at any record."""
         ...
 
@@ -113,7 +61,7 @@ class Client(Protocol):
         """All that it says, to be shown, and how many characters are too many for that."""
         ...
 
-    async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
+    async def render(self, numbers: Sequence[int]) -> list[answers.Html]:
         """The HTML of records of the watched session."""
         ...
 
@@ -133,8 +81,8 @@ class Client(Protocol):
         """Lay a file ready to be downloaded; gives its address."""
         ...
 
-    def around(self) -> Surroundings:
-        """What the product around the server can tell and make."""
+    def product(self) -> Product:
+        """What the rest of the product can tell and make."""
         ...
 
     def new_url(self) -> str:
@@ -153,7 +101,7 @@ class Client(Protocol):
         """Make a session of our own of the watched one and watch that; gives its id."""
         ...
 
-    async def send(self, message: Fields) -> None:
+    async def send(self, message: news.News) -> None:
         """Send a message that answers nothing."""
         ...
 
@@ -166,46 +114,69 @@ class Client(Protocol):
         ...
 
 
-Command: TypeAlias = Callable[[Client, Mapping[str, object]], Awaitable[Fields]]
-"""Checks a raw message and acts; gives what the `ok` carries.
-
-Raises:
-    pydantic.ValidationError: the message does not fit.
-    IactError: the session refuses.
-"""
-
-_Model = TypeVar("_Model", bound=BaseModel)
+_Request = TypeVar("_Request", bound=BaseModel)
+Answer: TypeAlias = Mapping[str, object]
 
 
-def _command(model: type[_Model], act: Callable[[Client, _Model], Awaitable[Fields]]) -> Command:
-    async def run(client: Client, raw: Mapping[str, object]) -> Fields:
-        return await act(client, model.model_validate(dict(raw)))
+@dataclass(frozen=True, slots=True)
+class Command(Generic[_Request]):
+    """What is done for one type of message: it is checked by `request`, and `act` gives what the `ok` has."""
 
-    return run
+    request: type[_Request]
+    act: Callable[[Client, _Request], Awaitable[Answer]]
+
+    async def run(self, client: Client, raw: Mapping[str, object]) -> Answer:
+        """Check a raw message and act.
+
+        Raises:
+            pydantic.ValidationError: the message does not fit.
+            IactError: the session refuses.
+        """
+        return await self.act(client, self.request.model_validate(dict(raw)))
+
+    @property
+    def answer(self) -> type:
+        """The type of what the `ok` has."""
+        found: type = get_type_hints(self.act)["return"]
+        return found
 
 
-def _held(message: Hello | Open) -> Held:
-    return Held(message.since, message.first, message.path, message.lazy)
+class AnyCommand(Protocol):
+    """A command, whatever its type of message is."""
+
+    @property
+    def request(self) -> type[BaseModel]: ...
+    @property
+    def answer(self) -> type: ...
+    async def run(self, client: Client, raw: Mapping[str, object]) -> Answer: ...
 
 
-async def _hello(client: Client, message: Hello) -> Fields:
-    await client.greet(message.session, _held(message))
+def _command(request: type[_Request], act: Callable[[Client, _Request], Awaitable[Answer]]) -> AnyCommand:
+    return Command(request, act)
+
+
+def _cursor(message: requests.Hello | requests.Open) -> Cursor:
+    return Cursor(message.since, message.first, message.path, message.lazy)
+
+
+async def _hello(client: Client, message: requests.Hello) -> answers.Nothing:
+    await client.greet(message.session, _cursor(message))
     return {}
 
 
-async def _say(client: Client, message: Say) -> Fields:
+async def _say(client: Client, message: requests.Say) -> answers.InSession:
     session = await client.session()
     record = await session.say(message.text, mode=message.mode, plan_first=message.plan_first)
     return {"n": record.n, "session": session.id}
 
 
-async def _foresee(client: Client, message: Foresee) -> Fields:
+async def _foresee(client: Client, message: requests.Foresee) -> answers.Foreseen:
     session = await client.session()
     mode, why = await session.foresee(message.text)
     return {"mode": mode, "why": why}
 
 
-async def _inject(client: Client, message: Inject) -> Fields:
+async def _inject(client: Client, message: requests.Inject) -> answers.Recorded:
     session = await client.session()
     record = await session.inject(
         message.path, message.text, message.mode, message.step or "", calls=message.calls
@@ -213,86 +184,86 @@ async def _inject(client: Client, message: Inject) -> Fields:
     return {"n": record.n}
 
 
-async def _queue_send(client: Client, message: OnQueued) -> Fields:
+async def _queue_send(client: Client, message: requests.OnQueued) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.send_now(message.path, message.n)).n}
 
 
-async def _queue_edit(client: Client, message: EditQueued) -> Fields:
+async def _queue_edit(client: Client, message: requests.EditQueued) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.reword(message.path, message.n, message.text)).n}
 
 
-async def _queue_remove(client: Client, message: OnQueued) -> Fields:
+async def _queue_remove(client: Client, message: requests.OnQueued) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.withdraw(message.path, message.n)).n}
 
 
-async def _calls_stop(client: Client, message: StopCalls) -> Fields:
+async def _calls_stop(client: Client, message: requests.StopCalls) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.stop_calls(message.path)).n}
 
 
-async def _pause(client: Client, message: OnAgent) -> Fields:
+async def _pause(client: Client, message: requests.OnAgent) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.pause(message.path, message.step or "")).n}
 
 
-async def _resume(client: Client, message: OnAgent) -> Fields:
+async def _resume(client: Client, message: requests.OnAgent) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.resume(message.path, message.step or "")).n}
 
 
-async def _cancel(client: Client, message: OnAgent) -> Fields:
+async def _cancel(client: Client, message: requests.OnAgent) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.cancel(message.path, message.step or "")).n}
 
 
-async def _budget(client: Client, message: Budget) -> Fields:
+async def _budget(client: Client, message: requests.Budget) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.raise_budget(message.tokens)).n}
 
 
-async def _compress(client: Client, message: Compress) -> Fields:
+async def _compress(client: Client, message: requests.Compress) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.compress()).n}
 
 
-async def _summary(client: Client, message: Summary) -> Fields:
+async def _summary(client: Client, message: requests.Summary) -> answers.Text:
     session = await client.session()
     return {"text": await session.summary()}
 
 
-async def _plan_start(client: Client, message: StartPlan) -> Fields:
+async def _plan_start(client: Client, message: requests.StartPlan) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.start_plan(message.path)).n}
 
 
-async def _plan_edit(client: Client, message: EditPlan) -> Fields:
+async def _plan_edit(client: Client, message: requests.EditPlan) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.edit_plan(message.path, message.text)).n}
 
 
-async def _plan_retry(client: Client, message: RetryStep) -> Fields:
+async def _plan_retry(client: Client, message: requests.RetryStep) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.retry_step(message.path, message.step)).n}
 
 
-async def _plan_text(client: Client, message: ShowPlan) -> Fields:
+async def _plan_text(client: Client, message: requests.ShowPlan) -> answers.Text:
     session = await client.session()
     return {"text": session.plan_text(message.path)}
 
 
-async def _plan_save(client: Client, message: SavePlan) -> Fields:
+async def _plan_save(client: Client, message: requests.SavePlan) -> answers.PlanFile:
     session = await client.session()
     return {"file": str(await asyncio.to_thread(session.save_plan, message.path, message.name))}
 
 
-async def _plans(client: Client, message: ListPlans) -> Fields:
+async def _plans(client: Client, message: requests.ListPlans) -> answers.Names:
     return {"list": [*await asyncio.to_thread(client.runtime.templates.names)]}
 
 
-async def _plan_run(client: Client, message: RunPlan) -> Fields:
+async def _plan_run(client: Client, message: requests.RunPlan) -> answers.PlanBegun:
     text = await asyncio.to_thread(client.runtime.templates.read, message.name)
     session = await client.session()
     record = await session.begin_plan(
@@ -301,12 +272,12 @@ async def _plan_run(client: Client, message: RunPlan) -> Fields:
     return {"n": record.n, "path": record.agent, "session": session.id}
 
 
-async def _intent(client: Client, message: SetIntent) -> Fields:
+async def _intent(client: Client, message: requests.SetIntent) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.set_intent(message.value)).n}
 
 
-async def _clear(client: Client, message: Clear) -> Fields:
+async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
     session = await client.session()
     remember = message.remember
     asked = [one.agent for one in session.records(message.call - 1)[:1]]
@@ -318,118 +289,120 @@ async def _clear(client: Client, message: Clear) -> Fields:
     record = await session.clear(
         message.call,
         message.allow,
-        remember.model_dump() if isinstance(remember, Remember) else remember,
+        remember.model_dump() if isinstance(remember, requests.Remember) else remember,
     )
     return {"n": record.n}
 
 
-async def _declassify(client: Client, message: Declassify) -> Fields:
+async def _declassify(client: Client, message: requests.Declassify) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.declassify(message.path, message.name)).n}
 
 
-async def _restore(client: Client, message: Restore) -> Fields:
+async def _restore(client: Client, message: requests.Restore) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.restore(message.version)).n}
 
 
-async def _lockdown(client: Client, message: Lockdown) -> Fields:
+async def _lockdown(client: Client, message: requests.Lockdown) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.lockdown(message.value)).n}
 
 
-async def _open(client: Client, message: Open) -> Fields:
-    await client.open(message.journal, _held(message))
+async def _open(client: Client, message: requests.Open) -> answers.Nothing:
+    await client.open(message.journal, _cursor(message))
     return {}
 
 
-async def _render(client: Client, message: Render) -> Fields:
-    return {"list": [*await client.render(message.numbers)]}
+async def _render(client: Client, message: requests.Render) -> answers.HtmlOfRecords:
+    return {"list": await client.render(message.numbers)}
 
 
-async def _source(client: Client, message: ShowSource) -> Fields:
+async def _source(client: Client, message: requests.ShowSource) -> answers.Source:
     if not message.plain:
         return {"text": client.source(message.n)}
     text, more = await client.whole(message.n)
     return {"text": text, "more": more}
 
 
-async def _seek(client: Client, message: Seek) -> Fields:
+async def _seek(client: Client, message: requests.Seek) -> answers.Sought:
     await client.seek(message.at)
     return {"at": message.at}
 
 
-async def _fork(client: Client, message: Fork) -> Fields:
+async def _fork(client: Client, message: requests.Fork) -> answers.InSession:
     session, n = await client.fork(message.at, message.text, run=message.run)
     return {"session": session, "n": n}
 
 
-async def _adopt(client: Client, message: Adopt) -> Fields:
+async def _adopt(client: Client, message: requests.Adopt) -> answers.SessionName:
     return {"session": await client.adopt(message.at)}
 
 
-async def _upload(client: Client, message: Upload) -> Fields:
+async def _upload(client: Client, message: requests.Upload) -> answers.Nothing:
     client.begin_upload(message.name, message.media, message.size, archive=message.archive)
     return {}
 
 
-async def _end_upload(client: Client, message: EndUpload) -> Fields:
+async def _end_upload(client: Client, message: requests.EndUpload) -> answers.Uploaded:
     record = await client.end_upload()
     assert isinstance(record.content, Uploaded)
     return {"n": record.n, "name": record.content.var}
 
 
-async def _download(client: Client, message: Download) -> Fields:
-    value, content = await client.past().variable(message.path, message.name, message.at)
-    return {"href": client.offer(f"{message.name}{looking.suffix(value)}", content)}
+async def _download(client: Client, message: requests.Download) -> answers.Download:
+    value, content = await client.history().variable(message.path, message.name, message.at)
+    return {"href": client.offer(f"{message.name}{inspection.suffix(value)}", content)}
 
 
-async def _export(client: Client, message: Export) -> Fields:
-    client.past()
+async def _export(client: Client, message: requests.Export) -> answers.Download:
+    client.history()
     session = await client.session()
-    page = await asyncio.to_thread(client.around().export, session.journal, message.at)
+    page = await asyncio.to_thread(client.product().export, session.journal, message.at)
     return {"href": client.offer(f"{session.id}.html", page.encode("utf-8", "replace"))}
 
 
-async def _about(client: Client, message: About) -> Fields:
-    around = client.around()
-    settings, checks = await asyncio.to_thread(lambda: (around.settings(), around.checks()))
+async def _about(client: Client, message: requests.About) -> answers.Setup:
+    product = client.product()
+    settings, checks = await asyncio.to_thread(lambda: (product.settings(), product.checks()))
     return {
-        "settings": [[name, value] for name, value in settings],
+        "settings": [*settings],
         "checks": [
             {"check": one.check, "ok": one.ok, "detail": one.detail, "remedy": one.remedy} for one in checks
         ],
     }
 
 
-async def _address(client: Client, message: NewAddress) -> Fields:
+async def _address(client: Client, message: requests.NewAddress) -> answers.Address:
     return {"url": client.new_url()}
 
 
-async def _examples(client: Client, message: ListExamples) -> Fields:
+async def _examples(client: Client, message: requests.ListExamples) -> answers.Examples:
     return {
-        "list": [{"id": one.id, "title": one.title, "about": one.about} for one in client.around().examples()]
+        "list": [
+            {"id": one.id, "title": one.title, "about": one.about} for one in client.product().examples()
+        ]
     }
 
 
-async def _context(client: Client, message: ShowContext) -> Fields:
-    return looking.context_fields(await client.past().context(message.path, message.at))
+async def _context(client: Client, message: requests.ShowContext) -> answers.Context:
+    return inspection.context_fields(await client.history().context(message.path, message.at))
 
 
-async def _variables(client: Client, message: ListVariables) -> Fields:
-    return {"list": looking.table_fields(await client.past().variables(message.path, message.at))}
+async def _variables(client: Client, message: requests.ListVariables) -> answers.Variables:
+    return {"list": inspection.table_fields(await client.history().variables(message.path, message.at))}
 
 
-async def _variable(client: Client, message: ShowVariable) -> Fields:
-    value, content = await client.past().variable(message.path, message.name, message.at)
-    return looking.content_fields(value, content)
+async def _variable(client: Client, message: requests.ShowVariable) -> answers.VariableContent:
+    value, content = await client.history().variable(message.path, message.name, message.at)
+    return inspection.content_fields(value, content)
 
 
-async def _modules(client: Client, message: ListModules) -> Fields:
+async def _modules(client: Client, message: requests.ListModules) -> answers.Modules:
     return {"list": [one.description() for one in await client.runtime.modules()]}
 
 
-async def _module_add(client: Client, message: AddModule) -> Fields:
+async def _module_add(client: Client, message: requests.AddModule) -> answers.Module:
     if message.name is None:
         source = await asyncio.to_thread(source_of, message.source)
     else:
@@ -437,16 +410,16 @@ async def _module_add(client: Client, message: AddModule) -> Fields:
     return {"module": (await client.runtime.add_module(source)).to_json()}
 
 
-async def _module_remove(client: Client, message: RemoveModule) -> Fields:
+async def _module_remove(client: Client, message: requests.RemoveModule) -> answers.Nothing:
     await client.runtime.remove_module(message.name)
     return {}
 
 
-async def _hosts(client: Client, message: ListHosts) -> Fields:
+async def _hosts(client: Client, message: requests.ListHosts) -> answers.Hosts:
     return {"list": list((await client.session()).hosts)}
 
 
-async def _module_allow(client: Client, message: AllowHosts) -> Fields:
+async def _module_allow(client: Client, message: requests.AllowHosts) -> answers.Hosts:
     session = await client.session()
     await session.allow_hosts(
         message.name, message.hosts, always=message.lasts == "always", remove=message.remove
@@ -454,7 +427,7 @@ async def _module_allow(client: Client, message: AllowHosts) -> Fields:
     return {"list": list(session.hosts)}
 
 
-async def _module_approve(client: Client, message: ApproveModule) -> Fields:
+async def _module_approve(client: Client, message: requests.ApproveModule) -> answers.Module:
     runtime = client.runtime
     approved = await runtime.approve_module(message.name, message.functions, digest=message.digest)
     return {"module": approved.to_json()}
@@ -466,30 +439,30 @@ def _memory_of(client: Client) -> Memory:
     return client.runtime.memory
 
 
-async def _memory(client: Client, message: SearchMemory) -> Fields:
+async def _memory(client: Client, message: requests.SearchMemory) -> answers.Memories:
     rows = await _memory_of(client).search(message.query, limit=message.limit)
     return {"results": [row.to_json() for row in rows]}
 
 
-async def _memory_show(client: Client, message: ShowMemory) -> Fields:
+async def _memory_show(client: Client, message: requests.ShowMemory) -> answers.Memory:
     found = await _memory_of(client).show(message.memory)
     return {"memory": dict(found) if found is not None else None}
 
 
-async def _memory_forget(client: Client, message: ForgetMemories) -> Fields:
+async def _memory_forget(client: Client, message: requests.ForgetMemories) -> answers.Count:
     return {"count": await _memory_of(client).forget(message.memories)}
 
 
-async def _memory_edit(client: Client, message: EditMemory) -> Fields:
+async def _memory_edit(client: Client, message: requests.EditMemory) -> answers.Memory:
     await _memory_of(client).edit(message.memory, message.text)
-    return await _memory_show(client, ShowMemory(memory=message.memory))
+    return await _memory_show(client, requests.ShowMemory(memory=message.memory))
 
 
-async def _memory_rebuild(client: Client, message: RebuildMemory) -> Fields:
+async def _memory_rebuild(client: Client, message: requests.RebuildMemory) -> answers.Count:
     return {"count": await _memory_of(client).rebuild()}
 
 
-APART: Final = frozenset(
+WHILE_OPENING: Final = frozenset(
     {
         "hello", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
         "session.deleted", "session.restore", "session.purge", "examples", "about", "address", "models", "model.try",
@@ -499,89 +472,89 @@ APART: Final = frozenset(
 )  # fmt: skip
 """What is done while the watched session is still being opened; all else waits for that."""
 
-COMMANDS: Final[Mapping[str, Command]] = {
-    "hello": _command(Hello, _hello),
-    "say": _command(Say, _say),
-    "foresee": _command(Foresee, _foresee),
-    "inject": _command(Inject, _inject),
-    "queue.send": _command(OnQueued, _queue_send),
-    "queue.edit": _command(EditQueued, _queue_edit),
-    "queue.remove": _command(OnQueued, _queue_remove),
-    "calls.stop": _command(StopCalls, _calls_stop),
-    "pause": _command(OnAgent, _pause),
-    "resume": _command(OnAgent, _resume),
-    "cancel": _command(OnAgent, _cancel),
-    "budget": _command(Budget, _budget),
-    "compress": _command(Compress, _compress),
-    "summary": _command(Summary, _summary),
-    "plan.start": _command(StartPlan, _plan_start),
-    "plan.edit": _command(EditPlan, _plan_edit),
-    "plan.retry": _command(RetryStep, _plan_retry),
-    "plan.text": _command(ShowPlan, _plan_text),
-    "plan.save": _command(SavePlan, _plan_save),
-    "plan.run": _command(RunPlan, _plan_run),
-    "plans": _command(ListPlans, _plans),
-    "clear": _command(Clear, _clear),
-    "intent": _command(SetIntent, _intent),
-    "declassify": _command(Declassify, _declassify),
-    "lockdown": _command(Lockdown, _lockdown),
-    "restore": _command(Restore, _restore),
-    "timeline": _command(timeline.ShowTimeline, timeline.show_timeline),
-    "files": _command(files.ListFiles, files.list_files),
-    "files.changes": _command(files.ListChanges, files.list_changes),
-    "files.find": _command(files.FindFiles, files.find_files),
-    "files.download": _command(files.FetchAll, files.fetch_all),
-    "file": _command(files.ShowFile, files.show_file),
-    "file.diff": _command(files.CompareFile, files.compare_file),
-    "file.download": _command(files.FetchFile, files.fetch_file),
-    "pending": _command(review.ListPending, review.list_pending),
-    "patch": _command(review.ShowPatch, review.show_patch),
-    "counts": _command(review.CountLines, review.count_lines),
-    "apply": _command(review.Apply, review.apply),
-    "drop": _command(review.Drop, review.drop),
-    "sessions": _command(sessions.ListSessions, sessions.list_sessions),
-    "sessions.search": _command(sessions.SearchSessions, sessions.search_sessions),
-    "session.rename": _command(sessions.RenameSession, sessions.rename),
-    "session.pin": _command(sessions.PinSession, sessions.pin),
-    "session.delete": _command(sessions.OnSessions, sessions.delete),
-    "session.restore": _command(sessions.OnSessions, sessions.restore),
-    "session.purge": _command(sessions.OnSessions, sessions.purge),
-    "session.deleted": _command(sessions.ListDeleted, sessions.list_deleted),
-    "session.archive": _command(sessions.ArchiveSession, sessions.archive),
-    "session.import": _command(sessions.ImportSession, sessions.import_archive),
-    "find": _command(sessions.Find, sessions.find_text),
-    "open": _command(Open, _open),
-    "seek": _command(Seek, _seek),
-    "render": _command(Render, _render),
-    "source": _command(ShowSource, _source),
-    "fork": _command(Fork, _fork),
-    "adopt": _command(Adopt, _adopt),
-    "upload": _command(Upload, _upload),
-    "upload.end": _command(EndUpload, _end_upload),
-    "download": _command(Download, _download),
-    "export": _command(Export, _export),
-    "about": _command(About, _about),
-    "address": _command(NewAddress, _address),
-    "models": _command(choices.ListRoles, choices.list_roles),
-    "model.try": _command(choices.TryRole, choices.try_role),
-    "model.choose": _command(choices.ChooseRole, choices.choose_role),
-    "model.forget": _command(choices.ForgetRole, choices.forget_role),
-    "first": _command(choices.ListFirstMessages, choices.list_first_messages),
-    "first.keep": _command(choices.KeepFirstMessage, choices.keep_first_message),
-    "first.forget": _command(choices.ForgetFirstMessage, choices.forget_first_message),
-    "examples": _command(ListExamples, _examples),
-    "context": _command(ShowContext, _context),
-    "variables": _command(ListVariables, _variables),
-    "variable": _command(ShowVariable, _variable),
-    "modules": _command(ListModules, _modules),
-    "module.add": _command(AddModule, _module_add),
-    "module.remove": _command(RemoveModule, _module_remove),
-    "module.hosts": _command(ListHosts, _hosts),
-    "module.allow": _command(AllowHosts, _module_allow),
-    "module.approve": _command(ApproveModule, _module_approve),
-    "memory": _command(SearchMemory, _memory),
-    "memory.show": _command(ShowMemory, _memory_show),
-    "memory.forget": _command(ForgetMemories, _memory_forget),
-    "memory.edit": _command(EditMemory, _memory_edit),
-    "memory.rebuild": _command(RebuildMemory, _memory_rebuild),
+COMMANDS: Final[Mapping[str, AnyCommand]] = {
+    "hello": _command(requests.Hello, _hello),
+    "say": _command(requests.Say, _say),
+    "foresee": _command(requests.Foresee, _foresee),
+    "inject": _command(requests.Inject, _inject),
+    "queue.send": _command(requests.OnQueued, _queue_send),
+    "queue.edit": _command(requests.EditQueued, _queue_edit),
+    "queue.remove": _command(requests.OnQueued, _queue_remove),
+    "calls.stop": _command(requests.StopCalls, _calls_stop),
+    "pause": _command(requests.OnAgent, _pause),
+    "resume": _command(requests.OnAgent, _resume),
+    "cancel": _command(requests.OnAgent, _cancel),
+    "budget": _command(requests.Budget, _budget),
+    "compress": _command(requests.Compress, _compress),
+    "summary": _command(requests.Summary, _summary),
+    "plan.start": _command(requests.StartPlan, _plan_start),
+    "plan.edit": _command(requests.EditPlan, _plan_edit),
+    "plan.retry": _command(requests.RetryStep, _plan_retry),
+    "plan.text": _command(requests.ShowPlan, _plan_text),
+    "plan.save": _command(requests.SavePlan, _plan_save),
+    "plan.run": _command(requests.RunPlan, _plan_run),
+    "plans": _command(requests.ListPlans, _plans),
+    "clear": _command(requests.Clear, _clear),
+    "intent": _command(requests.SetIntent, _intent),
+    "declassify": _command(requests.Declassify, _declassify),
+    "lockdown": _command(requests.Lockdown, _lockdown),
+    "restore": _command(requests.Restore, _restore),
+    "timeline": _command(requests.ShowTimeline, timeline.show_timeline),
+    "files": _command(requests.ListFiles, files.list_files),
+    "files.changes": _command(requests.ListChanges, files.list_changes),
+    "files.find": _command(requests.FindFiles, files.find_files),
+    "files.download": _command(requests.FetchAll, files.fetch_all),
+    "file": _command(requests.ShowFile, files.show_file),
+    "file.diff": _command(requests.CompareFile, files.compare_file),
+    "file.download": _command(requests.FetchFile, files.fetch_file),
+    "pending": _command(requests.ListPending, review.list_pending),
+    "patch": _command(requests.ShowPatch, review.show_patch),
+    "counts": _command(requests.CountLines, review.count_lines),
+    "apply": _command(requests.Apply, review.apply),
+    "drop": _command(requests.Drop, review.drop),
+    "sessions": _command(requests.ListSessions, sessions.list_sessions),
+    "sessions.search": _command(requests.SearchSessions, sessions.search_sessions),
+    "session.rename": _command(requests.RenameSession, sessions.rename),
+    "session.pin": _command(requests.PinSession, sessions.pin),
+    "session.delete": _command(requests.OnSessions, sessions.delete),
+    "session.restore": _command(requests.OnSessions, sessions.restore),
+    "session.purge": _command(requests.OnSessions, sessions.purge),
+    "session.deleted": _command(requests.ListDeleted, sessions.list_deleted),
+    "session.archive": _command(requests.ArchiveSession, sessions.archive),
+    "session.import": _command(requests.ImportSession, sessions.import_archive),
+    "find": _command(requests.Find, sessions.find_text),
+    "open": _command(requests.Open, _open),
+    "seek": _command(requests.Seek, _seek),
+    "render": _command(requests.Render, _render),
+    "source": _command(requests.ShowSource, _source),
+    "fork": _command(requests.Fork, _fork),
+    "adopt": _command(requests.Adopt, _adopt),
+    "upload": _command(requests.Upload, _upload),
+    "upload.end": _command(requests.EndUpload, _end_upload),
+    "download": _command(requests.Download, _download),
+    "export": _command(requests.Export, _export),
+    "about": _command(requests.About, _about),
+    "address": _command(requests.NewAddress, _address),
+    "models": _command(requests.ListRoles, choices.list_roles),
+    "model.try": _command(requests.TryRole, choices.try_role),
+    "model.choose": _command(requests.ChooseRole, choices.choose_role),
+    "model.forget": _command(requests.ForgetRole, choices.forget_role),
+    "first": _command(requests.ListFirstMessages, choices.list_first_messages),
+    "first.keep": _command(requests.KeepFirstMessage, choices.keep_first_message),
+    "first.forget": _command(requests.ForgetFirstMessage, choices.forget_first_message),
+    "examples": _command(requests.ListExamples, _examples),
+    "context": _command(requests.ShowContext, _context),
+    "variables": _command(requests.ListVariables, _variables),
+    "variable": _command(requests.ShowVariable, _variable),
+    "modules": _command(requests.ListModules, _modules),
+    "module.add": _command(requests.AddModule, _module_add),
+    "module.remove": _command(requests.RemoveModule, _module_remove),
+    "module.hosts": _command(requests.ListHosts, _hosts),
+    "module.allow": _command(requests.AllowHosts, _module_allow),
+    "module.approve": _command(requests.ApproveModule, _module_approve),
+    "memory": _command(requests.SearchMemory, _memory),
+    "memory.show": _command(requests.ShowMemory, _memory_show),
+    "memory.forget": _command(requests.ForgetMemories, _memory_forget),
+    "memory.edit": _command(requests.EditMemory, _memory_edit),
+    "memory.rebuild": _command(requests.RebuildMemory, _memory_rebuild),
 }

@@ -25,20 +25,22 @@ from iact.core.errors import ForeignSession, IactError, JournalLocked, JournalUn
 from iact.core.rates import Rate, TokenBucket
 from iact.core.records.record import Record
 from iact.core.session.view import NodeView
-from iact.web.commands import APART, COMMANDS
+from iact.web.commands import COMMANDS, WHILE_OPENING
+from iact.web.downloads import Content, Downloads
 from iact.web.files import SessionFiles
-from iact.web.follower import Follower, Held, node_fields, show_end
-from iact.web.line import Line, SlowReader
-from iact.web.past import Past
-from iact.web.ports import Prices, Runtime, Session, Surroundings
+from iact.web.follower import Cursor, Follower, node_fields, show_end
+from iact.web.history import History
+from iact.web.outbox import Outbox, SlowReader
+from iact.web.ports import Prices, Product, Runtime, Session
 from iact.web.records import Fields
-from iact.web.rendered import Rendered
-from iact.web.rendering import blob_text
+from iact.web.render_cache import RenderCache, html_of
+from iact.web.render_tasks import blob_text
+from iact.web.safe_text import visible, without_escapes
 from iact.web.sessions import standing_fields
-from iact.web.shelf import Content, Shelf
-from iact.web.stored import Stored, StoredSessions
-from iact.web.uploads import Arriving, Landing
-from iact.web.visible import visible, without_escapes
+from iact.web.stored_session import StoredSession, StoredSessions
+from iact.web.uploads import IncomingFile, Uploads
+from iact.web.wire import answers
+from iact.web.wire.news import News
 
 _log = logging.getLogger("iact.web")
 
@@ -65,19 +67,19 @@ _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
 
 
 @dataclass(frozen=True, slots=True)
-class Desk:
+class Shared:
     """What all connections of one server share."""
 
-    around: Surroundings | None = None
+    product: Product | None = None
     new_url: Callable[[], str] | None = None
-    rendered: Rendered = field(default_factory=Rendered)
+    rendered: RenderCache = field(default_factory=RenderCache)
     stored: StoredSessions = field(default_factory=StoredSessions)
-    landing: Landing = field(default_factory=Landing)
-    shelf: Shelf = field(default_factory=Shelf)
+    uploads: Uploads = field(default_factory=Uploads)
+    downloads: Downloads = field(default_factory=Downloads)
 
     def prices(self) -> Prices | None:
         """What tokens cost, if that is known."""
-        return self.around.prices() if self.around is not None else None
+        return self.product.prices() if self.product is not None else None
 
 
 _WAITING: Final = 100
@@ -108,25 +110,25 @@ class Connection:
         self,
         socket: ServerConnection,
         runtime: Runtime,
-        desk: Desk,
+        shared: Shared,
         *,
         send_timeout: float = 10.0,
         hello_timeout: float = 10.0,
     ) -> None:
         self._socket = socket
-        self._line = Line(socket, timeout=send_timeout)
+        self._outbox = Outbox(socket, timeout=send_timeout)
         self._runtime = runtime
-        self._desk = desk
-        self._arriving: Arriving | None = None
+        self._shared = shared
+        self._incoming: IncomingFile | None = None
         self._asked: str | int | None = None  # the id of the message that is being answered
         self._upload: str | int | None = None  # and of the one that announced the file
-        self._held = Held()
+        self._cursor = Cursor()
         self._hello_timeout = hello_timeout
         self._session: Session | None = None
         self._follower: asyncio.Task[None] | None = None
         self._standings: asyncio.Task[None] | None = None
         self._opening: Opening | None = None
-        self._past: Past | None = None
+        self._history: History | None = None
         self._files: SessionFiles | None = None
         self._bucket = TokenBucket(Rate(MESSAGES_PER_SECOND, BURST))
         self._refused = 0
@@ -150,7 +152,7 @@ class Connection:
             pass
         except* Exception as group:
             _log.error("A websocket connection ended by an error.", exc_info=group)
-            await self._line.cut(1011, "internal error; see the server's log")
+            await self._outbox.cut(1011, "internal error; see the server's log")
 
     @property
     def watches(self) -> str:
@@ -161,23 +163,23 @@ class Connection:
 
     async def send_away(self) -> None:
         """Close, so that the client comes back and is led to where its session is now."""
-        await self._line.cut(MOVED, "the session is served elsewhere now")
+        await self._outbox.cut(MOVED, "the session is served elsewhere now")
 
     async def _read(self) -> None:
         try:
             async with asyncio.timeout(self._hello_timeout):
                 first = await self._socket.recv()
         except TimeoutError:
-            await self._line.cut(1008, "no message came in time")
+            await self._outbox.cut(1008, "no message came in time")
             return
         await self._take(first)
         async for frame in self._socket:
             await self._take(frame)
 
     async def _take(self, frame: str | bytes) -> None:
-        if isinstance(frame, bytes) and self._arriving is not None:
+        if isinstance(frame, bytes) and self._incoming is not None:
             # These are bounded by what was announced, not by a rate.
-            await self._feed(self._arriving, frame)
+            await self._feed(self._incoming, frame)
             return
         if self._bucket.take(time.monotonic()) > 0:
             await self._refuse_flood(frame)
@@ -185,63 +187,63 @@ class Connection:
         raw = _parse(frame)
         if raw is None:
             sentence = "A message must be a JSON object in a text frame; this one can't be read."
-            await self._line.error(_id_in(frame), "invalid", sentence)
+            await self._outbox.error(_id_in(frame), "invalid", sentence)
             return
         await self._dispatch(raw)
 
-    async def _feed(self, arriving: Arriving, data: bytes) -> None:
+    async def _feed(self, incoming: IncomingFile, data: bytes) -> None:
         try:
-            if arriving.file is None:
-                arriving.feed(data)
+            if incoming.file is None:
+                incoming.feed(data)
             else:
-                await asyncio.to_thread(arriving.feed, data)
+                await asyncio.to_thread(incoming.feed, data)
         except UsageError as error:
             self._no_upload()
-            await self._line.error(self._upload, "usage", str(error))
+            await self._outbox.error(self._upload, "usage", str(error))
 
     async def _refuse_flood(self, frame: str | bytes) -> None:
         self._refused += 1
         if self._refused > REFUSALS_BEFORE_CLOSE:
-            await self._line.cut(1008, "too many messages")
+            await self._outbox.cut(1008, "too many messages")
             return
         raw = _parse(frame)
         identity = _id(raw) if raw is not None else _id_in(frame)
-        await self._line.error(
+        await self._outbox.error(
             identity, "rate", "Too many messages at once; wait a second and send it again."
         )
 
     async def _dispatch(self, raw: Mapping[str, object]) -> None:
         name, identity = raw.get("type"), _id(raw)
         if not isinstance(name, str):
-            await self._line.error(identity, "invalid", "A message needs a field 'type' that is a string.")
+            await self._outbox.error(identity, "invalid", "A message needs a field 'type' that is a string.")
         elif name not in COMMANDS:
             known = ", ".join(COMMANDS)
             sentence = f"There is no message type {name[:40]!r}; there are: {known}."
-            await self._line.error(identity, "unknown", sentence)
-        elif self._opening is not None and name not in APART:
+            await self._outbox.error(identity, "unknown", sentence)
+        elif self._opening is not None and name not in WHILE_OPENING:
             if len(self._opening.waiting) < _WAITING:
                 self._opening.waiting.append((name, identity, raw))
             else:
-                await self._line.error(identity, "rate", "Too much waits for this session to be open.")
+                await self._outbox.error(identity, "rate", "Too much waits for this session to be open.")
         else:
             await self._perform(name, identity, raw)
 
     async def _perform(self, name: str, identity: str | int | None, raw: Mapping[str, object]) -> None:
         self._asked = identity
         try:
-            fields = await COMMANDS[name](self, raw)
+            answer = await COMMANDS[name].run(self, raw)
         except ValidationError as error:
-            await self._line.error(identity, "invalid", _sentence(error))
+            await self._outbox.error(identity, "invalid", _sentence(error))
         except IactError as error:
-            await self._line.error(identity, _code(error), str(error))
+            await self._outbox.error(identity, _code(error), str(error))
         except (ConnectionClosed, SlowReader):
             raise
         except Exception:
             _log.exception("The message %s failed.", name)
             sentence = "An error in the server stopped this; its log has the details."
-            await self._line.error(identity, "internal", sentence)
+            await self._outbox.error(identity, "internal", sentence)
         else:
-            await self._line.send({"type": "ok", "id": identity, **fields})
+            await self._outbox.ok(identity, answer)
 
     # --- what commands act on (web.commands.Client)
 
@@ -250,24 +252,24 @@ class Connection:
         """What serves all sessions."""
         return self._runtime
 
-    async def greet(self, session_id: str | None, held: Held) -> None:
+    async def greet(self, session_id: str | None, cursor: Cursor) -> None:
         """Watch another session from now on; None: none until the first message to one."""
         await self._leave()
-        self._held = held
+        self._cursor = cursor
         if session_id is None:
             model = self._runtime.model_label
-            await self._line.send({"type": "session", "id": None, "since": 0, "model": model})
-            await self._line.send({"type": "tree", "nodes": []})
+            await self._outbox.send({"type": "session", "id": None, "since": 0, "model": model})
+            await self._outbox.send({"type": "tree", "nodes": []})
             return
 
         async def opened() -> Session:
             try:
                 return await self._runtime.open(session_id)
             except ForeignSession:
-                return await asyncio.to_thread(self._desk.stored.read, self._runtime, session_id)
+                return await asyncio.to_thread(self._shared.stored.read, self._runtime, session_id)
 
         known = self._runtime.is_open(session_id)
-        await self._begin(session_id, held, opened, known=known, readonly=False)
+        await self._begin(session_id, cursor, opened, known=known, readonly=False)
 
     async def session(self) -> Session:
         """The watched session; opens a new one if there is none."""
@@ -286,73 +288,83 @@ class Connection:
             raise UsageError(_NONE_WATCHED)
         return self._session
 
-    async def open(self, journal: str, held: Held) -> None:
+    async def open(self, journal: str, cursor: Cursor) -> None:
         """Look at a stored session from now on."""
-        examples = () if self._desk.around is None else self._desk.around.examples()
+        examples = () if self._shared.product is None else self._shared.product.examples()
         name = Path(journal).name
 
         async def opened() -> Session:
-            return await asyncio.to_thread(self._desk.stored.read, self._runtime, journal, examples)
+            return await asyncio.to_thread(self._shared.stored.read, self._runtime, journal, examples)
 
         known = any(example.id == journal for example in examples) or name != journal
-        known = known or await asyncio.to_thread(self._desk.stored.kept, self._runtime, journal)
+        known = known or await asyncio.to_thread(self._shared.stored.kept, self._runtime, journal)
         if known:
             stored = await opened()
             await self._leave()
-            self._held = held
-            self._follow(stored, held)
+            self._cursor = cursor
+            self._follow(stored, cursor)
             return
         await self._leave()
-        self._held = held
-        await self._begin(name, held, opened, known=False, readonly=True)
+        self._cursor = cursor
+        await self._begin(name, cursor, opened, known=False, readonly=True)
 
     async def _begin(
-        self, name: str, held: Held, opened: Callable[[], Awaitable[Session]], *, known: bool, readonly: bool
+        self,
+        name: str,
+        cursor: Cursor,
+        opened: Callable[[], Awaitable[Session]],
+        *,
+        known: bool,
+        readonly: bool,
     ) -> None:
         """Watch a session. The end of one that takes a while to be read is shown until it is.
 
         `known`: it does not take a while.
         """
         newest: Sequence[Record] = ()
-        if held.lazy and not held.since and not known:
+        if cursor.lazy and not cursor.since and not known:
             newest = await asyncio.to_thread(self._runtime.store.end, name)
         if not newest:
-            self._follow(await opened(), held)
+            self._follow(await opened(), cursor)
             return
         folder = self._runtime.store.path_of(name)
-        rendered = self._desk.rendered
-        has = await show_end(self._line, name, newest, held, rendered, folder, self._turn, readonly=readonly)
+        rendered = self._shared.rendered
+        has = await show_end(
+            self._outbox, name, newest, cursor, rendered, folder, self._turn, readonly=readonly
+        )
         self._opening = Opening({record.n: record for record in newest}, folder, has.early)
         self._opening.task = self._tasks.create_task(self._finish(self._opening, opened, has))
 
-    async def _finish(self, opening: Opening, opened: Callable[[], Awaitable[Session]], held: Held) -> None:
+    async def _finish(
+        self, opening: Opening, opened: Callable[[], Awaitable[Session]], cursor: Cursor
+    ) -> None:
         """What takes a while, and then what was asked for meanwhile."""
         failed: IactError | None = None
         # To read all of it keeps the processor busy; what the page asks for first, to show what it has, comes before.
         await asyncio.sleep(_HEAD_START)
         try:
-            self._follow(await opened(), held)
+            self._follow(await opened(), cursor)
         except IactError as error:
             failed = error
-            await self._line.send({"type": "refused", "code": _code(error), "message": str(error)})
+            await self._outbox.send({"type": "refused", "code": _code(error), "message": str(error)})
         while opening.waiting:
             name, identity, raw = opening.waiting.pop(0)
             if failed is not None:
-                await self._line.error(identity, _code(failed), str(failed))
+                await self._outbox.error(identity, _code(failed), str(failed))
             else:
                 await self._perform(name, identity, raw)
         if self._opening is opening:
             self._opening = None
 
-    def past(self) -> Past:
+    def history(self) -> History:
         """What the watched session was at any record.
 
         Raises:
             UsageError: none is watched.
         """
-        if self._past is None:
+        if self._history is None:
             raise UsageError(_NONE_WATCHED)
-        return self._past
+        return self._history
 
     def source(self, n: int) -> str:
         """What a record of the watched session says, as it was written.
@@ -377,9 +389,9 @@ class Connection:
         text = visible(without_escapes(text if stored is None else stored))
         return text[:_WHOLE], max(0, len(text) - _WHOLE)
 
-    async def render(self, numbers: Sequence[int]) -> Sequence[Fields]:
+    async def render(self, numbers: Sequence[int]) -> list[answers.Html]:
         """The HTML of records of the watched session; none if none is watched."""
-        rendered = self._desk.rendered
+        rendered = self._shared.rendered
         if self._session is not None:
             return await rendered.several(self._session, numbers, self._turn)
         opening = self._opening
@@ -389,13 +401,13 @@ class Connection:
         for record in records:
             opening.early[record.n] = await rendered.early(record, opening.folder, self._turn)
         made = [opening.early[record.n] for record in records]
-        return [{key: one[key] for key in ("n", "html", "messages") if key in one} for one in made]
+        return [html_of(one) for one in made]
 
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
         """A file is announced; one that was on its way is given up. `archive`: one that is taken in from the disk."""
         self._no_upload()
         folder = self._runtime.store.folder if archive else None
-        self._arriving = self._desk.landing.begin(name, media, size, folder)
+        self._incoming = self._shared.uploads.begin(name, media, size, folder)
         self._upload = self._asked
 
     async def end_upload(self) -> Record:
@@ -404,13 +416,13 @@ class Connection:
         Raises:
             UsageError: none was announced, or a part of it is missing.
         """
-        if self._arriving is None:
+        if self._incoming is None:
             raise UsageError("No file is on its way; announce it with an upload message.")
-        arriving = self._arriving
+        incoming = self._incoming
         try:
-            content = arriving.whole()
+            content = incoming.whole()
             session = await self.session()
-            return await session.upload(arriving.name, arriving.media, content)
+            return await session.upload(incoming.name, incoming.media, content)
         finally:
             self._no_upload()
 
@@ -421,20 +433,20 @@ class Connection:
         Raises:
             UsageError: none was announced, or a part of it is missing.
         """
-        if self._arriving is None or self._arriving.file is None:
+        if self._incoming is None or self._incoming.file is None:
             raise UsageError("No archive is on its way; announce it with an upload message.")
-        arriving, self._arriving = self._arriving, None
+        incoming, self._incoming = self._incoming, None
         try:
-            yield arriving.stored()
+            yield incoming.stored()
         finally:
-            arriving.close()
-            self._desk.landing.end()
+            incoming.close()
+            self._shared.uploads.end()
 
     def _no_upload(self) -> None:
-        if self._arriving is not None:
-            self._arriving.close()
-            self._arriving = None
-            self._desk.landing.end()
+        if self._incoming is not None:
+            self._incoming.close()
+            self._incoming = None
+            self._shared.uploads.end()
 
     def files(self) -> SessionFiles:
         """The files of the watched session.
@@ -448,43 +460,43 @@ class Connection:
 
     def offer(self, name: str, content: Content) -> str:
         """Lay a file ready to be downloaded; gives its address."""
-        return self._desk.shelf.put(name, content)
+        return self._shared.downloads.put(name, content)
 
-    def around(self) -> Surroundings:
-        """What the product around the server can tell and make.
+    def product(self) -> Product:
+        """What the rest of the product can tell and make.
 
         Raises:
             UsageError: the server stands alone.
         """
-        if self._desk.around is None:
+        if self._shared.product is None:
             raise UsageError(
                 "This server was started without the part that this needs; start it with: iact serve."
             )
-        return self._desk.around
+        return self._shared.product
 
     def new_url(self) -> str:
         """An address for one more browser."""
-        assert self._desk.new_url is not None
-        return self._desk.new_url()
+        assert self._shared.new_url is not None
+        return self._shared.new_url()
 
     async def seek(self, at: int | None) -> None:
         """Send the tree as it was behind record `at`, or as it is now."""
-        past = self.past()
+        past = self.history()
         session = await self.session()
-        if at is None or (isinstance(session, Stored) and at == len(session.records())):
+        if at is None or (isinstance(session, StoredSession) and at == len(session.records())):
             nodes: Sequence[NodeView] = session.tree()
         else:
             nodes = await past.nodes(at)
-        await self._line.send({"type": "tree", "at": at, "nodes": [node_fields(node) for node in nodes]})
+        await self._outbox.send({"type": "tree", "at": at, "nodes": [node_fields(node) for node in nodes]})
 
     async def fork(self, at: int, text: str, *, run: bool) -> tuple[str, int]:
         """Fork the watched session, say `text` in the new one and watch that; gives its id and the record.
 
         `run`: what was under way goes on there. An example comes with the product, not from this installation: it is adopted.
         """
-        self.past()
+        self.history()
         source = await self.session()
-        example = isinstance(source, Stored) and source.example
+        example = isinstance(source, StoredSession) and source.example
         place = source.journal.parent
         identity = await (
             self._runtime.adopt(place, at) if example else self._runtime.fork(place, at, run=run)
@@ -498,7 +510,7 @@ class Connection:
 
     async def adopt(self, at: int | None) -> str:
         """Make a session of our own of the watched one, up to record `at`, and watch that; gives its id."""
-        self.past()
+        self.history()
         source = await self.session()
         identity = await self._runtime.adopt(source.journal.parent, at)
         session = await self._runtime.open(identity)
@@ -506,9 +518,9 @@ class Connection:
         self._follow(session, self._anew())
         return session.id
 
-    async def send(self, message: Fields) -> None:
+    async def send(self, message: News) -> None:
         """Send a message that answers nothing."""
-        await self._line.send(message)
+        await self._outbox.send(message)
 
     def watch_sessions(self) -> None:
         """From now on, tell of each session that changes; asked again, it is told once all the same."""
@@ -518,23 +530,23 @@ class Connection:
     async def _tell_standings(self) -> None:
         async with self._runtime.watch_sessions() as changes:
             async for session, now in changes:
-                await self._line.send(standing_fields(session, now))
+                await self._outbox.send(standing_fields(session, now))
 
-    def _anew(self) -> Held:
+    def _anew(self) -> Cursor:
         """Nothing of a session, and the rest as the client wanted it."""
-        return Held(lazy=self._held.lazy)
+        return Cursor(lazy=self._cursor.lazy)
 
-    def _follow(self, session: Session, held: Held) -> None:
-        self._session, self._past = session, Past(session)
+    def _follow(self, session: Session, cursor: Cursor) -> None:
+        self._session, self._history = session, History(session)
         self._files = SessionFiles.of(session, self._runtime)
         self._follower = self._tasks.create_task(
             Follower(
-                self._line,
+                self._outbox,
                 session,
-                held,
-                self._desk.rendered,
+                cursor,
+                self._shared.rendered,
                 turn=self._turn,
-                prices=self._desk.prices(),
+                prices=self._shared.prices(),
             ).run()
         )
 
@@ -545,9 +557,9 @@ class Connection:
                 opening.task.cancel()  # and not waited for: a thread that reads can't be stopped
             waiting, opening.waiting = opening.waiting, []
             for _, identity, _raw in waiting:
-                await self._line.error(identity, "usage", "The session was left before it was open.")
+                await self._outbox.error(identity, "usage", "The session was left before it was open.")
         await self._unfollow()
-        self._session = self._past = self._files = None
+        self._session = self._history = self._files = None
 
     async def _unfollow(self) -> None:
         if self._follower is None:

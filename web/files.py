@@ -10,24 +10,19 @@ import asyncio
 import csv
 import io
 from collections.abc import Iterator, Sequence
-from typing import Annotated, Final, Protocol
-
-from pydantic import Field, StringConstraints
+from typing import Final, Protocol
 
 from iact.core.errors import UsageError
-from iact.core.ports import JSON, KeptFile
+from iact.core.ports import KeptFile
 from iact.core.records.record import Record
 from iact.core.session.file_browser import Change, FileBrowser, Files
 from iact.core.session.review import counts
-from iact.web.messages import Message
+from iact.web.downloads import Content
 from iact.web.ports import Runtime, Session
-from iact.web.records import Fields
-from iact.web.shelf import Content
-from iact.web.stored import Stored
-from iact.web.visible import shortened, visible
-from iact.web.zipped import zipped
-
-FilePath = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
+from iact.web.safe_text import shortened, visible
+from iact.web.stored_session import StoredSession
+from iact.web.wire import answers, requests
+from iact.web.zip_stream import zipped
 
 _TOLD: Final = 10_000
 """Files in one answer."""
@@ -53,86 +48,6 @@ _MOUNTED: Final = "/workspace/"
 _TABLES: Final = {".csv": ",", ".tsv": "\t"}
 
 
-class ListFiles(Message):
-    """What is in the session's workspace; `at`: as it was after that record, null: as it is now.
-
-    The `ok` has `list`, each with `path` ("%XX" for bytes that a text can't hold), `kind` (file, link, folder if it is
-    empty, other), `size` and, as far as versions tell, `n`, the record that changed it last. `more`: how many are not
-    told. `n`: the record of the version that is shown, or of the newest one; `unkept`: a call that wrote after that,
-    and could not be kept; `folder`: where the files are, if that is a directory of the user's; `why`: why nothing is
-    known of the past, in words.
-    """
-
-    at: int | None = Field(default=None, ge=1)
-
-
-class ListChanges(Message):
-    """What each call changed, up to record `at` (null: the last).
-
-    The `ok` has `list`, newest first, each with `n`, `at` (the time), `agent`, `function`, `paths` (each `path` and
-    `kind`: add, modify, delete) and `more`, how many are not told; `earlier`: how many calls are not.
-    """
-
-    at: int | None = Field(default=None, ge=1)
-
-
-class ShowFile(Message):
-    """What a file holds, as it was after record `at` (null: now).
-
-    The `ok` has `path`, `kind`, `size`, `n` (the record that changed it last) and `show`: "text" (with `text`, and
-    `left_out` characters of its middle), "table" (with `rows` as well, and how many `more_rows`), "image" (with `media`;
-    fetch it with `file.download`), "link" (with `target`), "large" or "binary".
-    """
-
-    path: FilePath
-    at: int | None = Field(default=None, ge=1)
-
-
-class CompareFile(Message):
-    """What changed in a file from record `since` (0: before the first version) to record `at` (null: the last).
-
-    The `ok` has `text`, hunks of a unified diff or a sentence, empty if nothing changed, and `added` and `removed`,
-    lines or null.
-    """
-
-    path: FilePath
-    since: int = Field(default=0, ge=0)
-    at: int | None = Field(default=None, ge=1)
-
-
-class FetchFile(Message):
-    """A file as it was after record `at` (null: now), to be downloaded once from the `href` in the `ok`."""
-
-    path: FilePath
-    at: int | None = Field(default=None, ge=1)
-
-
-class Mentioned(Message):
-    """Words of a text that may be files, and the record after which it was written."""
-
-    at: int = Field(ge=1)
-    words: Annotated[list[FilePath], Field(max_length=100)]
-
-
-class FindFiles(Message):
-    """Which words of some texts are files of the workspace, as it was when they were written.
-
-    The `ok` has `list`, for each text that names any: `at`, `files` (for each word its `path`), and `shown`: the record
-    to ask with for what they held, null where only those of now can be shown.
-    """
-
-    texts: Annotated[list[Mentioned], Field(max_length=200)]
-
-
-class FetchAll(Message):
-    """All files as they were after record `at` (null: now) as a zip archive, to be downloaded once.
-
-    The `ok` has `href`, `count`, `bytes`, and `left_out`: how many links and other things are not in it.
-    """
-
-    at: int | None = Field(default=None, ge=1)
-
-
 class SessionFiles:
     """The files of the watched session, for one client."""
 
@@ -144,13 +59,13 @@ class SessionFiles:
     @staticmethod
     def of(session: Session, runtime: Runtime) -> SessionFiles:
         """Those of `session`."""
-        stored = isinstance(session, Stored)
+        stored = isinstance(session, StoredSession)
         overlay = None if stored else session.effects.folder
         browser = runtime.store.browser(
             session.journal.parent,
             session.view.workspace,
             overlay=overlay,
-            foreign=isinstance(session, Stored) and bool(session.foreign or session.example),
+            foreign=isinstance(session, StoredSession) and bool(session.foreign or session.example),
         )
         return SessionFiles(session, browser)
 
@@ -184,17 +99,19 @@ class SessionFiles:
         async with self._one:
             return await asyncio.to_thread(self.browser.find, records, path, now=at is None)
 
-    async def named(self, texts: Sequence[Mentioned]) -> list[JSON]:
+    async def named(self, texts: Sequence[requests.Mentioned]) -> list[answers.NamedFiles]:
         """Which words of texts are files, and of which record."""
         records = self.records(None)
         async with self._one:
             return await asyncio.to_thread(lambda: [*self._named(records, texts)])
 
-    def _named(self, records: Sequence[Record], texts: Sequence[Mentioned]) -> Iterator[JSON]:
+    def _named(
+        self, records: Sequence[Record], texts: Sequence[requests.Mentioned]
+    ) -> Iterator[answers.NamedFiles]:
         for text in texts:
             shown = text.at if self.browser.keeps else None
             held = self.browser.paths(records[: text.at], now=shown is None)
-            files: dict[str, JSON] = {}
+            files: dict[str, str] = {}
             for word in text.words:
                 path = word.removeprefix(_MOUNTED).removeprefix("./")
                 if path in held:
@@ -216,7 +133,7 @@ class SessionFiles:
         return {step.path: change.n for change in history for step in change.paths}
 
 
-class Watching(Protocol):
+class Client(Protocol):
     """The side of a connection that these messages act on."""
 
     @property
@@ -227,11 +144,11 @@ class Watching(Protocol):
     def offer(self, name: str, content: Content) -> str: ...
 
 
-async def list_files(client: Watching, message: ListFiles) -> Fields:
+async def list_files(client: Client, message: requests.ListFiles) -> answers.FileList:
     """Answer `files`."""
     files = client.files()
     found, last = await files.listed(message.at)
-    told: list[JSON] = [_described(one, last) for one in found.files[:_TOLD]]
+    told: list[answers.FileRow] = [_described(one, last) for one in found.files[:_TOLD]]
     browser = files.browser
     return {
         "list": told,
@@ -243,10 +160,10 @@ async def list_files(client: Watching, message: ListFiles) -> Fields:
     }
 
 
-async def list_changes(client: Watching, message: ListChanges) -> Fields:
+async def list_changes(client: Client, message: requests.ListChanges) -> answers.ChangeList:
     """Answer `files.changes`."""
     changes = await client.files().changes(message.at)
-    told: list[JSON] = [
+    told: list[answers.ChangeRow] = [
         {
             "n": one.n,
             "at": one.at,
@@ -260,36 +177,42 @@ async def list_changes(client: Watching, message: ListChanges) -> Fields:
     return {"list": told, "earlier": max(0, len(changes) - _CHANGES)}
 
 
-async def show_file(client: Watching, message: ShowFile) -> Fields:
+async def show_file(client: Client, message: requests.ShowFile) -> answers.FileContent:
     """Answer `file`."""
     files = client.files()
     one = await files.found(message.path, message.at)
-    fields: Fields = _described(one, {})
+    shown: answers.FileContent = {"path": one.path, "kind": one.type, "size": one.size, "show": "binary"}
     if one.type == "link":
         target = b"".join(await asyncio.to_thread(lambda: [*files.browser.content(one)]))
-        return {**fields, "show": "link", "target": visible(target.decode("utf-8", "replace"))}
+        shown["show"], shown["target"] = "link", visible(target.decode("utf-8", "replace"))
+        return shown
     if one.type != "file":
-        return {**fields, "show": "binary"}
+        return shown
     start = await asyncio.to_thread(_start, files.browser, one)
     media = _picture(start)
     if media:
-        return {**fields, "show": "image", "media": media}
+        shown["show"], shown["media"] = "image", media
+        return shown
     text = _text(start, whole=len(start) >= one.size)
     if text is None:
-        return {**fields, "show": "binary"}
+        return shown
     if one.size > _SHOWN:
-        return {**fields, "show": "large", **_shown(text[:_HEAD])}
+        shown["show"], (shown["text"], shown["left_out"]) = "large", _cut(text[:_HEAD])
+        return shown
+    shown["show"], (shown["text"], shown["left_out"]) = "text", _cut(text)
     separator = next((mark for end, mark in _TABLES.items() if one.path.lower().endswith(end)), "")
     table = await asyncio.to_thread(_table, text, separator) if separator else None
-    return {**fields, "show": "table" if table else "text", **_shown(text), **(table or {})}
+    if table is not None:
+        shown["show"], (shown["rows"], shown["more_rows"]) = "table", table
+    return shown
 
 
-async def find_files(client: Watching, message: FindFiles) -> Fields:
+async def find_files(client: Client, message: requests.FindFiles) -> answers.NamedFilesList:
     """Answer `files.find`."""
     return {"list": await client.files().named(message.texts)}
 
 
-async def compare_file(client: Watching, message: CompareFile) -> Fields:
+async def compare_file(client: Client, message: requests.CompareFile) -> answers.Difference:
     """Answer `file.diff`."""
     text = await client.files().compared(message.path, message.since, message.at)
     first, left_out, _ = shortened(text, head=_HEAD, tail=0)
@@ -297,7 +220,7 @@ async def compare_file(client: Watching, message: CompareFile) -> Fields:
     return {"text": visible(first), "left_out": left_out, "added": added, "removed": removed}
 
 
-async def fetch_file(client: Watching, message: FetchFile) -> Fields:
+async def fetch_file(client: Client, message: requests.FetchFile) -> answers.Download:
     """Answer `file.download`."""
     files = client.files()
     one = await files.found(message.path, message.at)
@@ -306,7 +229,7 @@ async def fetch_file(client: Watching, message: FetchFile) -> Fields:
     return {"href": client.offer(one.path.rpartition("/")[2], lambda: files.browser.content(one))}
 
 
-async def fetch_all(client: Watching, message: FetchAll) -> Fields:
+async def fetch_all(client: Client, message: requests.FetchAll) -> answers.ArchiveDownload:
     """Answer `files.download`."""
     files = client.files()
     found, _ = await files.listed(message.at)
@@ -328,8 +251,8 @@ async def fetch_all(client: Watching, message: FetchAll) -> Fields:
     return {"href": href, "count": len(packed), "bytes": size, "left_out": left_out}
 
 
-def _described(one: KeptFile, last: dict[str, int]) -> Fields:
-    fields: Fields = {"path": one.path, "kind": one.type, "size": one.size}
+def _described(one: KeptFile, last: dict[str, int]) -> answers.FileRow:
+    fields: answers.FileRow = {"path": one.path, "kind": one.type, "size": one.size}
     return {**fields, "n": last[one.path]} if one.path in last else fields
 
 
@@ -363,15 +286,15 @@ def _text(start: bytes, *, whole: bool) -> str | None:
         return None
 
 
-def _shown(text: str) -> Fields:
+def _cut(text: str) -> tuple[str, int]:
     first, left_out, last = shortened(text, head=_HEAD, tail=_TAIL)
     gap = f"\n… {left_out:,} characters are left out here …\n" if left_out else ""
-    return {"text": visible(first) + gap + visible(last), "left_out": left_out}
+    return visible(first) + gap + visible(last), left_out
 
 
-def _table(text: str, separator: str) -> Fields | None:
+def _table(text: str, separator: str) -> tuple[list[list[str]], int] | None:
     """The first rows and columns of a table; None if it can't be read as one."""
-    rows: list[JSON] = []
+    rows: list[list[str]] = []
     more = 0
     try:
         for row in csv.reader(io.StringIO(text, newline=""), delimiter=separator):
@@ -381,4 +304,4 @@ def _table(text: str, separator: str) -> Fields | None:
                 more += 1
     except csv.Error:
         return None
-    return {"rows": rows, "more_rows": more} if rows else None
+    return (rows, more) if rows else None

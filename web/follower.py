@@ -12,24 +12,25 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from iact.core.errors import IactError
-from iact.core.ports import JSON
 from iact.core.records.control import SetIntent
 from iact.core.records.dialogue import Reply, Say, Turn
 from iact.core.records.record import Record, timestamp
 from iact.core.session.events import Activity, Delta, Event, Notice, Output, RecordAppended, TreeChanged
 from iact.core.session.view import NodeView
-from iact.web.line import Line
+from iact.web.outbox import Outbox
 from iact.web.ports import Prices, Session
 from iact.web.records import Fields, bare_message
-from iact.web.rendered import Rendered, bare
-from iact.web.rendering import is_short
-from iact.web.stored import Stored
+from iact.web.render_cache import RenderCache, bare, html_of
+from iact.web.render_tasks import is_short
+from iact.web.stored_session import StoredSession
+from iact.web.wire import news
+from iact.web.wire.answers import Html
 
 _log = logging.getLogger("iact.web")
 
@@ -50,7 +51,7 @@ _SLICE: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class Cursor:
     """What a client has of a session: all records from `first` to `since`; and how it wants the others.
 
     `lazy`: the newest first, and the HTML of most when it asks for it. `path`: the agent that it shows.
@@ -71,30 +72,29 @@ class Follower:
 
     def __init__(
         self,
-        line: Line,
+        outbox: Outbox,
         session: Session,
-        held: Held,
-        rendered: Rendered,
+        cursor: Cursor,
+        rendered: RenderCache,
         *,
         turn: asyncio.Lock,
         prices: Prices | None = None,
     ) -> None:
-        self._line = line
+        self._outbox = outbox
         self._session = session
         self._rendered = rendered
         self._turn = turn
-        self._prices: Fields = {} if prices is None else {"prices": asdict(prices)}
-        self._kind = _kind_of(session)
-        self._held = held
+        self._prices = prices
+        self._cursor = cursor
         last = _last(session)
-        known = held.since <= last
-        if known and held.digest:
-            known = session.records(held.since - 1)[0].digest == held.digest
-        self._since = held.since if known else 0
-        self._first = min(held.first, self._since) if held.lazy else 1
+        known = cursor.since <= last
+        if known and cursor.digest:
+            known = session.records(cursor.since - 1)[0].digest == cursor.digest
+        self._since = cursor.since if known else 0
+        self._first = min(cursor.first, self._since) if cursor.lazy else 1
         self._corrected = False
         self._unformatted: list[Record] = []
-        self._bare_until = last - NEWEST if held.lazy else 0
+        self._bare_until = last - NEWEST if cursor.lazy else 0
 
     async def run(self) -> None:
         """Pass on everything until the session is closed, the client goes, or this is cancelled."""
@@ -119,8 +119,8 @@ class Follower:
                 _log.info("A client fell behind and starts over at record %d (%s).", self._since, error)
                 continue
             await earlier
-            if not isinstance(self._session, Stored):
-                await self._line.send({"type": "notice", "text": "This session was closed on the server."})
+            if not isinstance(self._session, StoredSession):
+                await self._outbox.send({"type": "notice", "text": "This session was closed on the server."})
             return
 
     async def _pass_on(self, event: Event) -> None:
@@ -128,13 +128,16 @@ class Follower:
             case RecordAppended(record):
                 await self._new_record(record)
             case Delta(agent, text, restart, thought):
-                extra: Fields = {"restart": True} if restart else {}
-                extra |= {"thought": True} if thought else {}
-                await self._line.send({"type": "delta", "agent": agent, "text": text, **extra})
+                delta: news.DeltaNews = {"type": "delta", "agent": agent, "text": text}
+                if restart:
+                    delta["restart"] = True
+                if thought:
+                    delta["thought"] = True
+                await self._outbox.send(delta)
             case Activity():
-                await self._line.send({"type": "activity", **_said(asdict(event))})
+                await self._outbox.send(_activity(event))
             case Output(agent, call, text):
-                await self._line.send({"type": "output", "agent": agent, "call": call, "text": text})
+                await self._outbox.send({"type": "output", "agent": agent, "call": call, "text": text})
             case TreeChanged(nodes):
                 await self._send_tree(nodes)
             case Notice(text):
@@ -145,13 +148,13 @@ class Follower:
         if failure is not None and str(failure) == text:
             await self._send_failure()
         else:
-            await self._line.send({"type": "notice", "text": text})
+            await self._outbox.send({"type": "notice", "text": text})
 
     async def _send_failure(self) -> None:
         """Why the session has stopped; a client that comes later is told, too."""
         failure = self._session.failure
         if failure is not None:
-            await self._line.send({"type": "notice", "level": "error", "text": str(failure)})
+            await self._outbox.send({"type": "notice", "level": "error", "text": str(failure)})
 
     async def _new_record(self, record: Record) -> None:
         if record.n <= self._since:
@@ -163,11 +166,11 @@ class Follower:
     async def _send_newest(self) -> None:
         """What a lazy client that has nothing shows first: nobody waits for a text that takes long to be formatted."""
         records = self._session.records()
-        if not self._held.lazy or self._since or not records:
+        if not self._cursor.lazy or self._since or not records:
             return
-        begin = _beginning(records, self._held.path)
-        shown = {record.n for record in records[begin:] if _speaks(record, self._held.path)}
-        list_: list[JSON] = []
+        begin = _beginning(records, self._cursor.path)
+        shown = {record.n for record in records[begin:] if _speaks(record, self._cursor.path)}
+        list_: list[Fields] = []
         for record in records[begin:]:
             formatted = record.n > len(records) - NEWEST or record.n in shown
             made = self._rendered.at_hand(self._session, record) if formatted else None
@@ -176,35 +179,39 @@ class Follower:
             list_.append(made or bare(self._session, record))
             if not len(list_) % _SLICE:
                 await asyncio.sleep(0)
-        await self._line.send({"type": "records", "list": list_, **self._apart(records, begin)})
+        await self._outbox.send(self._with_apart(list_, records, begin))
         self._first, self._since = begin + 1, len(records)
 
-    def _apart(self, records: Sequence[Record], begin: int) -> Fields:
-        """Those of the first `begin` records on which something still hangs."""
+    def _with_apart(self, list_: list[Fields], records: Sequence[Record], begin: int) -> news.RecordsNews:
+        """A message of records, with those of the first `begin` on which something still depends."""
         if not begin:
-            return {}
+            return {"type": "records", "list": list_}
         apart = dict.fromkeys((1, *(n for n in self._session.view.open_ends if n <= begin)))
-        return {"apart": [bare(self._session, records[n - 1]) for n in apart]}
+        return {
+            "type": "records",
+            "list": list_,
+            "apart": [bare(self._session, records[n - 1]) for n in apart],
+        }
 
     async def _send_apart(self) -> None:
         """What only the session knows, to a client that was shown its end before it was read."""
-        if not self._held.digest or not self._since or self._corrected:
+        if not self._cursor.digest or not self._since or self._corrected:
             return
         self._corrected = True
         records = self._session.records()
-        await self._line.send({"type": "records", "list": [], **self._apart(records, self._first - 1)})
+        await self._outbox.send(self._with_apart([], records, self._first - 1))
 
     async def _correct(self) -> None:
         """How records look, now that the session is read, as far as that is another way."""
-        changed: list[JSON] = []
-        for n, before in list(self._held.early.items()) if self._since else ():
+        changed: list[Html] = []
+        for n, before in list(self._cursor.early.items()) if self._since else ():
             record = self._session.records(n - 1)[0]
             made = await self._rendered.message(self._session, record, self._turn)
             if (made["html"], made.get("messages")) != (before["html"], before.get("messages")):
-                changed.append({name: made[name] for name in ("n", "html", "messages") if name in made})
+                changed.append(html_of(made))
             await asyncio.sleep(0)
         if changed:
-            await self._line.send({"type": "rendered", "list": changed})
+            await self._outbox.send({"type": "rendered", "list": changed})
 
     async def _send_earlier(self) -> None:
         """What is before that, from there back; not before the newest can be shown in full."""
@@ -214,12 +221,12 @@ class Follower:
         records = self._session.records()
         while self._first > 1:
             begin = max(0, self._first - 1 - TOGETHER)
-            list_: list[JSON] = []
+            list_: list[Fields] = []
             for record in records[begin : self._first - 1]:
                 list_.append(bare(self._session, record))
                 if not len(list_) % _SLICE:
                     await asyncio.sleep(0)
-            await self._line.send({"type": "records", "list": list_})
+            await self._outbox.send({"type": "records", "list": list_})
             self._first = begin + 1
 
     async def _catch_up(self) -> None:
@@ -232,39 +239,41 @@ class Follower:
             await asyncio.sleep(0)
 
     async def _send_record(self, record: Record) -> None:
-        await self._line.send(await self._rendered.message(self._session, record, self._turn))
+        await self._outbox.send_record(await self._rendered.message(self._session, record, self._turn))
         self._since = record.n
 
     async def _send_together(self, records: Sequence[Record]) -> None:
-        await self._line.send(
+        await self._outbox.send(
             {"type": "records", "list": [bare(self._session, record) for record in records]}
         )
         self._since = records[-1].n
         await asyncio.sleep(0)
 
     async def _send_session(self) -> None:
-        await self._line.send(
-            {
-                "type": "session",
-                "id": self._session.id,
-                "since": self._since,
-                "now": timestamp(datetime.now(UTC)),
-                "intent": self._session.intent,
-                "levels": dict(self._session.levels),
-                "model": self._session.model_label,
-                "journal": str(self._session.journal),
-                "last": _last(self._session),
-                "readonly": isinstance(self._session, Stored),
-                **self._prices,
-                **self._kind,
-            }
-        )
+        message: news.SessionNews = {
+            "type": "session",
+            "id": self._session.id,
+            "since": self._since,
+            "now": timestamp(datetime.now(UTC)),
+            "intent": self._session.intent,
+            "levels": dict(self._session.levels),
+            "model": self._session.model_label,
+            "journal": str(self._session.journal),
+            "last": _last(self._session),
+            "readonly": isinstance(self._session, StoredSession),
+        }
+        if self._prices is not None:
+            message["prices"] = _price_fields(self._prices)
+        if isinstance(self._session, StoredSession) and self._session.example:
+            message["example"] = True
+        if isinstance(self._session, StoredSession) and self._session.foreign:
+            message["foreign"] = self._session.foreign
+        await self._outbox.send(message)
 
     async def _send_tree(self, nodes: tuple[NodeView, ...]) -> None:
-        fields = [node_fields(node) for node in nodes]
-        message: Fields = {
+        message: news.TreeNews = {
             "type": "tree",
-            "nodes": list[JSON](fields),
+            "nodes": [node_fields(node) for node in nodes],
             "modules": self._session.modules_running,
             "lockdown": self._session.view.lockdown,
         }
@@ -275,35 +284,35 @@ class Follower:
                 "used": budget.used,
                 "exhausted": budget.exhausted,
             }
-        await self._line.send(message)
+        await self._outbox.send(message)
 
 
 async def show_end(
-    line: Line,
+    outbox: Outbox,
     name: str,
     records: Sequence[Record],
-    held: Held,
-    rendered: Rendered,
+    cursor: Cursor,
+    rendered: RenderCache,
     folder: Path,
     turn: asyncio.Lock,
     *,
     readonly: bool,
-) -> Held:
+) -> Cursor:
     """Show the newest records of a session that is not read yet; gives what the client has then.
 
     Nothing else is known of it: not what its agents are at, nor what may be done.
     """
-    begin = _beginning(records, held.path)
+    begin = _beginning(records, cursor.path)
     shown = records[begin:]
     early: dict[int, Fields] = {}
-    list_: list[JSON] = []
+    list_: list[Fields] = []
     for record in shown:
-        if (record.n > records[-1].n - NEWEST or _speaks(record, held.path)) and is_short(record):
+        if (record.n > records[-1].n - NEWEST or _speaks(record, cursor.path)) and is_short(record):
             early[record.n] = await rendered.early(record, folder, turn)
         list_.append(early.get(record.n) or bare_message(record))
         if not len(list_) % _SLICE:
             await asyncio.sleep(0)
-    await line.send(
+    await outbox.send(
         {
             "type": "session",
             "id": name,
@@ -314,8 +323,8 @@ async def show_end(
             "opening": True,
         }
     )
-    await line.send({"type": "records", "list": list_})
-    return replace(held, since=shown[-1].n, first=shown[0].n, early=early, digest=shown[-1].digest)
+    await outbox.send({"type": "records", "list": list_})
+    return replace(cursor, since=shown[-1].n, first=shown[0].n, early=early, digest=shown[-1].digest)
 
 
 def _beginning(records: Sequence[Record], path: str) -> int:
@@ -334,17 +343,32 @@ def _speaks(record: Record, path: str) -> bool:
     return record.agent == path and isinstance(record.content, Say | Turn | Reply)
 
 
-def _said(fields: Fields) -> Fields:
-    """Fields without those that say nothing; `state` says that nothing is done any more where it is empty."""
-    return {name: value for name, value in fields.items() if value or name == "state"}
+def _activity(event: Activity) -> news.ActivityNews:
+    """What says nothing is left out; but an empty `state` says that nothing is done any more."""
+    found: news.ActivityNews = {
+        "type": "activity",
+        "agent": event.agent,
+        "state": event.state,
+        "since": event.since,
+    }
+    if event.until:
+        found["until"] = event.until
+    if event.attempt:
+        found["attempt"] = event.attempt
+    if event.of:
+        found["of"] = event.of
+    if event.why:
+        found["why"] = event.why
+    return found
 
 
-def _kind_of(session: Session) -> Fields:
-    """What a page must know of a session that only can be looked at."""
-    if not isinstance(session, Stored):
-        return {}
-    found: Fields = {"example": True} if session.example else {}
-    return found | ({"foreign": session.foreign} if session.foreign else {})
+def _price_fields(prices: Prices) -> news.Prices:
+    return {
+        "prompt": prices.prompt,
+        "cached": prices.cached,
+        "completion": prices.completion,
+        "models": {name: _price_fields(one) for name, one in prices.models.items()},
+    }
 
 
 def _last(session: Session) -> int:
@@ -352,13 +376,13 @@ def _last(session: Session) -> int:
     return records[-1].n if records else 0
 
 
-def node_fields(view: NodeView) -> Fields:
+def node_fields(view: NodeView) -> news.Node:
     """One node of a `tree` message. One that waits for children names them, and for how many it waits in all.
 
     An agent that works on a budget has `allowance` and `left`, in tokens. `calls`: records of the calls of functions
     that run for it; `queued`: of what a person said that it has not begun to answer.
     """
-    fields: Fields = {
+    fields: news.Node = {
         "path": view.path,
         "name": view.name,
         "caller": view.caller,
@@ -376,9 +400,9 @@ def node_fields(view: NodeView) -> Fields:
     if view.ended:
         fields["ended"] = view.ended
     if view.awaited:
-        fields |= {"awaited": list(view.awaited), "awaited_of": view.awaited_of}
+        fields["awaited"], fields["awaited_of"] = list(view.awaited), view.awaited_of
     if view.allowance:
-        fields |= {"allowance": view.allowance, "left": view.left, "lent": view.lent}
+        fields["allowance"], fields["left"], fields["lent"] = view.allowance, view.left, view.lent
     if view.calls:
         fields["calls"] = list(view.calls)
     if view.queued:

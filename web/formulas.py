@@ -151,7 +151,7 @@ _CLOSERS: Final = {"$$": "$$", "\\[": "\\]"}
 def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     if state.is_code_block(start):
         return False
-    line = _line(state, start)
+    line = _outbox(state, start)
     close = _CLOSERS.get(line[:2])
     if close is None:
         return False
@@ -163,10 +163,10 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     lines, number = [line[2:]], start
     while not lines[-1].rstrip().endswith(close):
         number += 1
-        if number >= end or state.sCount[number] < state.blkIndent or not _line(state, number).strip():
+        if number >= end or state.sCount[number] < state.blkIndent or not _outbox(state, number).strip():
             searched[close] = (start, number)
             return False
-        lines.append(_line(state, number))
+        lines.append(_outbox(state, number))
     content = "\n".join(lines).rstrip()[:-2].strip()
     if not content:
         return False
@@ -181,5 +181,5 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     return True
 
 
-def _line(state: StateBlock, number: int) -> str:
+def _outbox(state: StateBlock, number: int) -> str:
     return state.src[state.bMarks[number] + state.tShift[number] : state.eMarks[number]]

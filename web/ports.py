@@ -333,8 +333,8 @@ class Choices(Protocol):
     def forget_first_message(self, name: str) -> None: ...
 
 
-class Surroundings(Protocol):
-    """What the product around the server can tell and make. `checks` and `export` block; nothing raises but as said."""
+class Product(Protocol):
+    """What the rest of the product can tell and make. `checks` and `export` block; nothing raises but as said."""
 
     @property
     def choices(self) -> Choices:

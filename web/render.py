@@ -24,7 +24,7 @@ from markdown_it.utils import EnvType, OptionsDict
 from iact.core.session.text import CALLS, ActionBlock, IsAction, looks_like_action, mentions, pieces
 from iact.web import formulas, parser
 from iact.web.colours import coloured, diff, holds_diff, language_of
-from iact.web.visible import shortened, visible, without_escapes
+from iact.web.safe_text import shortened, visible, without_escapes
 
 _SCHEMES: Final = frozenset({"http", "https", "mailto"})
 _MARKDOWN_HEAD, _MARKDOWN_TAIL = 96_000, 16_000

@@ -1,6 +1,6 @@
 """The render processes of a server, and their queue.
 
-Each client has one text under way at most (`web.rendered`), and the queue is first come, first served: so a client
+Each client has one text under way at most (`web.render_cache`), and the queue is first come, first served: so a client
 that floods takes one process, and another client's text finds the other one free.
 """
 
@@ -14,7 +14,7 @@ from typing import Final
 
 from iact.core.ports import JSON
 from iact.web.render_process import PATIENCE, RenderProcess
-from iact.web.rendering import Question
+from iact.web.render_tasks import Question
 
 PROCESSES: Final = 2
 

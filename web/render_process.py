@@ -1,6 +1,6 @@
 """Renders records in a process that can be ended, so that no text holds up the one who asks for longer than it may.
 
-A render process bounds the time of Markdown by itself (`web.rendering`), which costs one exception. What that
+A render process bounds the time of Markdown by itself (`web.render_tasks`), which costs one exception. What that
 can't reach is bounded here: a process that has not answered when its time is over is killed, and the next
 question starts another. A killed or broken process costs one record its formatting, never its text.
 """
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from iact.core.ports import JSON
-from iact.web.rendering import Question
+from iact.web.render_tasks import Question
 
 _PROGRAM: Final = Path(__file__).with_name("render_program.py")
 PATIENCE: Final = 2.0
@@ -70,7 +70,7 @@ class RenderProcess:
             self._process.kill()
 
     def render(self, question: Question) -> Mapping[str, JSON] | None:
-        """The answer (`web.rendering.answer`); None if there was none in time."""
+        """The answer (`web.render_tasks.answer`); None if there was none in time."""
         for _ in range(2):  # one that died since the last question says nothing about this one
             try:
                 fresh = self._socket is None

@@ -55,7 +55,7 @@ def _write(descriptor: int, data: bytes) -> None:
 def main(descriptor: int) -> None:
     """Answer until the socket is closed."""
     _prepare(Path(__file__).parents[2])
-    from iact.web.rendering import Question, answer
+    from iact.web.render_tasks import Question, answer
 
     gc.freeze()
     _write(descriptor, b".")  # ready

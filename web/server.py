@@ -24,13 +24,13 @@ from websockets.http11 import Request, Response
 from iact.core.errors import UsageError
 from iact.web import safety
 from iact.web.assets import load
-from iact.web.connection import Connection, Desk
+from iact.web.connection import Connection, Shared
+from iact.web.downloads import PREFIX, Content, Download
 from iact.web.limits import MAX_MESSAGE
-from iact.web.ports import Runtime, Surroundings
-from iact.web.shelf import PREFIX, Content, Parcel
-from iact.web.strangers import Strangers
+from iact.web.ports import Product, Runtime
 from iact.web.streaming import Streams
 from iact.web.tokens import Tokens
+from iact.web.unverified import UnverifiedConnections
 
 MAX_SOCKETS: Final = 64
 MAX_CONNECTIONS: Final = 512
@@ -45,9 +45,9 @@ _log.setLevel(logging.WARNING)
 
 
 class _GuardedConnection(ServerConnection):
-    """A TCP connection that is one of `strangers` until its request was judged."""
+    """A TCP connection that is one of `unverified` until its request was judged."""
 
-    strangers: Strangers[ServerConnection]
+    unverified: UnverifiedConnections[ServerConnection]
     seconds: float
     """In which its request must come. The library's own limit would end long downloads, too."""
 
@@ -57,13 +57,13 @@ class _GuardedConnection(ServerConnection):
         self.request_rcvd.add_done_callback(lambda _: late.cancel())
         self.late = late
         peer = transport.get_extra_info("peername")
-        oldest = self.strangers.add(self, str(peer[0]) if peer else "")
+        oldest = self.unverified.add(self, str(peer[0]) if peer else "")
         if oldest is not None:
             oldest.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.late.cancel()
-        self.strangers.discard(self)
+        self.unverified.discard(self)
         super().connection_lost(exc)
 
 
@@ -127,7 +127,9 @@ class PageServer:
         self._assets = load(_STATIC)
         self._server: Server | None = None
         self._streams = Streams(patience=send_timeout)
-        self._strangers: Strangers[ServerConnection] = Strangers(most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER)
+        self._unverified: UnverifiedConnections[ServerConnection] = UnverifiedConnections(
+            most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER
+        )
         self._policy: safety.Policy | None = None
 
     @property
@@ -177,7 +179,7 @@ class PageServer:
         """Serve a websocket until it ends."""
         raise NotImplementedError
 
-    async def parcel(self, path: str) -> Parcel | None:
+    async def download(self, path: str) -> Download | None:
         """The file that waits to be downloaded at an address."""
         raise NotImplementedError
 
@@ -188,10 +190,10 @@ class PageServer:
             UsageError: the address or port can't be had.
         """
         host = "127.0.0.1" if self._host == "localhost" else self._host.strip("[]")
-        self._strangers = Strangers(most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER)
+        self._unverified = UnverifiedConnections(most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER)
 
         class Guarded(_GuardedConnection):
-            strangers = self._strangers
+            unverified = self._unverified
             seconds = self._open_timeout
 
         try:
@@ -242,7 +244,7 @@ class PageServer:
         assert self._policy is not None
         verdict = self._policy.judge(_asked(request))
         if not isinstance(verdict, safety.Refused):
-            self._strangers.discard(connection)
+            self._unverified.discard(connection)
         match verdict:
             case safety.Refused(status, reason):
                 return _refusal(status, reason, again=_came_by_a_link(request))
@@ -253,22 +255,22 @@ class PageServer:
                     303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
                 )
             case safety.WantsPath(path):
-                parcel = await self.parcel(path) if path.startswith(PREFIX) else None
-                if parcel is not None:
-                    return await self._send_parcel(connection, parcel)
+                download = await self.download(path) if path.startswith(PREFIX) else None
+                if download is not None:
+                    return await self._send_download(connection, download)
                 return self._file(
                     path, packed="gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
                 )
             case safety.WantsSocket():
                 return self._room()
 
-    async def _send_parcel(self, connection: ServerConnection, parcel: Parcel) -> Response:
-        headers, media = [("Content-Disposition", parcel.disposition)], "application/octet-stream"
-        if isinstance(parcel.content, bytes):
-            return _response(200, parcel.content, media, headers)
+    async def _send_download(self, connection: ServerConnection, download: Download) -> Response:
+        headers, media = [("Content-Disposition", download.disposition)], "application/octet-stream"
+        if isinstance(download.content, bytes):
+            return _response(200, download.content, media, headers)
         head = _response(200, "", media, [*headers, ("Transfer-Encoding", "chunked")])
         del head.headers["Content-Length"]
-        return await self._streams.send(connection, head, parcel.content)
+        return await self._streams.send(connection, head, download.content)
 
     def _file(self, path: str, *, packed: bool) -> Response:
         asset = self._assets.get(path)
@@ -292,20 +294,20 @@ class PageServer:
 
 
 class WebServer(PageServer):
-    """Serves the sessions of `runtime`. `around`: what the product around it can tell and make; without, those messages
+    """Serves the sessions of `runtime`. `product`: what the rest of the product can tell and make; without, those messages
     are refused. `options`: as `PageServer`."""
 
     def __init__(
-        self, runtime: Runtime, *, around: Surroundings | None = None, **options: Unpack[PageOptions]
+        self, runtime: Runtime, *, product: Product | None = None, **options: Unpack[PageOptions]
     ) -> None:
         super().__init__(**options)
         self._runtime = runtime
-        self._desk = Desk(around, self.new_url)
+        self._shared = Shared(product, self.new_url)
         self._open: set[Connection] = set()
 
     def offer(self, name: str, content: Content) -> str:
         """Lay a file ready to be downloaded once; gives its path on this server."""
-        return self._desk.shelf.put(name, content)
+        return self._shared.downloads.put(name, content)
 
     async def send_away(self, session: str | None) -> None:
         """Close the connections that watch a session (None: all), since it is served elsewhere from now on."""
@@ -317,14 +319,14 @@ class WebServer(PageServer):
     async def stop(self) -> None:
         """As `PageServer.stop`."""
         await super().stop()
-        self._desk.rendered.close()
+        self._shared.rendered.close()
 
     async def converse(self, socket: ServerConnection) -> None:
         """As `PageServer.converse`."""
         connection = Connection(
             socket,
             self._runtime,
-            self._desk,
+            self._shared,
             send_timeout=self._send_timeout,
             hello_timeout=self._hello_timeout,
         )
@@ -334,9 +336,9 @@ class WebServer(PageServer):
         finally:
             self._open.discard(connection)
 
-    async def parcel(self, path: str) -> Parcel | None:
-        """As `PageServer.parcel`."""
-        return self._desk.shelf.take(path)
+    async def download(self, path: str) -> Download | None:
+        """As `PageServer.download`."""
+        return self._shared.downloads.take(path)
 
 
 def _asked(request: Request) -> safety.Asked:

@@ -5,45 +5,32 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from iact.core.ports import JSON
 from iact.core.session.waterfall import Span, Waterfall, waterfall
-from iact.web.messages import Message
 from iact.web.ports import Session
-from iact.web.records import Fields
+from iact.web.wire import answers, requests
 
 MOST: Final = 4_000
 """Spans in one answer."""
 
 
-class ShowTimeline(Message):
-    """What each agent did when, and what the root's answers waited for.
-
-    The `ok` has `started` (the time of the first record), `ms` (from there to the last), `agents` (paths, in order of
-    creation), and `spans`, each `[agent, kind, begin, end, n, label, critical]`: the agent's place in `agents`; model,
-    tool, wait, approval or paused; milliseconds since `started`, `end` null for what goes on; the record that tells of
-    it; what it was; and whether the critical path of an answer goes through it. `critical`: milliseconds of work on
-    critical paths; `more`: short ones that are not told.
-    """
-
-
-class Watching(Protocol):
+class Client(Protocol):
     """The side of a connection that this message acts on."""
 
     def watched(self) -> Session: ...
 
 
-async def show_timeline(client: Watching, message: ShowTimeline) -> Fields:
+async def show_timeline(client: Client, message: requests.ShowTimeline) -> answers.Timeline:
     """Answer `timeline`; who watches nothing is told so, since a look must not begin a session."""
     records = list(client.watched().records())
     return await asyncio.to_thread(lambda: timeline_fields(waterfall(records)))
 
 
-def timeline_fields(told: Waterfall) -> Fields:
+def timeline_fields(told: Waterfall) -> answers.Timeline:
     """The fields of the answer."""
     place = {path: index for index, path in enumerate(told.agents)}
     shown = _longest(told)
-    spans: list[JSON] = [
-        [place[one.agent], one.kind, _ms(one.begin), None if one.end is None else _ms(one.end), one.n, one.label, one.critical]
+    spans: list[answers.SpanRow] = [
+        (place[one.agent], one.kind, _ms(one.begin), None if one.end is None else _ms(one.end), one.n, one.label, one.critical)
         for one in shown
     ]  # fmt: skip
     return {

@@ -22,7 +22,7 @@ LARGEST_ARCHIVE: Final = 16 << 30
 
 
 @dataclass
-class Arriving:
+class IncomingFile:
     """One file, as far as it has come. `file`: where it is stored, if it is not in memory."""
 
     name: str
@@ -90,13 +90,13 @@ class Arriving:
             raise UsageError(f"Only {self.came:,} of {self.size:,} bytes came; upload the file again.")
 
 
-class Landing:
+class Uploads:
     """The files that are on their way to one server."""
 
     def __init__(self) -> None:
-        self._arriving = 0
+        self._incoming = 0
 
-    def begin(self, name: str, media: str, size: int, folder: Path | None = None) -> Arriving:
+    def begin(self, name: str, media: str, size: int, folder: Path | None = None) -> IncomingFile:
         """Announce a file. `folder`: where it is stored on its way; None: in memory.
 
         Raises:
@@ -105,7 +105,7 @@ class Landing:
         most = LARGEST_UPLOAD if folder is None else LARGEST_ARCHIVE
         if size > most:
             raise UsageError(f"{name[:80]!r} has {size:,} bytes; a file may have {most:,}.")
-        if self._arriving >= AT_ONCE:
+        if self._incoming >= AT_ONCE:
             raise UsageError("Too many files are on their way to this server; try again in a moment.")
         try:
             file = None if folder is None else tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by `close`)
@@ -113,9 +113,9 @@ class Landing:
             raise UsageError(
                 f"The archive can't be stored ({error.strerror}); free some disk space."
             ) from error
-        self._arriving += 1
-        return Arriving(name, media, size, file=file)
+        self._incoming += 1
+        return IncomingFile(name, media, size, file=file)
 
     def end(self) -> None:
         """One has arrived, or will not."""
-        self._arriving -= 1
+        self._incoming -= 1

@@ -28,9 +28,9 @@ from benchmarks.rendering.pathological import PATTERNS, pathological
 from iact.core.ports import JSON
 from iact.web import render
 from iact.web.records import content_fields
+from iact.web.render_cache import RenderCache
 from iact.web.render_pool import RenderPool
-from iact.web.rendered import Rendered
-from iact.web.rendering import Question
+from iact.web.render_tasks import Question
 from iact.web.server import WebServer
 from tests.web.fake import FakeRuntime, FakeSession
 
@@ -70,7 +70,7 @@ async def _serve(before: bool) -> None:
     server = WebServer(FakeRuntime(flooding, quiet))
     if before:
         render._PARSER.helpers = helpers
-        object.__setattr__(server._desk, "rendered", Rendered(_InTheLoop()))
+        object.__setattr__(server._shared, "rendered", RenderCache(_InTheLoop()))
     async with server:
         print(json.dumps({"port": server.port, "key": server.key}), flush=True)
         await asyncio.to_thread(sys.stdin.read)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, TypeAlias
 
 from iact.core.errors import UsageError
 from iact.core.language.variables import Table, Value
@@ -20,6 +20,9 @@ from iact.core.tree.agent import Agent, AgentState
 from iact.core.tree.apply import unread
 from iact.core.tree.tree import Tree
 from iact.core.tree.uploads import waiting
+
+NodeState: TypeAlias = AgentState
+"""What an agent or a plan is at."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,13 +1,12 @@
 """Writes the reference pages beside itself, from the program: python -m docs.reference.generated
 
 `commands.md` from the command line, `settings.md` from the settings, `actions.md` from the core
-actions, `wire.md` from the messages of the websocket, `protocol.md` from the protobuf file.
+actions, `wire.md` and the page's types from the messages of the websocket, `protocol.md` from the protobuf file.
 """
 
 from __future__ import annotations
 
 import inspect
-import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, get_args, get_origin
@@ -18,10 +17,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 import iact.settings
+from docs.reference import wire
 from iact.cli import program
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec
-from iact.web import commands as wire_commands
-from iact.web import messages
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
@@ -143,57 +141,6 @@ def _action(spec: ActionSpec) -> str:
     return "\n".join(lines).rstrip()
 
 
-# --- the websocket ----------------------------------------------------------------------------------
-
-
-def wire() -> str:
-    """Every message that a client may send."""
-    intro = (
-        "The websocket at `/ws` speaks JSON in text frames. Any message may carry an `id`; the answer is "
-        '`{"type": "ok", "id", …}` or `{"type": "error", "id", "code", "message"}`; an error about the content of a file '
-        "has the id of the `upload` that announced it. Who connects sends the page's cookie, or `Authorization: Bearer` "
-        "with the key in the data directory's `server.json`. What the server sends: "
-        "`record {n, …, html}` for each journal record, `delta {agent, text}` while a model writes, `activity {agent, "
-        "state, …}` when what a model does changes, `tree {nodes}`, `session {id, …}`, `sessions {list}`, `notice {text}`.\n\n"
-        "A `delta` with `thought` is a piece of what the model thinks before it replies; one with `restart` voids what came "
-        "before. An `activity` says what the model of an agent does `since` when: `asking`, `reasoning`, `writing`; or what "
-        "keeps it: `limited` (its endpoint counts requests), `retrying`, `stalled` (nothing comes in the middle of a "
-        "reply), `slot` (others are served first); with an empty `state`, it is not asked any more. Those that wait say "
-        "`until` when, which `attempt` comes next `of` how many, and `why`. Times are ISO 8601, UTC; the `session` message "
-        "has the server's `now`, so that a client whose clock differs can count right."
-    )
-    return _page("The websocket", "web/messages.py", intro, *_messages())
-
-
-def _messages() -> Iterator[str]:
-    for name, command in wire_commands.COMMANDS.items():
-        model: type[messages.Message] = inspect.getclosurevars(command).nonlocals["model"]
-        lines = [f"## {name}", ""]
-        if model.__doc__:
-            lines += [inspect.cleandoc(model.__doc__), ""]
-        for field, info in model.model_fields.items():
-            default = "" if info.is_required() else f", default `{_json(info.default)}`"
-            lines.append(f"- `{field}`: {_kind(info.annotation)}{default}")
-        yield "\n".join(lines).rstrip()
-
-
-def _json(value: object) -> str:
-    return json.dumps(list(value) if isinstance(value, tuple) else value)
-
-
-def _kind(annotation: object) -> str:
-    parts = [_kind(one) for one in get_args(annotation)] if get_args(annotation) else []
-    if getattr(annotation, "__origin__", None) is list:
-        return f"list of {parts[0]}"
-    if parts and all(isinstance(one, str | int) for one in get_args(annotation)):
-        return " or ".join(f"`{one}`" for one in get_args(annotation))
-    if parts:
-        return " or ".join(dict.fromkeys(part for part in parts if part))
-    names = {"NoneType": "null", "str": "text", "int": "number", "float": "number", "bool": "true or false"}
-    name = getattr(annotation, "__name__", "")
-    return names.get(name, "")
-
-
 # --- the protocol -----------------------------------------------------------------------------------
 
 
@@ -212,7 +159,7 @@ PAGES: Final = {
     "commands.md": commands,
     "settings.md": settings,
     "actions.md": actions,
-    "wire.md": wire,
+    "wire.md": wire.page,
     "protocol.md": protocol,
 }
 
@@ -221,6 +168,7 @@ def main() -> None:
     """Write every page."""
     for name, write in PAGES.items():
         (HERE / name).write_text(write(), encoding="utf-8")
+    wire.TYPES.write_text(wire.typescript(), encoding="utf-8")
 
 
 if __name__ == "__main__":

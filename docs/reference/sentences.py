@@ -22,7 +22,7 @@ SCRIPTS: Final = tuple(
     path
     for path in sorted((STATIC / "js").rglob("*.js"))
     # What records say is no script but types.
-    if path.name not in ("records.js", "types.js")
+    if path.name != "records.js"
 )
 
 # --- the page ---------------------------------------------------------------------------------------

@@ -62,9 +62,9 @@ async def _host(
     placement = StaticPlacement(objects, peers)
     key = key_of(lease.incarnation)
     async with open_runtime(settings, pool=settings.pool, claimed=lease.claimed) as runtime:
-        around = Around(Choices(settings, runtime.use_models))
+        product = Around(Choices(settings, runtime.use_models))
         page = WebServer(
-            runtime, around=around, host=bind, port=port, key=key, allow_remote=True, names=(advertise,)
+            runtime, product=product, host=bind, port=port, key=key, allow_remote=True, names=(advertise,)
         )
         served = SessionHost(runtime, page, objects, lease, placement, peers, grace=grace)
         control = ControlServer(served.act, key, host=bind, port=control_port)

@@ -26,8 +26,8 @@ from iact.core.session.store import SessionStore
 from iact.core.session.view import NodeView
 from iact.core.session.waterfall import waterfall
 from iact.settings import Settings
+from iact.web.safe_text import visible, without_escapes
 from iact.web.timeline import timeline_fields
-from iact.web.visible import visible, without_escapes
 from iact.wiring import shared_of
 
 _WIDTH: Final = 160

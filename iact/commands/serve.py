@@ -46,7 +46,7 @@ async def _serve(
     pool = settings.pool if workspace is None else 0
     async with open_runtime(settings, workspace, scope=scope, pool=pool) as runtime:
         server = WebServer(
-            runtime, around=Around(Choices(settings, runtime.use_models)), host=host, port=port
+            runtime, product=Around(Choices(settings, runtime.use_models)), host=host, port=port
         )
         await server.start()
         try:

@@ -17,7 +17,7 @@ from iact.core.session.listing import SessionInfo
 from iact.core.session.policy import read_policies
 from iact.core.session.store import SessionStore
 from iact.settings import Settings
-from iact.web.visible import visible, without_escapes
+from iact.web.safe_text import visible, without_escapes
 
 
 def list_sessions(settings: Settings, *, as_json: bool) -> int:

@@ -14,9 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from docs.reference import generated, journal, messages, states
+from docs.reference import generated, journal, messages, states, wire
+from docs.screenshots import __main__ as screenshots
 from iact.cli import parse
 from tests.acceptance import matrix
+from tests.web.browser import SHARED
 
 ROOT = Path(__file__).parents[2]
 TOP = [ROOT / name for name in ("README.md", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
@@ -74,6 +76,7 @@ def test_the_reference_is_what_the_program_says() -> None:
     """If this fails: python -m docs.reference.generated; python -m docs.reference.states; python -m docs.reference.journal; python -m docs.reference.messages"""
     for name, write in generated.PAGES.items():
         assert (generated.HERE / name).read_text(encoding="utf-8") == write(), name
+    assert wire.TYPES.read_text(encoding="utf-8") == wire.typescript()
     assert states.PAGE.read_text(encoding="utf-8") == states.page()
     assert journal.PAGE.read_text(encoding="utf-8") == journal.page()
     assert journal.TYPES.read_text(encoding="utf-8") == journal.javascript()
@@ -147,3 +150,14 @@ def test_the_drawing_shows_every_room() -> None:
 
 def test_the_matrix_of_provenance_is_what_is_tested() -> None:
     assert matrix.table() in (ROOT / "docs" / "topics" / "gate.md").read_text(encoding="utf-8")
+
+
+def test_every_picture_of_the_page_is_taken_by_one_command(tmp_path: Path) -> None:
+    shown = {file.name for file in (ROOT / "docs" / "screenshots").glob("*.png")}
+    assert shown == set(screenshots.PICTURES)
+
+    async def test() -> None:
+        await screenshots.take("approval.png", tmp_path)
+
+    SHARED.run(test)
+    assert (tmp_path / "approval.png").read_bytes().startswith(b"\x89PNG")

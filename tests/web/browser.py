@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from playwright import sync_api
-from playwright.async_api import Browser, Page, Playwright, async_playwright, expect
+from playwright.async_api import Browser, Page, Playwright, WebSocket, async_playwright, expect
 
-from iact.web.ports import Runtime, Surroundings
+from iact.web.ports import Product, Runtime
 from iact.web.server import WebServer
+from tests.web.fitting import Traffic
 
 PATIENCE: Final = 60_000
 """Milliseconds that anything in a page may take: these tests run on small machines that do much else."""
@@ -55,6 +56,18 @@ class Wrongs:
         if not url.removeprefix("blob:").startswith(f"{self.origin}/"):
             self.found.append(f"request to {url}")
 
+    def socket(self, socket: WebSocket) -> None:
+        """Whatever a page is told must fit the types that its scripts are checked against."""
+        traffic = Traffic()
+        socket.on("framesent", traffic.asked)
+
+        def told(frame: str | bytes) -> None:
+            wrong = traffic.told(frame)
+            if wrong:
+                self.found.append(f"the server sent what does not fit iact.web.wire: {wrong}")
+
+        socket.on("framereceived", told)
+
     def forgive(self, *parts: str) -> None:
         """Forget what a test brought about itself."""
         self.found[:] = [line for line in self.found if not any(part in line for part in parts)]
@@ -93,6 +106,7 @@ class Browsing:
         page = await context.new_page()
         page.on("pageerror", self.wrongs.script_error)
         page.on("console", lambda message: self.wrongs.console(message.type, message.text))
+        page.on("websocket", self.wrongs.socket)
         page.on("request", lambda request: self.wrongs.request(request.url))
         # Signed in beforehand, so that the page is loaded once and a later event can't belong to an earlier one.
         await context.request.get(self.server.url)
@@ -164,9 +178,9 @@ SHARED: Final = Shared()
 
 
 @asynccontextmanager
-async def browsing(runtime: Runtime, around: Surroundings | None = None) -> AsyncIterator[Browsing]:
+async def browsing(runtime: Runtime, product: Product | None = None) -> AsyncIterator[Browsing]:
     """A server over `runtime` and the browser (inside `SHARED.run`); at the end nothing may have gone wrong in any page."""
-    async with WebServer(runtime, around=around) as server:
+    async with WebServer(runtime, product=product) as server:
         opened = Browsing(server, await SHARED.browser(), Wrongs(f"http://127.0.0.1:{server.port}"))
         try:
             yield opened

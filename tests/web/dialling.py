@@ -7,11 +7,13 @@ import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from iact.web.server import WebServer
+from tests.web.fitting import Traffic
 
 PATIENCE = 60.0
 Message = dict[str, Any]
@@ -76,12 +78,20 @@ async def patiently(server: WebServer) -> ClientConnection:
         await asyncio.sleep(0)
 
 
+_TRAFFIC: WeakKeyDictionary[ClientConnection, Traffic] = WeakKeyDictionary()
+
+
 async def send(client: ClientConnection, **message: object) -> None:
-    await client.send(json.dumps(message))
+    frame = json.dumps(message)
+    _TRAFFIC.setdefault(client, Traffic()).asked(frame)
+    await client.send(frame)
 
 
 async def take(client: ClientConnection) -> Message:
-    message = json.loads(await asyncio.wait_for(client.recv(), PATIENCE))
+    frame = await asyncio.wait_for(client.recv(), PATIENCE)
+    wrong = _TRAFFIC.setdefault(client, Traffic()).told(frame)
+    assert not wrong, f"The server sent what does not fit iact.web.wire: {wrong}"
+    message = json.loads(frame)
     assert isinstance(message, dict)
     return message
 

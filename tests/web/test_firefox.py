@@ -15,7 +15,7 @@ def test_the_main_way_in_firefox(tmp_path: Path) -> None:
     runtime, session = worked(tmp_path)
 
     async def test() -> None:
-        async with WebServer(runtime, around=FakeAround()) as server, opened(tmp_path) as browser:
+        async with WebServer(runtime, product=FakeAround()) as server, opened(tmp_path) as browser:
             await browser.size(1280, 800)
             await browser.go(server.url)
             await browser.go(f"http://127.0.0.1:{server.port}/#s")

@@ -89,7 +89,7 @@ def test_an_example_is_gone_on_with_by_adopting_it(tmp_path: Path) -> None:
         model = ScriptedModel(lambda asked: "Mine now.", context=1_000_000)
         async with (
             runtime(tmp_path, replies({}), model=model) as opened,
-            WebServer(opened, around=FakeAround()) as server,
+            WebServer(opened, product=FakeAround()) as server,
             dial(server) as client,
         ):
             await send(client, type="open", journal=example.name)

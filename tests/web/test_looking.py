@@ -6,17 +6,15 @@ import hashlib
 
 from iact.core.session.replay import SeenContext, SeenMessage
 from iact.core.session.view import Variable
-from iact.web.looking import content_fields, context_fields, table_fields
-from iact.web.records import Fields
+from iact.web.inspection import content_fields, context_fields, table_fields
+from iact.web.wire.answers import SeenMessage as SeenMessageFields
 
 
-def shown(*contents: str) -> list[Fields]:
+def shown(*contents: str) -> list[SeenMessageFields]:
     messages = tuple(SeenMessage("user", content, reused=False) for content in contents)
     fields = context_fields(SeenContext("/a", 7, messages))
     assert (fields["agent"], fields["record"]) == ("/a", 7)
-    found = fields["messages"]
-    assert isinstance(found, list)
-    return [one for one in found if isinstance(one, dict)]
+    return fields["messages"]
 
 
 def variable(

@@ -17,7 +17,7 @@ from iact.core.records.kinds import BY_NAME
 from iact.web.parser import bounded, in_spare_time
 from iact.web.records import record_html, record_message
 from iact.web.render import code_block, markdown, output, reply_with_actions, typed
-from iact.web.visible import visible, without_escapes
+from iact.web.safe_text import visible, without_escapes
 from tests.records import least, raw_record
 
 OURS = (

@@ -29,7 +29,7 @@ from iact.web.records import content_fields, record_message
 from iact.web.render import UNFORMATTED, markdown
 from iact.web.render_pool import RenderPool
 from iact.web.render_process import RenderProcess
-from iact.web.rendering import SHORT, Question, answer, is_short, question
+from iact.web.render_tasks import SHORT, Question, answer, is_short, question
 from iact.web.server import WebServer
 from tests.records import least, raw_record
 from tests.web.dialling import dial, numbers, run, send, until
@@ -262,7 +262,7 @@ def test_many_who_want_one_text_cost_one(monkeypatch: pytest.MonkeyPatch) -> Non
             questions.append(question.record.n)
             return await super().render(question)
 
-    monkeypatch.setattr("iact.web.rendered.RenderPool", Counting)
+    monkeypatch.setattr("iact.web.render_cache.RenderPool", Counting)
 
     async def test() -> None:
         session = FakeSession("s")
@@ -293,7 +293,7 @@ def test_while_a_text_takes_for_ever_others_get_their_answers_and_their_texts(
         pools.append(RenderPool(patience=60))
         return pools[-1]
 
-    monkeypatch.setattr("iact.web.rendered.RenderPool", pool)
+    monkeypatch.setattr("iact.web.render_cache.RenderPool", pool)
 
     async def test() -> None:
         one, other = FakeSession("one"), FakeSession("other")

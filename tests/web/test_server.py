@@ -186,7 +186,7 @@ def test_what_many_watch_is_rendered_once(monkeypatch: pytest.MonkeyPatch) -> No
         rendered.append(record.n)
         return record_message(record, *rest)
 
-    monkeypatch.setattr("iact.web.rendered.record_message", counting)
+    monkeypatch.setattr("iact.web.render_cache.record_message", counting)
 
     async def test() -> None:
         session = FakeSession("s")

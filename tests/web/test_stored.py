@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from iact.core.session.store import SessionStore
-from iact.web.stored import StoredSessions
+from iact.web.stored_session import StoredSessions
 from tests.web.fake import FakeRuntime
 from tests.web.long import long_journal
 

@@ -11,7 +11,7 @@ import pytest
 
 from iact.core.errors import WorkspaceError
 from iact.web.server import WebServer
-from iact.web.zipped import zipped
+from iact.web.zip_stream import zipped
 from tests.web.dialling import PATIENCE, cookie, get, http, run
 from tests.web.fake import FakeRuntime
 

@@ -37,7 +37,7 @@ export class Page {
     hello: () => {
       const { id, readonly } = this.store.session;
       const has = { since: this.store.last, first: this.store.reached, path: this.store.selected, lazy: true };
-      return readonly ? ["open", { journal: id, ...has }] : ["hello", { session: id, ...has }];
+      return readonly && id !== null ? ["open", { journal: id, ...has }] : ["hello", { session: id, ...has }];
     },
     refused: (error) => this.#refused(error),
     message: (message) => this.#take(message),
@@ -54,10 +54,10 @@ export class Page {
       this.composer.focus();
     },
   };
-  /** @type {import("./agents/inspector.js").Ask} */
-  ask = (type, fields) => this.connection.request(type, { at: this.store.at, ...fields });
-  /** @type {(type: string, fields?: Record<string, unknown>) => Promise<any>} */
+  /** @type {import("./state/types.d.ts").Request} */
   request = (type, fields) => this.connection.request(type, fields);
+  /** Asks about what is shown. @type {import("./state/types.d.ts").Request} */
+  ask = (type, fields) => this.connection.request(type, { at: this.store.at, ...fields });
   /** @type {import("./dialogue/pictures.js").FetchPictures} */
   pictures = () => this.#pictures ??= import("./dialogue/pictures.js").then(({ Pictures }) => new Pictures(this.ask, () => this.store.session.id));
   modePicker = new ModePicker(this.store, (text) => this.connection.request("foresee", { text }));
@@ -75,8 +75,8 @@ export class Page {
   open = (id, readonly, place) => this.#open(id, readonly, place);
   /** @type {(path: string, options?: {at?: number|null, since?: number}) => void} */
   openFile = (path, options) => this.#openFile(path, options);
-  /** @type {(type: string, fields: Record<string, unknown>) => void} */
-  fetchFile = (type, fields) => this.attempt(this.ask(type, fields).then(({ href }) => download(href)));
+  /** @type {import("./state/types.d.ts").Fetch} */
+  fetchFile = (type, fields) => this.attempt(this.ask(type, /** @type {{path: string, name: string}} */ (fields)).then(({ href }) => download(href)));
   unreachable = () => this.composer.say(t("Not connected; try again in a moment."), true);
   settings = lazily("settings-open", "settings", async () => new (await import("./settings/settings.js")).SettingsDialog(this.request, () => this.#hello()), this.unreachable);
   dialogue = new Dialogue(this.store, {
@@ -447,8 +447,9 @@ export class Page {
 
   /**
    * Have the server make another session of the one that is shown, and go on with that.
-   * @param {"fork"|"adopt"} type
-   * @param {Record<string, unknown>} fields
+   * @template {"fork"|"adopt"} T
+   * @param {T} type
+   * @param {import("./state/types.d.ts").Fields<T>} fields
    */
   async #leave(type, fields) {
     this.#leaving = this.store.session.id;
@@ -514,7 +515,7 @@ export class Page {
   async #openResult(path, n) {
     const { list } = await this.connection.request("variables", { path, at: n });
     const made = this.store.record(n)?.function;
-    const found = list.find((/** @type {import("./state/types.js").Variable} */ one) => one.origin === made);
+    const found = list.find((/** @type {import("./state/types.d.ts").Variable} */ one) => one.origin === made);
     if (found) await this.#showVariable(path, found.name);
     else this.composer.say(t("This is not a variable."), true);
   }
@@ -546,8 +547,9 @@ export class Page {
 
   /**
    * Keep or forget what sessions begin with.
-   * @param {string} type
-   * @param {Record<string, unknown>} fields
+   * @template {"first.keep"|"first.forget"} T
+   * @param {T} type
+   * @param {import("./state/types.d.ts").Fields<T>} fields
    */
   async #changeFirst(type, fields) {
     await this.connection.request(type, fields);

@@ -5,8 +5,8 @@ import { meter } from "./facts.js";
 import { share, tokens } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 
-/** @typedef {import("../state/types.js").SeenMessage} SeenMessage */
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").SeenMessage} SeenMessage */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 
 /**
  * @param {{record: number, messages: SeenMessage[]}} seen

@@ -3,7 +3,7 @@
 import { el, icon, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
 
-/** @typedef {import("../state/types.js").TreeNode} TreeNode */
+/** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
 /**
  * @typedef {object} Actions
  * @property {(node: TreeNode) => void} toggle pause or resume

@@ -6,7 +6,7 @@ import { number, t } from "../base/language.js";
 import { countUpTo } from "../state/store.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").TreeNode} TreeNode */
+/** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
 
 /** Over how many of the newest turns the speed is taken. */
 const RECENT = 10;
@@ -18,6 +18,7 @@ const INTENTS = [t("Read only"), t("Change files"), t("Anything")];
  * @returns {HTMLElement[]}
  */
 export function factsOf(store) {
+  if (store.session.id === null) return [el("p", { className: "nothing" }, t("What agents do and use is shown here once you have written a message."))];
   if (store.session.opening) return [el("p", { className: "nothing" }, t("This session is being read. Its newest messages can be read already."))];
   const node = store.node(store.selected);
   const birth = store.birth(store.selected);
@@ -63,14 +64,16 @@ function sessionFacts(store) {
   return [
     [t("Permission"), INTENTS[session.intent] ?? String(session.intent)],
     [t("Agents"), number(nodes.length)],
-    [t("Tokens"), tokens(prompt + sum("completion_tokens"))],
-    [t("From cache"), share(sum("cached_tokens"), prompt)],
+    // Of one agent alone it is said above.
+    ...(nodes.length > 1 ? /** @type {[string, string][]} */ ([
+      [t("Tokens"), tokens(prompt + sum("completion_tokens"))],
+      [t("From cache"), share(sum("cached_tokens"), prompt)],
+    ]) : []),
     [t("Speed"), speed(store)],
     [t("Cost"), cost(session.prices, nodes)],
     ...(store.past ? [] : running(store)),
     [t("Journal entries"), number(count)],
-    // Before anything is said, the dialogue says it.
-    [t("Model"), session.id === null ? "" : session.model],
+    [t("Model"), nodes.every(({ model }) => model === session.model) ? "" : session.model],
     [t("Journal"), session.journal.split("/").slice(-3).join("/")],
   ];
 }
@@ -101,7 +104,7 @@ function speed({ records, shown }) {
 
 /**
  * What all nodes cost together, each at the price of its model.
- * @param {import("../state/types.js").Prices|undefined} prices
+ * @param {import("../state/types.d.ts").Prices|undefined} prices
  * @param {{model: string, prompt_tokens: number, cached_tokens: number, completion_tokens: number}[]} nodes
  */
 export function cost(prices, nodes) {

@@ -7,8 +7,8 @@ import { Rows } from "../base/row_list.js";
 import { countUpTo } from "../state/store.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
-/** @typedef {(type: string, fields: Record<string, unknown>) => Promise<any>} Ask asks the server about what is shown */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").Request} Ask asks the server about what is shown */
 /** @typedef {"facts"|"plan"|"files"|"timeline"|"context"|"variables"|"memory"|"gate"|"records"} Tab */
 
 /** @type {[Tab, string][]} */
@@ -40,7 +40,7 @@ export class Inspector {
    * @param {Ask} ask
    * @param {(n: number) => void} reveal
    * @param {(path: string, name: string) => void} open shows a variable
-   * @param {{open: (path: string, options?: {at?: number|null, since?: number}) => void, fetch: (type: string, fields: Record<string, unknown>) => void}} files
+   * @param {{open: (path: string, options?: {at?: number|null, since?: number}) => void, fetch: import("../state/types.d.ts").Fetch}} files
    *   shows a file, and downloads
    */
   constructor(store, ask, reveal, open, files) {

@@ -7,7 +7,7 @@ import { heard, t } from "../base/language.js";
 import { endedAs, lineOf } from "../dialogue/activity_line.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").TreeNode} TreeNode */
+/** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
 /** From how many nodes on the tree can be filtered. */
 const MANY = 8;
 /** States in which something is counted. */

@@ -5,7 +5,7 @@ import { agentName, bytes } from "../base/format.js";
 import { t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").Variable} Variable */
+/** @typedef {import("../state/types.d.ts").Variable} Variable */
 /** @typedef {import("./inspector.js").Ask} Ask */
 
 /**

@@ -7,7 +7,7 @@ import { agentName } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /** @typedef {null|"call"|{function: string}} Remember what is to be remembered of a yes */
 
 /** Milliseconds for which a question that just came can't be answered: a click was meant for what stood there. */
@@ -41,7 +41,7 @@ export class Approvals {
 
   /**
    * @param {Store} store
-   * @param {(call: number, allow: boolean, remember: Remember, why: string, lasts?: string) => Promise<unknown>} clear
+   * @param {(call: number, allow: boolean, remember: Remember, why: string, lasts?: "once"|"session"|"always") => Promise<unknown>} clear
    * @param {(path: string) => void} choose shows an agent
    */
   constructor(store, clear, choose) {
@@ -169,7 +169,7 @@ export class Approvals {
     this.#arm(false);
     try {
       const [why, host] = [allow ? "" : this.#why.value.trim(), record.kind === "host"];
-      await this.clear(record.n, allow, allow && !host ? this.#remember(record) : null, why, host && allow ? this.#keep.value : undefined);
+      await this.clear(record.n, allow, allow && !host ? this.#remember(record) : null, why, host && allow ? /** @type {"once"|"session"|"always"} */ (this.#keep.value) : undefined);
     } catch (error) {
       setText(this.#news, error instanceof Error ? error.message : String(error));
     } finally {

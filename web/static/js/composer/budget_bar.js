@@ -20,7 +20,7 @@ export class BudgetBar {
 
   /**
    * @param {Store} store
-   * @param {(type: string, fields?: Record<string, unknown>) => Promise<any>} request
+   * @param {import("../state/types.d.ts").Request} request
    * @param {(text: string) => void} begin a new session with this in its field
    * @param {() => void} settings
    */

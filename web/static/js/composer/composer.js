@@ -9,7 +9,7 @@ import { timed } from "../base/format.js";
 import { t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").Mode} Mode */
+/** @typedef {import("../state/types.d.ts").Mode} Mode */
 
 /** @type {Record<Mode, [string, string]>} */
 const MODES = {
@@ -48,7 +48,7 @@ export class Composer {
    * @param {Store} store
    * @param {(path: string, text: string, mode: Mode, calls: boolean) => Promise<unknown>} send `calls`: whether running tools end, too
    * @param {import("./mode_picker.js").ModePicker} ways
-   * @param {(node: import("../state/types.js").TreeNode) => void} stop
+   * @param {(node: import("../state/types.d.ts").TreeNode) => void} stop
    */
   constructor(store, send, ways, stop) {
     this.store = store;
@@ -182,14 +182,14 @@ export class Composer {
     setText(part("ends-calls-text"), t("also stop {calls}", { calls: timed(calls, this.store.now()) }));
   }
 
-  /** @param {(node: import("../state/types.js").TreeNode) => void} stop */
+  /** @param {(node: import("../state/types.d.ts").TreeNode) => void} stop */
   #halt(stop) {
     const node = this.store.node(this.store.selected);
     if (node && !this.#stop.hidden) stop(node);
     this.#text.focus();
   }
 
-  /** Escape twice stops. @param {KeyboardEvent} event @param {(node: import("../state/types.js").TreeNode) => void} stop */
+  /** Escape twice stops. @param {KeyboardEvent} event @param {(node: import("../state/types.d.ts").TreeNode) => void} stop */
   #key(event, stop) {
     // It closes what lies over the page and leaves other fields first.
     const elsewhere = event.target !== this.#text && (event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement);

@@ -5,7 +5,7 @@ import { el, part, setText } from "../base/dom.js";
 import { heard, t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {{mode: string, plan_first?: boolean}} Way */
+/** @typedef {Pick<import("../state/types.d.ts").Fields<"say">, "mode"|"plan_first">} Way */
 
 /** What each is and when it pays, in the order in which they are offered. @type {[string, string, string][]} */
 const WAYS = [
@@ -32,7 +32,7 @@ export class ModePicker {
 
   /**
    * @param {Store} store
-   * @param {(text: string) => Promise<any>} foresee
+   * @param {(text: string) => Promise<import("../state/wire.d.ts").Foreseen>} foresee
    */
   constructor(store, foresee) {
     this.store = store;
@@ -51,7 +51,8 @@ export class ModePicker {
 
   /** How what is sent now is to be worked on. @returns {Way} */
   get way() {
-    const mode = this.#busy || this.#place.hidden ? "dialogue" : this.#choice.value;
+    const chosen = /** @type {NonNullable<Way["mode"]>} */ (this.#choice.value);
+    const mode = this.#busy || this.#place.hidden ? "dialogue" : chosen;
     return { mode, ...(mode !== "dialogue" && this.#first.checked ? { plan_first: true } : {}) };
   }
 

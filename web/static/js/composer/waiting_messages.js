@@ -6,8 +6,8 @@ import { agentName, timed } from "../base/format.js";
 import { t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").TreeNode} TreeNode */
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 
 /** The calls that run at an agent and below it. @param {Store} store @param {string} path @returns {JournalRecord[]} */
 function running(store, path) {
@@ -30,7 +30,7 @@ export class WaitingMessages {
 
   /**
    * @param {Store} store
-   * @param {(type: string, fields: Record<string, unknown>) => void} act
+   * @param {import("../state/types.d.ts").Act} act
    */
   constructor(store, act) {
     this.store = store;

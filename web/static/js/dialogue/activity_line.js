@@ -8,7 +8,7 @@ import { agentName, span } from "../base/format.js";
 import { heard, t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").TreeNode} TreeNode */
+/** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
 /** @typedef {{text: string, kind: "works"|"waits"|"person"|"paused", why?: string, stop?: boolean}} Line */
 
 /** Characters of a token, about. */
@@ -37,7 +37,7 @@ export function lineOf(store, node, now) {
 
 /**
  * @param {Store} store
- * @param {import("../state/types.js").Activity} activity
+ * @param {import("../state/types.d.ts").Activity} activity
  * @param {number} now
  * @returns {Line}
  */
@@ -57,7 +57,7 @@ function modelLine(store, activity, now) {
 /**
  * Which attempt comes next, and when.
  * @param {string} what
- * @param {import("../state/types.js").Activity} activity
+ * @param {import("../state/types.d.ts").Activity} activity
  * @param {number} now
  */
 function again(what, { until, attempt, of }, now) {
@@ -70,7 +70,7 @@ function again(what, { until, attempt, of }, now) {
 /**
  * How fast a model writes, once that can be said.
  * @param {Store} store
- * @param {import("../state/types.js").Activity} activity
+ * @param {import("../state/types.d.ts").Activity} activity
  * @param {number} now
  */
 function speed(store, { agent, since }, now) {

@@ -4,7 +4,7 @@ import { el, onceAFrame, part } from "../base/dom.js";
 import { t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").SessionInfo} SessionInfo */
+/** @typedef {import("../state/types.d.ts").SessionInfo} SessionInfo */
 
 export class Branches {
   #dialogue = part("dialogue");

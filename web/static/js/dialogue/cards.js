@@ -6,7 +6,7 @@ import { agentName, tokens } from "../base/format.js";
 import { heard, joined, t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 
 /** Lines of an output that are shown before somebody asks for all. */
 const LINES = 20;

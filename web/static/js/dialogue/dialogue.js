@@ -11,7 +11,7 @@ import { welcome } from "./welcome.js";
 import { EntryWindow } from "../base/entry_window.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 
 const NEAR_THE_END = 80;
 

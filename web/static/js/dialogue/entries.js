@@ -7,7 +7,7 @@ import { homeOf } from "./cards.js";
 import { agentName } from "../base/format.js";
 import { t } from "../base/language.js";
 
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /** @typedef {{from: string, html: string|undefined, look: string, source: JournalRecord, agent?: string}} Entry `source`: whose rendering holds `html`; `agent`: another one, whose words these are */
 
 /** Kinds that are shown in the inspector's list only. */

@@ -5,7 +5,7 @@ import { plural } from "../base/language.js";
 
 /**
  * @param {Element} button in the place of what is hidden
- * @param {(n: number) => Promise<{text: string, more: number}>} fetch
+ * @param {(n: number) => Promise<import("../state/wire.d.ts").Source>} fetch
  */
 export async function showWhole(button, fetch) {
   const entry = /** @type {HTMLElement|null} */ (button.closest("[data-n]"));

@@ -5,7 +5,7 @@ import { t } from "../base/language.js";
 import { countUpTo } from "../state/store.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /**
  * @typedef {object} Means
  * @property {(n: number) => Promise<string>} source what a record says, as it was written

@@ -90,11 +90,13 @@ export class Pictures {
   }
 
   /**
-   * @param {string} type
-   * @param {Record<string, unknown>} fields
+   * @template {"download"|"file.download"} T
+   * @param {T} type
+   * @param {import("../state/types.d.ts").Fields<T>} fields
    * @param {string} media
    */
   async #fetch(type, fields, media) {
+    /** @type {import("../state/wire.d.ts").Download} */
     const { href } = await this.ask(type, fields);
     const answer = await fetch(href);
     return URL.createObjectURL(new Blob([await answer.arrayBuffer()], { type: media }));

@@ -27,7 +27,7 @@ export class Search {
 
   /**
    * @param {Store} store
-   * @param {(type: string, fields: Record<string, unknown>) => Promise<any>} ask
+   * @param {import("../state/types.d.ts").Request} ask
    * @param {(agent: string, n: number) => Promise<Element|null>} reveal shows a record, and gives its entry
    */
   constructor(store, ask, reveal) {
@@ -102,7 +102,7 @@ export class Search {
     this.#forget();
     if (!text) return;
     try {
-      const { list, count } = await this.ask("find", { text, whose: this.#whose.value, agent: this.#agent.value || null });
+      const { list, count } = await this.ask("find", { text, whose: /** @type {import("../state/types.d.ts").Fields<"find">["whose"]} */ (this.#whose.value), agent: this.#agent.value || null });
       if (asked !== this.#asked) return;
       this.#places = list;
       this.#total = count;

@@ -33,7 +33,7 @@ const SIGNS = { add: "A", modify: "M", delete: "D" };
  * @property {string} [to]
  */
 /** @typedef {{added: number|null, removed: number|null}} Lines */
-/** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
+/** @typedef {import("../state/types.d.ts").Request} Request */
 
 export class ReviewDialog {
   #dialog = /** @type {HTMLDialogElement} */ (part("review-dialog"));

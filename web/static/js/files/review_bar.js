@@ -5,7 +5,7 @@ import { onceAFrame, part, setText, styled } from "../base/dom.js";
 import { plural } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
+/** @typedef {import("../state/types.d.ts").Request} Request */
 
 export class ReviewBar {
   #bar = part("review-bar");

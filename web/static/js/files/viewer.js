@@ -30,7 +30,7 @@ export class FileDialog {
    * @param {Store} store
    * @param {Ask} ask
    * @param {import("../dialogue/pictures.js").FetchPictures} pictures
-   * @param {{fetch: (type: string, fields: Record<string, unknown>) => void, mention: (path: string) => void}} actions
+   * @param {{fetch: import("../state/types.d.ts").Fetch, mention: (path: string) => void}} actions
    */
   constructor(store, ask, pictures, actions) {
     this.store = store;
@@ -114,7 +114,7 @@ export class FileDialog {
     try {
       if (compared) {
         const told = await this.ask("file.diff", { path, since: Number(this.#since.value), at: at ?? undefined });
-        said = told.text ? told.added === null ? "" : t("Lines: {added} added, {removed} removed", { added: told.added, removed: told.removed }) : t("Nothing changed in it.");
+        said = told.text ? told.added === null || told.removed === null ? "" : t("Lines: {added} added, {removed} removed", { added: told.added, removed: told.removed }) : t("Nothing changed in it.");
         parts = drawn(told.text);
       } else {
         const shown = /** @type {Shown} */ (await this.ask("file", { path, at }));

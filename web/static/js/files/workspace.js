@@ -37,7 +37,7 @@ export class WorkspaceView {
   /**
    * @param {Store} store
    * @param {Ask} ask
-   * @param {{open: (path: string, options?: {at?: number|null, since?: number}) => void, fetch: (type: string, fields: Record<string, unknown>) => void, reveal: (n: number) => void}} actions
+   * @param {{open: (path: string, options?: {at?: number|null, since?: number}) => void, fetch: import("../state/types.d.ts").Fetch, reveal: (n: number) => void}} actions
    */
   constructor(store, ask, actions) {
     this.store = store;
@@ -83,7 +83,11 @@ export class WorkspaceView {
     }
   }
 
-  /** @param {string} type */
+  /**
+   * @template {"files"|"files.changes"} T
+   * @param {T} type
+   * @returns {Promise<import("../state/wire.d.ts").Requests[T]["answer"]|Error>}
+   */
   #asked(type) {
     return this.ask(type, {}).catch((/** @type {unknown} */ error) => error instanceof Error ? error : new Error(String(error)));
   }

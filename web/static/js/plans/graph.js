@@ -12,9 +12,9 @@ import { factsOfPlan, readPlan, statesOf } from "./plan.js";
 /** @typedef {import("./plan.js").StepState} StepState */
 /** @typedef {import("./plan.js").PlanFacts} PlanFacts */
 /** @typedef {import("./plan.js").Step} Step */
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
-/** @typedef {import("../state/types.js").Prices} Prices */
-/** @typedef {(type: string, fields: Record<string, unknown>) => Promise<any>} Ask asks the server */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").Prices} Prices */
+/** @typedef {import("../state/types.d.ts").Request} Ask asks the server */
 /**
  * @typedef {object} Situation what the plan's surroundings say
  * @property {string} path
@@ -156,7 +156,11 @@ export class PlanView {
     return buttons.length ? [el("div", { className: "step-actions" }, ...buttons)] : [];
   }
 
-  /** @param {string} type @param {Record<string, unknown>} fields */
+  /**
+   * @template {import("../state/types.d.ts").RequestType} T
+   * @param {T} type
+   * @param {import("../state/types.d.ts").Fields<T>} fields
+   */
   async #try(type, fields) {
     const news = this.element.querySelector(".plan-news");
     if (news) setText(news, "");

@@ -2,7 +2,7 @@
 
 import { t } from "../base/language.js";
 
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /**
  * @typedef {object} Step
  * @property {string} id

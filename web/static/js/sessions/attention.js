@@ -5,7 +5,7 @@ import { part, setText } from "../base/dom.js";
 import { plural, t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").SessionInfo} SessionInfo */
+/** @typedef {import("../state/types.d.ts").SessionInfo} SessionInfo */
 
 /** Seconds of work after which somebody may have turned to something else. */
 const LONG = 30;

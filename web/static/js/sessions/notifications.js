@@ -40,7 +40,7 @@ function box(words, on, change) {
 
 /**
  * Tell of a session, as far as somebody wants that.
- * @param {import("../state/types.js").SessionInfo} info
+ * @param {import("../state/types.d.ts").SessionInfo} info
  * @param {string} words
  * @param {(id: string) => void} open
  */

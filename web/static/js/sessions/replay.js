@@ -6,7 +6,7 @@ import { agentName, timeOfDay } from "../base/format.js";
 import { heard, t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").JournalRecord} JournalRecord */
+/** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 
 const SPEEDS = [1, 4, 16, 64];
 /** No wait between two records is longer or shorter than this while playing, in milliseconds. */

@@ -8,7 +8,7 @@ import { heard, locale, plural, t } from "../base/language.js";
 import { exampleList } from "../dialogue/welcome.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
-/** @typedef {import("../state/types.js").SessionInfo} SessionInfo */
+/** @typedef {import("../state/types.d.ts").SessionInfo} SessionInfo */
 /** @typedef {{n: number, agent: string, kind: string, before: string, match: string, after: string, count: number}} Hit */
 
 /** How many sessions are asked for at once. */
@@ -41,7 +41,7 @@ export class Sessions {
 
   /**
    * @param {Store} store
-   * @param {(type: string, fields?: Record<string, unknown>) => Promise<any>} request
+   * @param {import("../state/types.d.ts").Request} request
    * @param {{open: (id: string|null, readonly?: boolean, place?: {n: number, agent: string}) => void, bring: (file: File) => Promise<any>,
    *   notify: HTMLElement}} page `bring` uploads a file that is no variable; `notify`: what people set about being told
    */
@@ -318,12 +318,14 @@ export class Sessions {
   }
 
   /**
-   * @param {string} type
-   * @param {Record<string, unknown>} fields
+   * @template {"session.delete"|"session.restore"|"session.purge"|"session.rename"|"session.pin"} T
+   * @param {T} type
+   * @param {import("../state/types.d.ts").Fields<T>} fields
    */
   async #do(type, fields) {
     try {
-      const { note, refused } = await this.request(type, fields);
+      const done = await this.request(type, fields);
+      const { note, refused } = "refused" in done ? done : { note: "", refused: {} };
       this.#open = "";
       this.#say([note, ...Object.values(refused ?? {})].filter(Boolean).map((one) => heard(String(one))).join(" "));
       this.refresh();

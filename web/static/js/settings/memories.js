@@ -26,7 +26,7 @@ export class MemoriesDialog {
   #news = part("memories-news");
   /** How many searches were asked for. */ #asked = 0;
 
-  /** @param {(type: string, fields: Record<string, unknown>) => Promise<any>} request */
+  /** @param {import("../state/types.d.ts").Request} request */
   constructor(request) {
     this.request = request;
     part("memories-search").addEventListener("submit", (event) => {

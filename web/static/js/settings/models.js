@@ -6,7 +6,7 @@ import { heard, number, t } from "../base/language.js";
 
 /** @typedef {{dialect: "text"|"tools"|null, takes: string[]|null, price_prompt: number|null, price_cached: number|null, price_completion: number|null}} Terms */
 /** @typedef {{role: string, url: string, model: string, context: number, key: boolean, own: boolean} & Terms} Role */
-/** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
+/** @typedef {import("../state/types.d.ts").Request} Request */
 
 const ABOUT = { smart: t("answers you, and does everything that has no role of its own"), fast: t("judges plans, and shortens long texts") };
 
@@ -42,8 +42,9 @@ export function modelsSection(request, changed) {
     return item;
   };
   /**
-   * @param {string} type
-   * @param {Record<string, unknown>} fields
+   * @template {import("../state/types.d.ts").RequestType} T
+   * @param {T} type
+   * @param {import("../state/types.d.ts").Fields<T>} fields
    * @param {string} words
    */
   const act = async (type, fields, words) => {
@@ -86,7 +87,7 @@ export function modelsSection(request, changed) {
       ...(fresh ? [named(t("Role"), name)] : [el("strong", {}, role.role)]), named(t("Endpoint"), url), named(t("Key"), key), named(t("Model"), model), known, named(t("Window in tokens"), context), named(t("Calls tools"), dialect), media, costs, came,
       el("p", {}, el("button", { type: "submit", className: "primary" }, t("Save")), " ", attempt, " ", cancel));
     const fields = () => ({ role: name.value.trim(), url: url.value.trim(), model: model.value.trim(), key: key.value || null, context: Number(context.value) || null,
-      dialect: dialect.value, takes: takes.filter(({ checked }) => checked).map(({ value }) => value),
+      dialect: /** @type {"text"|"tools"} */ (dialect.value), takes: takes.filter(({ checked }) => checked).map(({ value }) => /** @type {"image"|"audio"} */ (value)),
       ...Object.fromEntries(["price_prompt", "price_cached", "price_completion"].map((each, index) => [each, prices[index].value === "" ? null : Number(prices[index].value)])) });
     attempt.addEventListener("click", async () => {
       if (!made.reportValidity()) return;

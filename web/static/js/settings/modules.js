@@ -21,7 +21,7 @@ const LARGEST = 128 * 1024;
  * @property {any} manifest
  */
 /** @typedef {{module: string, host: string, by: "policy"|"always"|"session"}} Host */
-/** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
+/** @typedef {import("../state/types.d.ts").Request} Request */
 /** Who allowed a host. */
 const BY = { policy: t("allowed by the policy"), always: t("allowed by you, always"), session: t("allowed by you, for this session") };
 
@@ -53,7 +53,7 @@ export class ModulesDialog {
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
   }
 
-  /** @param {Record<string, unknown>} fields */
+  /** @param {import("../state/types.d.ts").Fields<"module.add">} fields */
   #add(fields) {
     return this.#do("module.add", fields, t("Added. Approve it before agents can use it."));
   }
@@ -85,8 +85,9 @@ export class ModulesDialog {
   }
 
   /**
-   * @param {string} type
-   * @param {Record<string, unknown>} fields
+   * @template {import("../state/types.d.ts").RequestType} T
+   * @param {T} type
+   * @param {import("../state/types.d.ts").Fields<T>} fields
    * @param {string} words what to say when it is done
    */
   async #do(type, fields, words) {
@@ -152,9 +153,10 @@ export class ModulesDialog {
     if (!this.#hosts || (!mine.length && !module.manifest?.needs?.egress?.length)) return [];
     const rows = mine.map((one) => {
       const row = el("li", {}, el("span", { className: "function" }, one.host), " ", el("span", { className: "facts" }, BY[one.by]));
-      if (one.by === "policy") return row;
+      const { by } = one;
+      if (by === "policy") return row;
       const remove = el("button", { type: "button", "aria-label": t("Take back {host}", { host: one.host }) }, t("Take back"));
-      remove.addEventListener("click", (event) => event.isTrusted && this.#do("module.allow", { name: module.name, hosts: [one.host], for: one.by, remove: true }, t("{host} is asked about again.", { host: one.host })));
+      remove.addEventListener("click", (event) => event.isTrusted && this.#do("module.allow", { name: module.name, hosts: [one.host], for: by, remove: true }, t("{host} is asked about again.", { host: one.host })));
       row.append(" ", remove);
       return row;
     });
@@ -164,7 +166,7 @@ export class ModulesDialog {
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       const text = /** @type {HTMLInputElement} */ (host).value.trim();
-      if (event.isTrusted && text) this.#do("module.allow", { name: module.name, hosts: [text], for: /** @type {HTMLSelectElement} */ (lasts).value }, t("{name} may reach {host}.", { name: module.name, host: text }));
+      if (event.isTrusted && text) this.#do("module.allow", { name: module.name, hosts: [text], for: /** @type {"session"|"always"} */ (lasts.value) }, t("{name} may reach {host}.", { name: module.name, host: text }));
     });
     const list = rows.length ? el("ul", { className: "hosts" }, ...rows) : el("p", { className: "facts" }, t("No hosts are allowed; it asks when it needs one."));
     return [el("h3", {}, t("Hosts")), list, form];

@@ -7,7 +7,7 @@ import { heard, language, LANGUAGES, t } from "../base/language.js";
 import { modelsSection } from "./models.js";
 
 /** @typedef {{check: string, ok: boolean, detail: string, remedy: string}} Check */
-/** @typedef {(type: string, fields?: Record<string, unknown>) => Promise<any>} Request */
+/** @typedef {import("../state/types.d.ts").Request} Request */
 
 /** @type {[string, string][]} */
 const THEMES = [["", t("As the system")], ["light", t("Light")], ["dark", t("Dark")]];

@@ -24,9 +24,14 @@ export class RequestError extends Error {
   }
 }
 
+/** @typedef {import("./wire.d.ts").Requests} Requests */
+/** What may be asked. @typedef {keyof Requests} RequestType */
+/** @template {RequestType} Type @typedef {Requests[Type]["fields"]} Fields */
+/** What the server sends unasked. @typedef {import("./wire.d.ts").News} News */
+
 /**
  * @typedef {"connecting"|"open"|"offline"|"refused"} ConnectionState
- * @typedef {{hello: () => ["hello"|"open", Record<string, unknown>], message: (message: any) => void,
+ * @typedef {{hello: () => ["hello", Fields<"hello">]|["open", Fields<"open">], message: (message: News) => void,
  *   state: (state: ConnectionState) => void, refused: (error: RequestError) => void}} Handlers
  */
 
@@ -71,16 +76,18 @@ export class Connection {
 
   /** Say which session the page shows and what it has of it. */
   hello() {
-    return this.request(...this.handlers.hello());
+    const asked = this.handlers.hello();
+    return asked[0] === "open" ? this.request("open", asked[1]) : this.request("hello", asked[1]);
   }
 
   /**
    * Send a message; settles when the server answered it.
-   * @param {string} type
-   * @param {Record<string, unknown>} [fields]
-   * @returns {Promise<any>}
+   * @template {RequestType} Type
+   * @param {Type} type
+   * @param {Fields<Type>} [fields]
+   * @returns {Promise<Requests[Type]["answer"]>}
    */
-  request(type, fields = {}) {
+  request(type, fields) {
     const socket = this.#socket;
     if (socket?.readyState !== WebSocket.OPEN) {
       return Promise.reject(new RequestError("offline", t("Not connected; try again in a moment.")));

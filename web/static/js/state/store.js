@@ -13,10 +13,10 @@
 import { firstLine, snippet } from "../base/format.js";
 import { heard } from "../base/language.js";
 
-/** @typedef {import("./types.js").TreeNode} TreeNode */
-/** @typedef {import("./types.js").JournalRecord} JournalRecord */
-/** @typedef {import("./types.js").SessionFacts} SessionFacts */
-/** @typedef {import("./types.js").SessionInfo} SessionInfo */
+/** @typedef {import("./types.d.ts").TreeNode} TreeNode */
+/** @typedef {import("./types.d.ts").JournalRecord} JournalRecord */
+/** @typedef {import("./types.d.ts").SessionFacts} SessionFacts */
+/** @typedef {import("./types.d.ts").SessionInfo} SessionInfo */
 
 const OUTPUT_KEPT = 60_000;
 /** How many records' HTML is asked for at once, at most. */
@@ -51,7 +51,7 @@ export class Store extends EventTarget {
   /** First messages that a person kept. @type {import("../dialogue/welcome.js").FirstMessage[]} */ kept = [];
   /** Text that models are writing now, by agent. @type {Map<string, string>} */ drafts = new Map();
   /** What models think before they reply, by agent. @type {Map<string, string>} */ thoughts = new Map();
-  /** What models do now, or what keeps them, by agent. @type {Map<string, import("./types.js").Activity>} */ activities = new Map();
+  /** What models do now, or what keeps them, by agent. @type {Map<string, import("./types.d.ts").Activity>} */ activities = new Map();
   /** By how many milliseconds the server's clock is ahead of this one. */ #ahead = 0;
   /** With which record each agent was called last. @type {Map<string, JournalRecord>} */ calls = new Map();
   /** What running tools printed, by the number of their `call` record.
@@ -70,7 +70,7 @@ export class Store extends EventTarget {
   /** Whether every call is denied. */ locked = false;
   /** The newest record behind which the files may be others. */ ended = 0;
   /** How many modules run now. */ modules = 0;
-  /** The session's tokens. @type {import("./types.js").Budget|undefined} */ budget;
+  /** The session's tokens. @type {import("./types.d.ts").Budget|undefined} */ budget;
   /** The records that are to be shown in another way. @type {number[]} */ redrawn = [];
   notice = "";
   /** What ended the session, if anything did. */ alert = "";
@@ -252,7 +252,7 @@ export class Store extends EventTarget {
 
   /** A session changed; without a state, or where it is not known here, the list is to be asked for again.
    * @param {{session: string, state?: SessionInfo["state"], since?: string, what?: string}} message */
-  #standing({ session, state, since, what }) {
+  #standing({ session, state, since = "", what = "" }) {
     const index = this.sessions.findIndex((info) => info.id === session);
     if (index >= 0 && state) {
       const sessions = [...this.sessions];
@@ -295,7 +295,7 @@ export class Store extends EventTarget {
   }
 
   /** A tree with `at` answers a move; one that the page has moved away from meanwhile is dropped.
-   * @param {{nodes: TreeNode[], at?: number|null, modules?: number, lockdown?: boolean, budget?: import("./types.js").Budget}} message */
+   * @param {{nodes: TreeNode[], at?: number|null, modules?: number, lockdown?: boolean, budget?: import("./types.d.ts").Budget}} message */
   #tree({ nodes, at = null, modules = 0, lockdown, budget }) {
     const tree = nodes.length ? nodes : [LONE_ROOT];
     if (at === null) {
@@ -459,7 +459,7 @@ export class Store extends EventTarget {
     this.#tell("live");
   }
 
-  /** @param {import("./types.js").Activity} activity */
+  /** @param {import("./types.d.ts").Activity} activity */
   #activity(activity) {
     if (activity.state) this.activities.set(activity.agent, activity);
     else this.activities.delete(activity.agent);

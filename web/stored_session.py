@@ -28,7 +28,7 @@ _KEPT: Final = 3
 EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
 
 
-class Stored:
+class StoredSession:
     """One journal. The model's label is what the journal says. `example`: it is none of the user's own sessions.
 
     `foreign`: why this installation did not make it, in words; empty if it did, or if that does not matter.
@@ -90,7 +90,7 @@ class Stored:
     @asynccontextmanager
     async def watch(self) -> AsyncIterator[AsyncGenerator[Event]]:
         """A stream that ends at once: nothing happens here."""
-        yield _nothing()
+        yield _no_events()
 
     async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
         """Refused, as everything below."""
@@ -220,7 +220,7 @@ class StoredSessions:
     """Reads stored sessions, and keeps the newest few as long as their journals stay as they are: a long one takes a while."""
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[Path, int, int, bool], Stored] = OrderedDict()
+        self._kept: OrderedDict[tuple[Path, int, int, bool], StoredSession] = OrderedDict()
         self._one = Lock()
 
     def kept(self, runtime: Runtime, journal: str) -> bool:
@@ -228,7 +228,7 @@ class StoredSessions:
         key = _key(_place(runtime, journal), example=False)
         return key is not None and key in self._kept
 
-    def read(self, runtime: Runtime, journal: str, examples: Sequence[Recorded] = ()) -> Stored:
+    def read(self, runtime: Runtime, journal: str, examples: Sequence[Recorded] = ()) -> StoredSession:
         """The stored session with this id, or whose directory or journal stands at this path. Blocks.
 
         `examples`: found by their ids as well.
@@ -244,7 +244,11 @@ class StoredSessions:
             if key is not None and key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-            stored = Stored(replay(folder), example=True) if found else Stored(runtime.store.read(folder))
+            stored = (
+                StoredSession(replay(folder), example=True)
+                if found
+                else StoredSession(runtime.store.read(folder))
+            )
             if key is not None:
                 self._kept[key] = stored
                 while len(self._kept) > _KEPT:
@@ -274,7 +278,7 @@ def _place(runtime: Runtime, journal: str) -> Path:
     return directory
 
 
-async def _nothing() -> AsyncGenerator[Event]:
+async def _no_events() -> AsyncGenerator[Event]:
     nothing: tuple[Event, ...] = ()
     for event in nothing:
         yield event

@@ -14,8 +14,8 @@ from typing import Generic, TypeVar
 Connection = TypeVar("Connection", bound=Hashable)
 
 
-class Strangers(Generic[Connection]):
-    """The strangers of one server, by the address they come from, the oldest first. At most `most` in all, and
+class UnverifiedConnections(Generic[Connection]):
+    """The unverified of one server, by the address they come from, the oldest first. At most `most` in all, and
     `per_peer` from one address."""
 
     def __init__(self, *, most: int, per_peer: int) -> None:

@@ -1,17 +1,19 @@
 """What a client may send over the websocket: one model per message type, checked at the border.
 
-What the `ok` of a message carries beside its `id` stands with each; `n` is the number of the record that
-the message made, which is on disk by then.
+What the `ok` of each has is a type in `answers`; `web/commands.py` says which.
 """
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, StringConstraints, field_validator
 
+from iact.core.ports import Medium
 from iact.core.records.control import InjectMode
 from iact.core.records.ways import PlanWay, Way
+from iact.core.session.find import Whose
+from iact.web.ports import RoleChoice, RoleTerms
 
 Text = Annotated[str, StringConstraints(pattern=r"\S")]
 AgentPath = Annotated[str, StringConstraints(pattern=r"^/", max_length=2048)]
@@ -22,6 +24,8 @@ StepId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 TemplateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
 """The name of a kept plan."""
+
+FilePath = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
 MemoryId = Annotated[str, StringConstraints(min_length=1, max_length=400)]
 
@@ -468,3 +472,327 @@ class ApproveModule(Message):
     name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
     functions: Annotated[tuple[str, ...], Field(max_length=100, strict=False)] = ()
     digest: Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{8,64}$")]
+
+
+# --- time --------------------------------------------------------------------------------
+
+
+class ShowTimeline(Message):
+    """What each agent did when, and what the root's answers waited for.
+
+    The `ok` has `started` (the time of the first record), `ms` (from there to the last), `agents` (paths, in order of
+    creation), and `spans`, each `[agent, kind, begin, end, n, label, critical]`: the agent's place in `agents`; model,
+    tool, wait, approval or paused; milliseconds since `started`, `end` null for what goes on; the record that tells of
+    it; what it was; and whether the critical path of an answer goes through it. `critical`: milliseconds of work on
+    critical paths; `more`: short ones that are not told.
+    """
+
+
+# --- files --------------------------------------------------------------------------------
+
+
+class ListFiles(Message):
+    """What is in the session's workspace; `at`: as it was after that record, null: as it is now.
+
+    The `ok` has `list`, each with `path` ("%XX" for bytes that a text can't hold), `kind` (file, link, folder if it is
+    empty, other), `size` and, as far as versions tell, `n`, the record that changed it last. `more`: how many are not
+    told. `n`: the record of the version that is shown, or of the newest one; `unkept`: a call that wrote after that,
+    and could not be kept; `folder`: where the files are, if that is a directory of the user's; `why`: why nothing is
+    known of the past, in words.
+    """
+
+    at: int | None = Field(default=None, ge=1)
+
+
+class ListChanges(Message):
+    """What each call changed, up to record `at` (null: the last).
+
+    The `ok` has `list`, newest first, each with `n`, `at` (the time), `agent`, `function`, `paths` (each `path` and
+    `kind`: add, modify, delete) and `more`, how many are not told; `earlier`: how many calls are not.
+    """
+
+    at: int | None = Field(default=None, ge=1)
+
+
+class ShowFile(Message):
+    """What a file holds, as it was after record `at` (null: now).
+
+    The `ok` has `path`, `kind`, `size`, `n` (the record that changed it last) and `show`: "text" (with `text`, and
+    `left_out` characters of its middle), "table" (with `rows` as well, and how many `more_rows`), "image" (with `media`;
+    fetch it with `file.download`), "link" (with `target`), "large" or "binary".
+    """
+
+    path: FilePath
+    at: int | None = Field(default=None, ge=1)
+
+
+class CompareFile(Message):
+    """What changed in a file from record `since` (0: before the first version) to record `at` (null: the last).
+
+    The `ok` has `text`, hunks of a unified diff or a sentence, empty if nothing changed, and `added` and `removed`,
+    lines or null.
+    """
+
+    path: FilePath
+    since: int = Field(default=0, ge=0)
+    at: int | None = Field(default=None, ge=1)
+
+
+class FetchFile(Message):
+    """A file as it was after record `at` (null: now), to be downloaded once from the `href` in the `ok`."""
+
+    path: FilePath
+    at: int | None = Field(default=None, ge=1)
+
+
+class Mentioned(Message):
+    """Words of a text that may be files, and the record after which it was written."""
+
+    at: int = Field(ge=1)
+    words: Annotated[list[FilePath], Field(max_length=100)]
+
+
+class FindFiles(Message):
+    """Which words of some texts are files of the workspace, as it was when they were written.
+
+    The `ok` has `list`, for each text that names any: `at`, `files` (for each word its `path`), and `shown`: the record
+    to ask with for what they held, null where only those of now can be shown.
+    """
+
+    texts: Annotated[list[Mentioned], Field(max_length=200)]
+
+
+class FetchAll(Message):
+    """All files as they were after record `at` (null: now) as a zip archive, to be downloaded once.
+
+    The `ok` has `href`, `count`, `bytes`, and `left_out`: how many links and other things are not in it.
+    """
+
+    at: int | None = Field(default=None, ge=1)
+
+
+# --- changes that wait for a review --------------------------------------------------------------------------------
+
+_COUNTED = 200
+"""Paths whose lines are counted in one message."""
+
+
+class ListPending(Message):
+    """The changes of the user's directory that wait, by path, from number `start` on and at most `count`.
+
+    The `ok` has `total`, `at` (the last record), and `list`, each with `path`, `kind` (add, modify, delete), `was` and
+    `now` (each `type`, `mode`, `size`, `content`, `target`; as far as there is one), `conflict` (true: somebody changed
+    it in the directory meanwhile), `impact` and `why` of the change by itself, `held` and `reason` why it waits, `n`
+    (the record that told of its present form), `calls`, `agents` and `labels` that it comes from, and for a file that
+    looks renamed `from` or `to`.
+    """
+
+    start: int = Field(default=0, ge=0)
+    count: int = Field(default=1000, ge=0, le=2000)
+
+
+class ShowPatch(Message):
+    """One change that waits: the `ok` has `text`, a unified diff, and `added` and `removed`, lines or null."""
+
+    path: FilePath
+
+
+class CountLines(Message):
+    """The `ok` has `list`, each with `path`, `added` and `removed`: lines, or null where there are none to count."""
+
+    paths: Annotated[list[FilePath], Field(max_length=_COUNTED)]
+
+
+class Apply(Message):
+    """Make changes real: `paths`, with what is in them and what they need, or all (null).
+
+    `force`: also over what somebody changed in the directory meanwhile. `at`: the last record that the person had
+    seen; a change that is newer is not applied. The `ok` has `n`, `done` (how many), `left` and `notes`, each with
+    `path`, `outcome` (applied, conflict, failed) and `why`.
+    """
+
+    paths: list[FilePath] | None = None
+    force: bool = False
+    at: int | None = Field(default=None, ge=1)
+
+
+class Drop(Message):
+    """Forget changes: `paths`, with what is in them, or all (null). `at`, and the `ok`, as with `apply`."""
+
+    paths: list[FilePath] | None = None
+    at: int | None = Field(default=None, ge=1)
+
+
+# --- sessions --------------------------------------------------------------------------------
+
+SessionId = Annotated[str, StringConstraints(min_length=1, max_length=200)]
+
+Sessions = Annotated[list[SessionId], Field(min_length=1, max_length=1000)]
+
+
+class ListSessions(Message):
+    """The stored sessions, the one that changed last first. They come in a message `sessions` before the `ok`.
+
+    It has `list`, at most `limit` (null: all) and always those that are pinned, wait for a person or are open; `total`,
+    how many there are; and `deleted`, how many are in the trash. Each has `id`, `title`, `created`, `changed`,
+    `records`, `open`, `foreign`, `state` (`idle`, `working`, `waits`, `paused`, `failed`, `unfinished`), `since` when,
+    `what` it waits for, `pinned`, `named`, and `source` and `at` where it is a fork.
+
+    From then on, messages `standing` tell when one changes: `session`, and `state`, `since` and `what` while it is open.
+    Without a `state`, the list is to be asked for again.
+    """
+
+    limit: int | None = Field(default=None, ge=1)
+
+
+class SearchSessions(Message):
+    """Sessions whose title, or a message or output in them, holds all words of `query`, the one that changed last first.
+
+    The `ok` has `list`, each as in `sessions`, with `hit` where it was found in the text: the newest place with `n`,
+    `agent`, `kind`, `before`, `match`, `after`, and the `count` of places. `behind`: how many sessions are still to be
+    read, which happens by itself.
+    """
+
+    query: Annotated[str, StringConstraints(pattern=r"\S", max_length=1000)]
+    limit: int = Field(default=50, ge=1, le=300)
+
+
+class RenameSession(Message):
+    """`session.rename`: give a session a name; empty takes it away. The `ok` has `title`."""
+
+    session: SessionId
+    title: Annotated[str, StringConstraints(max_length=1000)]
+
+
+class PinSession(Message):
+    """`session.pin`: keep a session at the top of lists, and from being deleted for its age; or don't."""
+
+    session: SessionId
+    pinned: bool
+
+
+class OnSessions(Message):
+    """`session.delete`: move sessions to the trash; those that are open are closed. `session.restore`: move them back.
+    `session.purge`: remove what is in the trash for good.
+
+    The `ok` has `sessions`, those of which it was done; `refused`, why it was not, by session; and `note`, what is still
+    to be done.
+    """
+
+    sessions: Sessions
+
+
+class ListDeleted(Message):
+    """`session.deleted`: what is in the trash. The `ok` has `list`, each with `id`, `title`, `deleted` and `records`."""
+
+
+class ArchiveSession(Message):
+    """`session.archive`: a session with its files as one compressed tar archive. The `ok` has `href` as for `download`."""
+
+    session: SessionId
+
+
+class ImportSession(Message):
+    """`session.import`: the file that was uploaded is such an archive, and no variable: take it in as a session.
+
+    It stands in place of `upload.end`. The `ok` has `session`, `foreign`, why it is not this installation's (empty if it
+    is), and `left_out`, how much did not come along.
+    """
+
+
+class Find(Message):
+    """Where `text` is in the watched session up to record `at` (null: all), upper and lower case alike.
+
+    `agent`: only in its dialogue. `whose`: `user`, `agents` or `tools`; empty: anybody's. The `ok` has `count`, how many
+    records hold it, and `list`, of the first 2,000, each with `n`, `agent`, `kind`, `before`, `match`, `after`, `count`.
+    """
+
+    text: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
+    agent: AgentPath | None = None
+    whose: Whose = ""
+    at: int | None = Field(default=None, ge=1)
+
+
+# --- models and first messages --------------------------------------------------------------------------------
+
+RoleName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
+
+Url = Annotated[str, StringConstraints(pattern=r"^https?://\S+$", max_length=2000)]
+
+Price = Annotated[float, Field(strict=False, ge=0, le=1_000_000, allow_inf_nan=False)]
+
+_LONGEST: Final = 20_000
+
+
+class ListRoles(Message):
+    """Which model plays which role.
+
+    The `ok` has `list`, each with `role`, `url` ("" for the embedded one), `model`, `context`, `key` (whether it has
+    one; a key is never told), `dialect`, `takes`, the prices as `model.choose` takes them, and `own`: chosen for this
+    role, and not as for all.
+    """
+
+
+class ChooseRole(Message):
+    """A model plays a role from the next message on, in every session; it is written into the data directory's `iact.toml`.
+
+    `key` is kept among the secrets; null: as before, which holds at the same `url` only; "": none. `context`: its
+    window in tokens. `dialect`: "tools" if it insists on function calls. `takes`: media that it understands beside
+    text. Prices: of a million tokens that it reads anew, that its endpoint had in its cache, that it writes. Null: as
+    for all.
+    """
+
+    role: RoleName
+    url: Url
+    model: Annotated[str, StringConstraints(max_length=200)] = ""
+    context: Annotated[int, Field(ge=512, le=100_000_000)] | None = None
+    key: Annotated[str, StringConstraints(max_length=32_768)] | None = Field(default=None, repr=False)
+    dialect: Literal["text", "tools"] | None = None
+    takes: Annotated[list[Medium], Field(max_length=2)] | None = None
+    price_prompt: Price | None = None
+    price_cached: Price | None = None
+    price_completion: Price | None = None
+
+    @property
+    def choice(self) -> RoleChoice:
+        terms = RoleTerms(
+            dialect=self.dialect,
+            takes=None if self.takes is None else tuple(self.takes),
+            price_prompt=self.price_prompt,
+            price_cached=self.price_cached,
+            price_completion=self.price_completion,
+        )
+        return RoleChoice(
+            role=self.role, url=self.url, model=self.model, context=self.context, key=self.key, terms=terms
+        )
+
+
+class TryRole(ChooseRole):
+    """Ask such a model for one word, and change nothing.
+
+    The `ok` has `names` of the models that its endpoint lists, `model`, the one that was asked, `answer`, `ms`, and
+    `fault`: why there is no answer.
+    """
+
+
+class ForgetRole(Message):
+    """A role has no model of its own any more, and is played by the one for all."""
+
+    role: RoleName
+
+
+class ListFirstMessages(Message):
+    """What sessions often begin with. The `ok` has `list`, each with `name` and `text`."""
+
+
+class KeepFirstMessage(Message):
+    """Keep a text as what sessions often begin with, in place of one of the same name."""
+
+    name: Annotated[str, StringConstraints(pattern=r"\S", max_length=80)]
+    text: Annotated[Text, StringConstraints(max_length=_LONGEST)]
+
+
+class ForgetFirstMessage(Message):
+    """Forget one of them."""
+
+    name: Annotated[str, StringConstraints(max_length=80)]

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 from weakref import WeakKeyDictionary
 
+from iact.core.ports import JSON
 from iact.core.records.dialogue import Turn
 from iact.core.records.record import Record
 from iact.core.session.text import IsAction, looks_like_action
@@ -22,7 +23,8 @@ from iact.web.ports import Session
 from iact.web.records import Fields, bare_message, header, raw_fields, record_message, refused_html
 from iact.web.render import NONE, Known
 from iact.web.render_pool import RenderPool
-from iact.web.rendering import is_short, question
+from iact.web.render_tasks import is_short, question
+from iact.web.wire.answers import CallMessage, Html
 
 KEPT: Final = 1024
 """How many rendered records of a session are kept."""
@@ -39,7 +41,7 @@ class _OfSession:
     under_way: dict[int, asyncio.Future[Fields | None]] = field(default_factory=dict)
 
 
-class Rendered:
+class RenderCache:
     """What was rendered, of every session that is watched; forgotten with the session.
 
     Short texts are rendered here and now, all others by `pool`. A client's `turn` is its place in the queue: it has
@@ -113,17 +115,37 @@ class Rendered:
             del of.under_way[record.n]
             done.set_result(made)
 
-    async def several(self, session: Session, numbers: Sequence[int], turn: asyncio.Lock) -> list[Fields]:
+    async def several(self, session: Session, numbers: Sequence[int], turn: asyncio.Lock) -> list[Html]:
         """The HTML of records, each with `n`, `html`, and `messages` for a turn; numbers beyond the journal are skipped."""
         records = session.records()
-        found: list[Fields] = []
+        found: list[Html] = []
         for n in numbers:
             if 1 <= n <= len(records):
                 message = await self.message(session, records[n - 1], turn)
-                found.append({key: message[key] for key in ("n", "html", "messages") if key in message})
+                found.append(html_of(message))
                 # Others have their turn, however much one client wants to see.
                 await asyncio.sleep(0)
         return found
+
+
+def html_of(message: Fields) -> Html:
+    """What shows a record, of its whole wire message."""
+    n, html, called = message["n"], message["html"], message.get("messages")
+    assert isinstance(n, int)
+    assert isinstance(html, str)
+    if not isinstance(called, list):
+        return {"n": n, "html": html}
+    return {"n": n, "html": html, "messages": [_called(one) for one in called]}
+
+
+def _called(message: JSON) -> CallMessage:
+    assert isinstance(message, dict)
+    action, to, html = message["action"], message["to"], message.get("html")
+    assert isinstance(action, int)
+    assert isinstance(to, str)
+    return (
+        {"action": action, "to": to, "html": html} if isinstance(html, str) else {"action": action, "to": to}
+    )
 
 
 def _keep(of: _OfSession, session: Session, record: Record, made: Fields) -> Fields:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from websockets.asyncio.server import ServerConnection
 
-from iact.core.ports import JSON
-from iact.web.records import Fields
+from iact.web.wire.answers import Record
+from iact.web.wire.news import ErrorAnswer, News
 
 _LAST_WORDS: Final = 1.0
 """Seconds for a client that is cut off to take note of it."""
@@ -20,7 +20,7 @@ _AT_ONCE: Final = 256 * 1024
 """Bytes that are encoded, or handed over, before others have their turn."""
 
 
-async def _encoded(message: Fields) -> bytes:
+async def _encoded(message: Mapping[str, object]) -> bytes:
     """A message as JSON. The rows of a long list are encoded one by one: together they can be many megabytes."""
     rows = message.get("list")
     if not isinstance(rows, list) or len(message) == 1:
@@ -36,7 +36,7 @@ async def _encoded(message: Fields) -> bytes:
     return b'%s,"list":[%s]}' % (head[:-1], b",".join(parts))
 
 
-def _json(value: JSON | Fields) -> bytes:
+def _json(value: object) -> bytes:
     # Lone surrogates can't stand in a text frame; they become "?".
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
@@ -49,20 +49,31 @@ class SlowReader(Exception):
     """The client does not read what it is sent; its connection is gone."""
 
 
-class Line:
+class Outbox:
     """Sends messages. `timeout`: seconds that one may wait for the client to read."""
 
     def __init__(self, socket: ServerConnection, *, timeout: float) -> None:
         self._socket = socket
         self._timeout = timeout
 
-    async def send(self, message: Fields) -> None:
-        """Send one message.
+    async def send(self, message: News) -> None:
+        """Send news.
 
         Raises:
             SlowReader: the client did not read in time.
             ConnectionClosed: it is gone.
         """
+        await self._send(message)
+
+    async def send_record(self, message: Record) -> None:
+        """Send a record; raises as `send` does."""
+        await self._send(message)
+
+    async def ok(self, identity: str | int | None, answer: Mapping[str, object]) -> None:
+        """Answer a request that was carried out; raises as `send` does."""
+        await self._send({"type": "ok", "id": identity, **answer})
+
+    async def _send(self, message: Mapping[str, object]) -> None:
         data = await _encoded(message)
         try:
             async with asyncio.timeout(self._timeout):
@@ -75,7 +86,8 @@ class Line:
 
     async def error(self, identity: str | int | None, code: str, message: str) -> None:
         """Answer a message with an error; `message` is one sentence for people."""
-        await self.send({"type": "error", "id": identity, "code": code, "message": message})
+        answer: ErrorAnswer = {"type": "error", "id": identity, "code": code, "message": message}
+        await self._send(answer)
 
     async def cut(self, code: int, reason: str) -> None:
         """Close, saying why, without waiting long for the client to agree."""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from iact.core.ports import JSON
 from iact.core.session.replay import SeenContext
 from iact.core.session.view import Variable
-from iact.web.records import Fields
-from iact.web.visible import shortened, visible
+from iact.web.safe_text import shortened, visible
+from iact.web.wire import answers
 
 _CONTEXT_LIMIT: Final = 1_500_000
 """Characters of a context that are sent; what is beyond is told by size only."""
@@ -22,17 +21,18 @@ _MESSAGE_HEAD, _MESSAGE_TAIL = 60_000, 20_000
 _CONTENT_HEAD, _CONTENT_TAIL = 96_000, 32_000
 
 
-def context_fields(seen: SeenContext) -> Fields:
+def context_fields(seen: SeenContext) -> answers.Context:
     """A context; the newest messages keep their text where all together are too long."""
-    messages: list[JSON] = []
+    messages: list[answers.SeenMessage] = []
     room = _CONTEXT_LIMIT
     for message in reversed(seen.messages):
         text, left_out = _cut(message.content, _MESSAGE_HEAD, _MESSAGE_TAIL)
         if len(text) > room:
             text, left_out = "", len(message.content)
         room -= len(text)
-        fields: Fields = {"role": message.role, "reused": message.reused, "text": text}
-        fields["size"] = len(message.content)
+        fields: answers.SeenMessage = {
+            "role": message.role, "reused": message.reused, "text": text, "size": len(message.content),
+        }  # fmt: skip
         if left_out:
             fields["left_out"] = left_out
         messages.append(fields)
@@ -40,18 +40,19 @@ def context_fields(seen: SeenContext) -> Fields:
     return {"agent": seen.agent, "record": seen.record, "messages": messages}
 
 
-def table_fields(variables: Iterable[Variable]) -> JSON:
+def table_fields(variables: Iterable[Variable]) -> list[answers.Variable]:
     """The variables of an agent."""
     return [_described(one) for one in variables]
 
 
-def content_fields(value: Variable, content: bytes) -> Fields:
+def content_fields(value: Variable, content: bytes) -> answers.VariableContent:
     """One variable with its content, if that is text."""
-    fields = {**_described(value), "sha256": value.sha256}
+    fields = _described(value)
+    sha256 = value.sha256
     if not value.is_text and not _reads_as_text(content):
-        return {**fields, "text": None, "left_out": 0}
+        return {**fields, "sha256": sha256, "text": None, "left_out": 0}
     text, left_out = _cut(content.decode("utf-8", "replace"), _CONTENT_HEAD, _CONTENT_TAIL)
-    return {**fields, "text": text, "left_out": left_out}
+    return {**fields, "sha256": sha256, "text": text, "left_out": left_out}
 
 
 def _reads_as_text(content: bytes) -> bool:
@@ -83,8 +84,8 @@ def suffix(value: Variable) -> str:
     return _SUFFIXES.get(value.media.lower().partition(";")[0].strip(), "")
 
 
-def _described(value: Variable) -> Fields:
-    labels: list[JSON] = [visible(label) for label in sorted(value.labels)]
+def _described(value: Variable) -> answers.Variable:
+    labels = [visible(label) for label in sorted(value.labels)]
     return {
         "name": value.name,
         "media": visible(value.media),

@@ -25,7 +25,7 @@ Content: TypeAlias = bytes | Callable[[], Iterator[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Parcel:
+class Download:
     """A file to be downloaded."""
 
     name: str
@@ -38,20 +38,20 @@ class Parcel:
         return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(self.name[:200], safe='')}"
 
 
-class Shelf:
+class Downloads:
     """The files that wait, by address."""
 
     def __init__(self) -> None:
-        self._parcels: OrderedDict[str, Parcel] = OrderedDict()
+        self._files: OrderedDict[str, Download] = OrderedDict()
 
     def put(self, name: str, content: Content) -> str:
         """Lay a file down; gives its address on this server."""
         address = f"{PREFIX}{secrets.token_urlsafe(24)}"
-        self._parcels[address] = Parcel(name.encode("utf-8", "replace").decode(), content)
-        while len(self._parcels) > MOST:
-            self._parcels.popitem(last=False)
+        self._files[address] = Download(name.encode("utf-8", "replace").decode(), content)
+        while len(self._files) > MOST:
+            self._files.popitem(last=False)
         return address
 
-    def take(self, address: str) -> Parcel | None:
+    def take(self, address: str) -> Download | None:
         """The file at an address, which is then gone."""
-        return self._parcels.pop(address, None)
+        return self._files.pop(address, None)

@@ -18,7 +18,7 @@ from iact.core.session.view import NodeView, Variable, View
 from iact.web.ports import Session
 
 
-class Past:
+class History:
     """Of one session, for one client."""
 
     def __init__(self, session: Session) -> None:

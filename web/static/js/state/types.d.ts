@@ -1,0 +1,60 @@
+// What the page works with, made of the generated types: wire.d.ts has the messages, records.js what records say.
+
+import type { Said } from "./records.js";
+import type { ActivityNews, CallMessage, Node, Requests, SessionNews, SessionRow } from "./wire.d.ts";
+
+export type { Budget, Node, Prices, SeenMessage, Variable } from "./wire.d.ts";
+
+type AnyKey<U> = U extends unknown ? keyof U : never;
+
+/** A union whose members can be asked for what others of them have; it is undefined there. */
+type Each<U, K extends PropertyKey = AnyKey<U>> = U extends unknown ? U & { [P in Exclude<K, keyof U>]?: undefined } : never;
+
+export interface Shown {
+  n: number;
+  at: string;
+  agent: string;
+  body: string;
+  /** How long `body` was, if it was shortened. */
+  body_size?: number;
+  /** Missing until it was asked for, in records of long ago. */
+  html?: string;
+  messages?: CallMessage[];
+  /** The whole text of what a person said; the page adds it. */
+  said?: string;
+}
+
+/** What a record says, and what the server adds to show it. */
+export type JournalRecord = Shown & Each<Said>;
+
+/** That of a node; or its session is being opened, and is not known. */
+export type State = "opening" | Node["state"];
+
+export type TreeNode = Omit<Node, "state"> & { state: State };
+
+/** What is known of the session that is shown. */
+export type SessionFacts = Omit<SessionNews, "type"> & Required<Pick<SessionNews, "intent" | "levels" | "model" | "journal" | "last" | "readonly">>;
+
+/** A session in the list. */
+export type SessionInfo = SessionRow;
+
+/** What the model of an agent does now, or what keeps it. */
+export type Activity = ActivityNews;
+export type Doing = Exclude<Activity["state"], "">;
+
+/** What a message is sent as. */
+export type Mode = "say" | "queue" | "deliver" | "interrupt" | "fork" | "run";
+
+export type RequestType = keyof Requests;
+
+/** Asks the server, and settles with what the `ok` has. */
+export type Request = <T extends RequestType>(type: T, fields?: Requests[T]["fields"]) => Promise<Requests[T]["answer"]>;
+
+/** Has the browser download what the answer to a request leads to. */
+export type Fetch = (type: "download" | "export" | "file.download" | "files.download", fields: { path?: string; name?: string; at?: number | null }) => void;
+
+/** Something that is done about an agent, a plan or a step, by the type of the request. */
+export type Act = <T extends RequestType>(type: T, fields: Requests[T]["fields"]) => void;
+
+/** What a request of type `T` has. */
+export type Fields<T extends RequestType> = Requests[T]["fields"];

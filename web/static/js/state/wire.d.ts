@@ -1,0 +1,618 @@
+// Written by docs/reference/wire.py from web/wire/; run: python -m docs.reference.generated
+
+import type { JournalRecord } from "./types.d.ts";
+
+/** What the model of an agent does `since` when: `asking`, `reasoning`, `writing`; or what keeps it. That is `limited` (its endpoint counts requests), `retrying`, `stalled` (nothing comes in the middle of a reply) or `slot` (others are served first). With an empty `state` it is not asked any more. One that waits says `until` when, which `attempt` comes next `of` how many, and `why`. Times are ISO 8601, UTC. */
+export interface ActivityNews {
+  type: "activity";
+  agent: string;
+  state: "" | "asking" | "reasoning" | "writing" | "limited" | "retrying" | "stalled" | "slot";
+  since: string;
+  until?: string;
+  attempt?: number;
+  of?: number;
+  why?: string;
+}
+
+export interface Address {
+  url: string;
+}
+
+export interface AppliedPath {
+  path: string;
+  outcome: string;
+  why: string;
+}
+
+export interface ArchiveDownload {
+  href: string;
+  count: number;
+  bytes: number;
+  left_out: number;
+}
+
+/** The session's tokens; `exhausted`: the root can't have one more turn. */
+export interface Budget {
+  tokens: number;
+  used: number;
+  exhausted: boolean;
+}
+
+/** What a turn says to a child. */
+export interface CallMessage {
+  action: number;
+  to: string;
+  html?: string;
+}
+
+export interface ChangeList {
+  list: Array<ChangeRow>;
+  earlier: number;
+}
+
+export interface ChangeRow {
+  n: number;
+  at: string;
+  agent: string;
+  function: string;
+  paths: Array<PathStep>;
+  more: number;
+}
+
+export interface Check {
+  check: string;
+  ok: boolean;
+  detail: string;
+  remedy: string;
+}
+
+export interface Context {
+  agent: string;
+  record: number;
+  messages: Array<SeenMessage>;
+}
+
+export interface Count {
+  count: number;
+}
+
+export interface DeletedSession {
+  id: string;
+  title: string;
+  deleted: string;
+  records: number;
+}
+
+export interface DeletedSessions {
+  list: Array<DeletedSession>;
+}
+
+/** A piece of what a model writes. `thought`: of what it thinks before it replies; `restart`: what came before is void. */
+export interface DeltaNews {
+  type: "delta";
+  agent: string;
+  text: string;
+  restart?: boolean;
+  thought?: boolean;
+}
+
+export interface Difference {
+  added: number | null;
+  removed: number | null;
+  text: string;
+  left_out: number;
+}
+
+export interface DoneSessions {
+  sessions: Array<string>;
+  refused: Record<string, string>;
+  note: string;
+}
+
+/** `href` can be fetched once. */
+export interface Download {
+  href: string;
+}
+
+export interface Example {
+  id: string;
+  title: string;
+  about: string;
+}
+
+export interface Examples {
+  list: Array<Example>;
+}
+
+export interface FileContent {
+  path: string;
+  kind: "file" | "folder" | "link" | "other";
+  size: number;
+  n?: number;
+  show: "text" | "table" | "image" | "link" | "large" | "binary";
+  text?: string;
+  left_out?: number;
+  rows?: Array<Array<string>>;
+  more_rows?: number;
+  media?: string;
+  target?: string;
+}
+
+export interface FileList {
+  list: Array<FileRow>;
+  more: number;
+  n: number;
+  unkept: number;
+  folder: string;
+  why: string;
+}
+
+export interface FileRow {
+  path: string;
+  kind: "file" | "folder" | "link" | "other";
+  size: number;
+  n?: number;
+}
+
+export interface FirstMessage {
+  name: string;
+  text: string;
+}
+
+export interface FirstMessages {
+  list: Array<FirstMessage>;
+}
+
+export interface Foreseen {
+  mode: "dialogue" | "auto" | "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile";
+  why: string;
+}
+
+export interface FoundSessions {
+  list: Array<SessionRow>;
+  behind: number;
+}
+
+export interface Hosts {
+  list: Array<any>;
+}
+
+export interface Html {
+  n: number;
+  html: string;
+  messages?: Array<CallMessage>;
+}
+
+export interface HtmlOfRecords {
+  list: Array<Html>;
+}
+
+export interface ImportedSession {
+  session: string;
+  foreign: string;
+  left_out: number;
+}
+
+export interface InSession {
+  n: number;
+  session: string;
+}
+
+export interface Memories {
+  results: Array<any>;
+}
+
+export interface Memory {
+  memory: any | null;
+}
+
+export interface Module {
+  module: any;
+}
+
+export interface Modules {
+  list: Array<any>;
+}
+
+export interface NamedFiles {
+  at: number;
+  shown: number | null;
+  files: Record<string, string>;
+}
+
+export interface NamedFilesList {
+  list: Array<NamedFiles>;
+}
+
+export interface Names {
+  list: Array<string>;
+}
+
+/** An agent or a plan. Token counts are its own. `paused`: it is paused itself; in `state`, also one below an agent that is. `ended`: what its last work fell short of. One that waits for children names them in `awaited`, and says in `awaited_of` for how many it waits, those that have replied included. One that works on a budget has `allowance`, `left` of it, and `lent`, what is set aside for children. `calls`: records of the calls of functions that run for it; `queued`: records of what a person said that it has not begun to answer. */
+export interface Node {
+  path: string;
+  name: string;
+  caller: string;
+  kind: "agent" | "plan";
+  state: "idle" | "thinking" | "acting" | "waiting" | "paused" | "done" | "failed" | "cancelled";
+  paused: boolean;
+  doing: string;
+  turns: number;
+  model: string;
+  prompt_tokens: number;
+  cached_tokens: number;
+  completion_tokens: number;
+  record: number;
+  ended?: string;
+  awaited?: Array<string>;
+  awaited_of?: number;
+  allowance?: number;
+  left?: number;
+  lent?: number;
+  calls?: Array<number>;
+  queued?: Array<number>;
+}
+
+/** It was done. */
+export interface Nothing {
+}
+
+/** A sentence for the person. With `level` `error`: why the session has stopped. */
+export interface NoticeNews {
+  type: "notice";
+  text: string;
+  level?: "error";
+}
+
+/** What a running function prints; `call`: the record of its call. */
+export interface OutputNews {
+  type: "output";
+  agent: string;
+  call: number;
+  text: string;
+}
+
+export interface Patch {
+  added: number | null;
+  removed: number | null;
+  text: string;
+}
+
+export interface PathLines {
+  added: number | null;
+  removed: number | null;
+  path: string;
+}
+
+export interface PathLinesList {
+  list: Array<PathLines>;
+}
+
+export interface PathStep {
+  path: string;
+  kind: "add" | "modify" | "delete";
+}
+
+export interface Pending {
+  total: number;
+  at: number;
+  list: Array<any>;
+}
+
+/** Where a text is: a record, the line, and how often. */
+export interface Place {
+  n: number;
+  agent: string;
+  kind: string;
+  before: string;
+  match: string;
+  after: string;
+  count: number;
+}
+
+export interface Places {
+  count: number;
+  list: Array<Place>;
+}
+
+export interface PlanBegun {
+  n: number;
+  session: string;
+  path: string;
+}
+
+export interface PlanFile {
+  file: string;
+}
+
+/** What a million tokens cost; `models`: those that cost something else, by name. */
+export interface Prices {
+  prompt: number;
+  cached: number;
+  completion: number;
+  models?: Record<string, Prices>;
+}
+
+/** It was done, and record `n` tells so. */
+export interface Recorded {
+  n: number;
+}
+
+/** Several records in order; `apart`: older ones on which something still depends. */
+export interface RecordsNews {
+  type: "records";
+  list: Array<JournalRecord>;
+  apart?: Array<JournalRecord>;
+}
+
+/** The session whose end is shown can't be opened. */
+export interface RefusedNews {
+  type: "refused";
+  code: string;
+  message: string;
+}
+
+/** Records that are shown in another way, now that more is known. */
+export interface RenderedNews {
+  type: "rendered";
+  list: Array<Html>;
+}
+
+export interface Role {
+  role: string;
+  url: string;
+  model: string;
+  context: number;
+  key: boolean;
+  own: boolean;
+  dialect: "text" | "tools" | null;
+  takes: Array<"image" | "audio"> | null;
+  price_prompt: number | null;
+  price_cached: number | null;
+  price_completion: number | null;
+}
+
+export interface Roles {
+  list: Array<Role>;
+}
+
+export interface SeenMessage {
+  role: string;
+  text: string;
+  size: number;
+  reused: boolean;
+  left_out?: number;
+}
+
+export interface SessionName {
+  session: string;
+}
+
+/** Which session is watched from now on, or how it changed; `id` null: none yet. `since`: up to which record the client has it. `now`: the server's clock, so that a client whose own differs can count right. `levels`: those of its policy, by name. `last`: its newest record. `readonly`: it can only be looked at; `example`: it comes with the product; `foreign`: why this installation did not make it. `opening`: only its end is known yet. */
+export interface SessionNews {
+  type: "session";
+  id: string | null;
+  since: number;
+  model?: string;
+  now?: string;
+  intent?: number;
+  levels?: Record<string, number>;
+  journal?: string;
+  last?: number;
+  readonly?: boolean;
+  opening?: boolean;
+  example?: boolean;
+  foreign?: string;
+  prices?: Prices;
+}
+
+/** A session in a list. `since`: when it came to its `state`; `what`: what it waits for; `named`: a person gave it its title; `source` and `at`: of a fork; `hit`: where a search found the words. */
+export interface SessionRow {
+  id: string;
+  title: string;
+  created: string;
+  changed: string;
+  records: number;
+  open: boolean;
+  foreign: boolean;
+  state: "idle" | "working" | "waits" | "paused" | "failed" | "unfinished";
+  since: string;
+  what: string;
+  pinned: boolean;
+  named: boolean;
+  source: string;
+  at: number;
+  hit?: Place;
+}
+
+/** The list that `sessions` asked for. */
+export interface SessionsNews {
+  type: "sessions";
+  total: number;
+  deleted: number;
+  list: Array<SessionRow>;
+}
+
+export interface Settled {
+  n: number;
+  done: number;
+  left: Array<AppliedPath>;
+  notes: Array<AppliedPath>;
+}
+
+export interface Setup {
+  settings: Array<[string, string]>;
+  checks: Array<Check>;
+}
+
+export interface Sought {
+  at: number | null;
+}
+
+export interface Source {
+  text: string;
+  more?: number;
+}
+
+/** A session changed. Without a `state`, the list is to be asked for again. */
+export interface StandingNews {
+  type: "standing";
+  session: string;
+  state?: "idle" | "working" | "waits" | "paused" | "failed" | "unfinished";
+  since?: string;
+  what?: string;
+}
+
+export interface Text {
+  text: string;
+}
+
+export interface Timeline {
+  started: string;
+  ms: number;
+  agents: Array<string>;
+  spans: Array<[number, string, number, number | null, number, string, boolean]>;
+  critical: number;
+  more: number;
+}
+
+export interface Title {
+  title: string;
+}
+
+/** Every agent and plan; with `at`, as they were after that record. `modules`: how many run. */
+export interface TreeNews {
+  type: "tree";
+  nodes: Array<Node>;
+  at?: number | null;
+  modules?: number;
+  lockdown?: boolean;
+  budget?: Budget;
+}
+
+export interface TriedModel {
+  names: Array<string>;
+  model: string;
+  answer: string;
+  ms: number;
+  fault: string;
+}
+
+export interface Uploaded {
+  n: number;
+  name: string;
+}
+
+export interface Variable {
+  name: string;
+  media: string;
+  size: number;
+  origin: string;
+  labels: Array<string>;
+}
+
+export interface VariableContent {
+  name: string;
+  media: string;
+  size: number;
+  origin: string;
+  labels: Array<string>;
+  sha256: string;
+  text: string | null;
+  left_out: number;
+}
+
+export interface Variables {
+  list: Array<Variable>;
+}
+
+/** What the server sends unasked. */
+export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews | RecordsNews | RenderedNews | DeltaNews | ActivityNews | OutputNews | NoticeNews | SessionsNews | StandingNews | RefusedNews;
+
+/** What may be asked, by type: the fields of the request, and what its `ok` has. */
+export interface Requests {
+  "hello": { fields: {session?: string | null; since?: number; first?: number; path?: string; lazy?: boolean}; answer: Nothing };
+  "say": { fields: {text: string; mode?: "dialogue" | "auto" | "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile"; plan_first?: boolean}; answer: InSession };
+  "foresee": { fields: {text: string}; answer: Foreseen };
+  "inject": { fields: {path: string; text: string; mode?: "queue" | "deliver" | "interrupt"; step?: string | null; calls?: boolean}; answer: Recorded };
+  "queue.send": { fields: {path?: string; n: number}; answer: Recorded };
+  "queue.edit": { fields: {path?: string; n: number; text: string}; answer: Recorded };
+  "queue.remove": { fields: {path?: string; n: number}; answer: Recorded };
+  "calls.stop": { fields: {path: string}; answer: Recorded };
+  "pause": { fields: {path: string; step?: string | null}; answer: Recorded };
+  "resume": { fields: {path: string; step?: string | null}; answer: Recorded };
+  "cancel": { fields: {path: string; step?: string | null}; answer: Recorded };
+  "budget": { fields: {tokens: number}; answer: Recorded };
+  "compress": { fields: {}; answer: Recorded };
+  "summary": { fields: {}; answer: Text };
+  "plan.start": { fields: {path: string}; answer: Recorded };
+  "plan.edit": { fields: {path: string; text: string}; answer: Recorded };
+  "plan.retry": { fields: {path: string; step: string}; answer: Recorded };
+  "plan.text": { fields: {path: string}; answer: Text };
+  "plan.save": { fields: {path: string; name: string}; answer: PlanFile };
+  "plan.run": { fields: {name: string; mode?: "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile" | "auto"; plan_first?: boolean}; answer: PlanBegun };
+  "plans": { fields: {}; answer: Names };
+  "clear": { fields: {call: number; allow: boolean; remember?: "call" | {function: string; arguments?: Record<string, string>} | null; why?: string | null; for?: "once" | "session" | "always" | null}; answer: Recorded };
+  "intent": { fields: {value: number}; answer: Recorded };
+  "declassify": { fields: {path: string; name?: string | null}; answer: Recorded };
+  "lockdown": { fields: {value: boolean}; answer: Recorded };
+  "restore": { fields: {version: string}; answer: Recorded };
+  "timeline": { fields: {}; answer: Timeline };
+  "files": { fields: {at?: number | null}; answer: FileList };
+  "files.changes": { fields: {at?: number | null}; answer: ChangeList };
+  "files.find": { fields: {texts: Array<{at: number; words: Array<string>}>}; answer: NamedFilesList };
+  "files.download": { fields: {at?: number | null}; answer: ArchiveDownload };
+  "file": { fields: {path: string; at?: number | null}; answer: FileContent };
+  "file.diff": { fields: {path: string; since?: number; at?: number | null}; answer: Difference };
+  "file.download": { fields: {path: string; at?: number | null}; answer: Download };
+  "pending": { fields: {start?: number; count?: number}; answer: Pending };
+  "patch": { fields: {path: string}; answer: Patch };
+  "counts": { fields: {paths: Array<string>}; answer: PathLinesList };
+  "apply": { fields: {paths?: Array<string> | null; force?: boolean; at?: number | null}; answer: Settled };
+  "drop": { fields: {paths?: Array<string> | null; at?: number | null}; answer: Settled };
+  "sessions": { fields: {limit?: number | null}; answer: Nothing };
+  "sessions.search": { fields: {query: string; limit?: number}; answer: FoundSessions };
+  "session.rename": { fields: {session: string; title: string}; answer: Title };
+  "session.pin": { fields: {session: string; pinned: boolean}; answer: Nothing };
+  "session.delete": { fields: {sessions: Array<string>}; answer: DoneSessions };
+  "session.restore": { fields: {sessions: Array<string>}; answer: DoneSessions };
+  "session.purge": { fields: {sessions: Array<string>}; answer: DoneSessions };
+  "session.deleted": { fields: {}; answer: DeletedSessions };
+  "session.archive": { fields: {session: string}; answer: Download };
+  "session.import": { fields: {}; answer: ImportedSession };
+  "find": { fields: {text: string; agent?: string | null; whose?: "" | "user" | "agents" | "tools"; at?: number | null}; answer: Places };
+  "open": { fields: {journal: string; since?: number; first?: number; path?: string; lazy?: boolean}; answer: Nothing };
+  "seek": { fields: {at?: number | null}; answer: Sought };
+  "render": { fields: {numbers: Array<number>}; answer: HtmlOfRecords };
+  "source": { fields: {n: number; plain?: boolean}; answer: Source };
+  "fork": { fields: {at: number; text: string; run?: boolean}; answer: InSession };
+  "adopt": { fields: {at?: number | null}; answer: SessionName };
+  "upload": { fields: {name: string; media?: string; size: number; archive?: boolean}; answer: Nothing };
+  "upload.end": { fields: {}; answer: Uploaded };
+  "download": { fields: {path: string; name: string; at?: number | null}; answer: Download };
+  "export": { fields: {at?: number | null}; answer: Download };
+  "about": { fields: {}; answer: Setup };
+  "address": { fields: {}; answer: Address };
+  "models": { fields: {}; answer: Roles };
+  "model.try": { fields: {role: string; url: string; model?: string; context?: number | null; key?: string | null; dialect?: "text" | "tools" | null; takes?: Array<"image" | "audio"> | null; price_prompt?: number | null; price_cached?: number | null; price_completion?: number | null}; answer: TriedModel };
+  "model.choose": { fields: {role: string; url: string; model?: string; context?: number | null; key?: string | null; dialect?: "text" | "tools" | null; takes?: Array<"image" | "audio"> | null; price_prompt?: number | null; price_cached?: number | null; price_completion?: number | null}; answer: Nothing };
+  "model.forget": { fields: {role: string}; answer: Nothing };
+  "first": { fields: {}; answer: FirstMessages };
+  "first.keep": { fields: {name: string; text: string}; answer: Nothing };
+  "first.forget": { fields: {name: string}; answer: Nothing };
+  "examples": { fields: {}; answer: Examples };
+  "context": { fields: {path: string; at?: number | null}; answer: Context };
+  "variables": { fields: {path: string; at?: number | null}; answer: Variables };
+  "variable": { fields: {path: string; name: string; at?: number | null}; answer: VariableContent };
+  "modules": { fields: {}; answer: Modules };
+  "module.add": { fields: {source: string; name?: string | null}; answer: Module };
+  "module.remove": { fields: {name: string}; answer: Nothing };
+  "module.hosts": { fields: {}; answer: Hosts };
+  "module.allow": { fields: {name: string; hosts: Array<string>; for?: "session" | "always"; remove?: boolean}; answer: Hosts };
+  "module.approve": { fields: {name: string; functions?: Array<string>; digest: string}; answer: Module };
+  "memory": { fields: {query?: string; limit?: number}; answer: Memories };
+  "memory.show": { fields: {memory: string}; answer: Memory };
+  "memory.forget": { fields: {memories: Array<string>}; answer: Count };
+  "memory.edit": { fields: {memory: string; text: string}; answer: Memory };
+  "memory.rebuild": { fields: {}; answer: Count };
+}

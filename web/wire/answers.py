@@ -1,0 +1,430 @@
+"""What the `ok` of a request has beside its `id`, one type for each kind of answer.
+
+`n` is the number of the record that a request made, which is on disk by then.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Final, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from iact.core.ports import JSON, ChangeKind, FileType, Medium
+from iact.core.records.ways import Way
+from iact.core.session.standing import SessionState
+
+
+class TypeScript:
+    """Beside a type in `Annotated`: how the page's types call it."""
+
+    def __init__(self, name: str) -> None:
+        self.name: Final = name
+
+
+Record = Annotated[dict[str, JSON], TypeScript("JournalRecord")]
+"""A record as the page has it: its header, the fields of its kind (`docs/reference/journal.md`), and what shows it.
+
+It has `n`, `at`, `kind`, `agent`, `step` and `body`, which is shortened if it is long; then `body_size` says how long it
+is. `html` shows it; without it, the page asks with `render`. A turn has `messages`, one for each CALL: `action`, `to`
+and its `html`.
+"""
+
+Object = Annotated[dict[str, JSON], TypeScript("any")]
+"""An object that another room describes: a module's manifest, a change that waits, a memory."""
+
+
+class Nothing(TypedDict):
+    """It was done."""
+
+
+class Recorded(TypedDict):
+    """It was done, and record `n` tells so."""
+
+    n: int
+
+
+class InSession(Recorded):
+    session: str
+
+
+class Foreseen(TypedDict):
+    mode: Way
+    why: str
+
+
+class Text(TypedDict):
+    text: str
+
+
+class Source(TypedDict):
+    text: str
+    more: NotRequired[int]
+
+
+class PlanFile(TypedDict):
+    file: str
+
+
+class Names(TypedDict):
+    list: list[str]
+
+
+class PlanBegun(InSession):
+    path: str
+
+
+class Sought(TypedDict):
+    at: int | None
+
+
+class SessionName(TypedDict):
+    session: str
+
+
+class Uploaded(Recorded):
+    name: str
+
+
+class Download(TypedDict):
+    """`href` can be fetched once."""
+
+    href: str
+
+
+class Check(TypedDict):
+    check: str
+    ok: bool
+    detail: str
+    remedy: str
+
+
+class Setup(TypedDict):
+    settings: list[tuple[str, str]]
+    checks: list[Check]
+
+
+class Address(TypedDict):
+    url: str
+
+
+class Example(TypedDict):
+    id: str
+    title: str
+    about: str
+
+
+class Examples(TypedDict):
+    list: list[Example]
+
+
+class CallMessage(TypedDict):
+    """What a turn says to a child."""
+
+    action: int
+    to: str
+    html: NotRequired[str]
+
+
+class Html(TypedDict):
+    n: int
+    html: str
+    messages: NotRequired[list[CallMessage]]
+
+
+class HtmlOfRecords(TypedDict):
+    list: list[Html]
+
+
+# --- what a model saw, variables ---------------------------------------------------------------------------
+
+
+class SeenMessage(TypedDict):
+    role: str
+    text: str
+    size: int
+    reused: bool
+    left_out: NotRequired[int]
+
+
+class Context(TypedDict):
+    agent: str
+    record: int
+    messages: list[SeenMessage]
+
+
+class Variable(TypedDict):
+    name: str
+    media: str
+    size: int
+    origin: str
+    labels: list[str]
+
+
+class Variables(TypedDict):
+    list: list[Variable]
+
+
+class VariableContent(Variable):
+    sha256: str
+    text: str | None
+    left_out: int
+
+
+# --- time -----------------------------------------------------------------------------------------------------
+
+SpanRow = tuple[int, str, int, int | None, int, str, bool]
+
+
+class Timeline(TypedDict):
+    started: str
+    ms: int
+    agents: list[str]
+    spans: list[SpanRow]
+    critical: int
+    more: int
+
+
+# --- files ------------------------------------------------------------------------------------------------------
+
+
+class FileRow(TypedDict):
+    path: str
+    kind: FileType
+    size: int
+    n: NotRequired[int]
+
+
+class FileList(TypedDict):
+    list: list[FileRow]
+    more: int
+    n: int
+    unkept: int
+    folder: str
+    why: str
+
+
+class PathStep(TypedDict):
+    path: str
+    kind: ChangeKind
+
+
+class ChangeRow(TypedDict):
+    n: int
+    at: str
+    agent: str
+    function: str
+    paths: list[PathStep]
+    more: int
+
+
+class ChangeList(TypedDict):
+    list: list[ChangeRow]
+    earlier: int
+
+
+class FileContent(FileRow):
+    show: Literal["text", "table", "image", "link", "large", "binary"]
+    text: NotRequired[str]
+    left_out: NotRequired[int]
+    rows: NotRequired[list[list[str]]]
+    more_rows: NotRequired[int]
+    media: NotRequired[str]
+    target: NotRequired[str]
+
+
+class Lines(TypedDict):
+    added: int | None
+    removed: int | None
+
+
+class Difference(Lines):
+    text: str
+    left_out: int
+
+
+class NamedFiles(TypedDict):
+    at: int
+    shown: int | None
+    files: dict[str, str]
+
+
+class NamedFilesList(TypedDict):
+    list: list[NamedFiles]
+
+
+class ArchiveDownload(Download):
+    count: int
+    bytes: int
+    left_out: int
+
+
+# --- review -----------------------------------------------------------------------------------------------------
+
+
+class Pending(TypedDict):
+    total: int
+    at: int
+    list: list[Object]
+
+
+class Patch(Lines):
+    text: str
+
+
+class PathLines(Lines):
+    path: str
+
+
+class PathLinesList(TypedDict):
+    list: list[PathLines]
+
+
+class AppliedPath(TypedDict):
+    path: str
+    outcome: str
+    why: str
+
+
+class Settled(TypedDict):
+    n: int
+    done: int
+    left: list[AppliedPath]
+    notes: list[AppliedPath]
+
+
+# --- sessions ---------------------------------------------------------------------------------------------------
+
+
+class Place(TypedDict):
+    """Where a text is: a record, the line, and how often."""
+
+    n: int
+    agent: str
+    kind: str
+    before: str
+    match: str
+    after: str
+    count: int
+
+
+class SessionRow(TypedDict):
+    """A session in a list. `since`: when it came to its `state`; `what`: what it waits for; `named`: a person gave it its
+    title; `source` and `at`: of a fork; `hit`: where a search found the words."""
+
+    id: str
+    title: str
+    created: str
+    changed: str
+    records: int
+    open: bool
+    foreign: bool
+    state: SessionState
+    since: str
+    what: str
+    pinned: bool
+    named: bool
+    source: str
+    at: int
+    hit: NotRequired[Place]
+
+
+class FoundSessions(TypedDict):
+    list: list[SessionRow]
+    behind: int
+
+
+class Title(TypedDict):
+    title: str
+
+
+class DoneSessions(TypedDict):
+    sessions: list[str]
+    refused: dict[str, str]
+    note: str
+
+
+class DeletedSession(TypedDict):
+    id: str
+    title: str
+    deleted: str
+    records: int
+
+
+class DeletedSessions(TypedDict):
+    list: list[DeletedSession]
+
+
+class ImportedSession(TypedDict):
+    session: str
+    foreign: str
+    left_out: int
+
+
+class Places(TypedDict):
+    count: int
+    list: list[Place]
+
+
+# --- models, first messages -----------------------------------------------------------------------------------
+
+
+class Role(TypedDict):
+    role: str
+    url: str
+    model: str
+    context: int
+    key: bool
+    own: bool
+    dialect: Literal["text", "tools"] | None
+    takes: list[Medium] | None
+    price_prompt: float | None
+    price_cached: float | None
+    price_completion: float | None
+
+
+class Roles(TypedDict):
+    list: list[Role]
+
+
+class TriedModel(TypedDict):
+    names: list[str]
+    model: str
+    answer: str
+    ms: int
+    fault: str
+
+
+class FirstMessage(TypedDict):
+    name: str
+    text: str
+
+
+class FirstMessages(TypedDict):
+    list: list[FirstMessage]
+
+
+# --- modules, memory --------------------------------------------------------------------------------------------
+
+
+class Modules(TypedDict):
+    list: list[Object]
+
+
+class Module(TypedDict):
+    module: Object
+
+
+class Hosts(TypedDict):
+    list: list[Object]
+
+
+class Memories(TypedDict):
+    results: list[Object]
+
+
+class Memory(TypedDict):
+    memory: Object | None
+
+
+class Count(TypedDict):
+    count: int
