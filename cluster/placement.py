@@ -164,16 +164,14 @@ class StaticPlacement:
 
     async def place(self, session: str | None, *, host: str = "") -> Location:
         """As `Placement.place`."""
-        if session is None:
-            return await self._any()
         end, trouble = self._now() + self._patience, ""
         while True:
             try:
-                return await self._attempt(session, host)
+                return self._any() if session is None else await self._attempt(session, host)
             except (Moved, HostUnavailable, StoreUnavailable, NoHost) as error:
                 trouble = str(error)
             if self._now() > end:
-                raise NoHost(f"No host could open the session {session}. {trouble}")
+                raise NoHost(f"No host could open the session {session}. {trouble}" if session else trouble)
             await asyncio.sleep(_PAUSE)
             await self._look_again()
 
@@ -219,8 +217,8 @@ class StaticPlacement:
             raise NoHost("No host is running that takes sessions. Start one with: iact cluster host.")
         return lease
 
-    async def _any(self) -> Location:
-        alive = self.alive() or await self.hosts()
+    def _any(self) -> Location:
+        alive = self.alive()
         self._sent = {one: count for one, count in self._sent.items() if one in alive}
         lease = least_loaded(alive, self._sent)
         if lease is None:

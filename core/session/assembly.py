@@ -17,6 +17,7 @@ from iact.core.gate.clearance import HttpClearance
 from iact.core.gate.hosts import host_rule, rules_of
 from iact.core.gate.policy_file import DEFAULT
 from iact.core.journal.documents import Cipher, Documents
+from iact.core.journal.seal import KEY as KEY
 from iact.core.journal.seal import open_sealer, read_key
 from iact.core.journal.stores import SharedJournals
 from iact.core.models.roles import Models

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Literal
 
 import click
 
 from iact.cli import options
-from iact.cli.options import Group
+from iact.cli.options import Count, Group
 
 if TYPE_CHECKING:
     from iact.settings import Settings
@@ -37,6 +37,25 @@ def with_options(settings: Settings, store: str | None, cluster: str | None) -> 
 @click.group(cls=Group)
 def cluster() -> None:
     """Sessions on several machines."""
+
+
+@cluster.command()
+@store
+@click.option("--nodes", type=Count(1, 32), default=3, metavar="N", help="how many hosts (3)")
+@click.option(
+    "--engine",
+    type=click.Choice(("ray", "static")),
+    default="ray",
+    help="what starts hosts again: Ray, or this command alone",
+)
+@click.option("--port", type=int, default=0, help="of the page; 0 takes a free one")
+def up(
+    settings: Settings, *, store: str | None, nodes: int, engine: Literal["ray", "static"], port: int
+) -> int:
+    """Run a whole cluster on this machine: hosts, and the way in to them. Without a store it uses a directory."""
+    from iact.commands import cluster
+
+    return cluster.up(with_options(settings, store, None), nodes=nodes, engine=engine, port=port)
 
 
 @cluster.command()

@@ -11,13 +11,16 @@ import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from iact import address
 from iact.around import Around
 from iact.choices import Choices
 from iact.core.errors import IactError, UsageError
+from iact.core.session.assembly import KEY
 from iact.settings import Settings
+from iact.shared_files import follow
 from iact.web.server import WebServer
 from iact.wiring import make_data_directory, open_runtime, open_store
 
@@ -25,6 +28,8 @@ if TYPE_CHECKING:
     from iact.cluster.leases import HostLease
     from iact.cluster.placement import Placement, StaticPlacement
 
+_AGAIN: Final = 1.0
+"""Seconds until a host that has ended is started again."""
 _LAST: Final = 60.0
 """Seconds beyond its grace after which a host that is told to end ends, whatever it still has."""
 _T = TypeVar("_T")
@@ -38,20 +43,30 @@ def host(settings: Settings, *, bind: str, advertise: str, port: int, control_po
     """
     _wanted(settings)
     make_data_directory(settings)
+
+    async def run() -> int:
+        await _host(_stopped(), settings, bind, advertise or bind, port, control_port, grace)
+        return 0
+
     with address.claimed(settings.data):
-        return asyncio.run(_host(settings, bind, advertise or bind, port, control_port, grace))
+        return asyncio.run(run())
 
 
 async def _host(
-    settings: Settings, bind: str, advertise: str, port: int, control_port: int, grace: float
-) -> int:
+    stop: asyncio.Event,
+    settings: Settings,
+    bind: str,
+    advertise: str,
+    port: int = 0,
+    control_port: int = 0,
+    grace: float = 30.0,
+) -> None:
     from iact.cluster.control import ControlClient, ControlServer
     from iact.cluster.host import SessionHost
     from iact.cluster.leases import OwnLease, incarnation_of
     from iact.cluster.objects import open_objects
     from iact.cluster.placement import StaticPlacement
 
-    stop = _stopped()
     objects = open_objects(_wanted(settings))
     key_of = await asyncio.to_thread(_keys, settings)
     try:
@@ -80,7 +95,8 @@ async def _host(
             if runtime.memory is not None:
                 runtime.memory.wake()
             async with asyncio.TaskGroup() as tasks:
-                running = [tasks.create_task(runtime.tend()), tasks.create_task(served.run())]
+                working = (runtime.tend(), served.run(), follow(settings))
+                running = [tasks.create_task(one) for one in working]
                 await stop.wait()
                 print("iact: passing on all sessions", file=sys.stderr, flush=True)
                 with contextlib.suppress(IactError, TimeoutError):
@@ -94,7 +110,98 @@ async def _host(
             await page.stop()
     with contextlib.suppress(IactError):
         await served.leave()
-    return 0
+
+
+async def host_on_node(settings: Settings, bind: str, node: str) -> None:
+    """Be a host on a node of a Ray cluster. Its data directory is in that of the machine, beside those of other nodes.
+
+    `bind`: where it listens; empty: at the address of its node.
+
+    Raises:
+        UsageError: as `host`.
+    """
+    import ray.util
+
+    at: str = bind or ray.util.get_node_ip_address()  # type: ignore[no-untyped-call]
+    name = os.environ.get("IACT_HOST") or f"{settings.host}-{node[:8]}"
+    own = _on_this_machine(settings, name)
+    with address.claimed(own.data):
+        await _host(asyncio.Event(), own, at, at)
+
+
+def _on_this_machine(settings: Settings, name: str) -> Settings:
+    """The settings of one of several hosts on this machine: its own name and data directory, and the key of all."""
+    folder = settings.data / "nodes" / name
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    key = folder / KEY
+    if not key.exists():
+        descriptor = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as stream:
+            stream.write((settings.data / KEY).read_bytes())
+    return settings.model_copy(update={"data": folder, "host": name})
+
+
+def up(settings: Settings, *, nodes: int, engine: str, port: int) -> int:
+    """Run a whole cluster on this machine until SIGINT or SIGTERM. Without a store it uses a directory.
+
+    Raises:
+        UsageError: what is wanted is not installed, or as `gateway`.
+    """
+    make_data_directory(settings)
+    store = settings.store or f"file://{settings.data / 'store'}"
+    settings = settings.model_copy(update={"store": store, "cluster": "static"})
+    _keys(settings)
+    with address.claimed(settings.data):
+        if engine == "static":
+            return asyncio.run(_up(settings, nodes, port))
+        from iact.cluster.ray_local import local_cluster
+
+        with local_cluster(nodes) as at:
+            found = settings.model_copy(update={"cluster": at})
+            return asyncio.run(_gateway(found, "127.0.0.1", port, bind="127.0.0.1"))
+
+
+async def _up(settings: Settings, nodes: int, port: int) -> int:
+    names = [f"node-{number}" for number in range(1, nodes + 1)]
+    async with asyncio.TaskGroup() as tasks:
+        ready = [asyncio.Event() for _ in names]
+        kept = [
+            tasks.create_task(_keep(_on_this_machine(settings, name), event))
+            for name, event in zip(names, ready, strict=True)
+        ]
+        try:
+            for event in ready:
+                await event.wait()
+            return await _gateway(settings, "127.0.0.1", port)
+        finally:
+            for one in kept:
+                one.cancel()
+
+
+async def _keep(settings: Settings, ready: asyncio.Event) -> None:
+    """Keep a host running in a process of its own; one that is killed is started again."""
+    environment = {
+        **os.environ, "IACT_DATA": str(settings.data), "IACT_HOST": settings.host, "IACT_STORE": _wanted(settings),
+    }  # fmt: skip
+    while True:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-m", "iact", "cluster", "host", env=environment, stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None
+        try:
+            print(
+                (await process.stdout.readline()).decode().rstrip()
+                or f"iact: host {settings.host} did not start",
+                file=sys.stderr,
+            )
+            ready.set()
+            await process.wait()
+        finally:
+            if process.returncode is None:
+                process.terminate()
+                await process.wait()
+        print(f"iact: host {settings.host} ended and is started again", file=sys.stderr)
+        await asyncio.sleep(_AGAIN)
 
 
 def gateway(settings: Settings, *, host: str, port: int) -> int:
@@ -109,13 +216,14 @@ def gateway(settings: Settings, *, host: str, port: int) -> int:
         return asyncio.run(_gateway(settings, host, port))
 
 
-async def _gateway(settings: Settings, host: str, port: int) -> int:
+async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") -> int:
     from iact.cluster.gateway import Gateway
 
     stop = _stopped()
     key_of = await asyncio.to_thread(_keys, settings)
-    async with _placement(settings) as placement:
+    async with _placement(settings, bind) as placement:
         # All gateways have one key, so that a browser that signed in at one of them is known at the others.
+        _stopped(stop)  # Ray wants the signals for itself
         server = Gateway(placement, key_of, host=host, port=port, key=key_of("gateways"))
         async with server:
             started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -189,8 +297,9 @@ def _keys(settings: Settings) -> Callable[[str], str]:
     return key_of
 
 
-def _stopped() -> asyncio.Event:
-    stop = asyncio.Event()
+def _stopped(stop: asyncio.Event | None = None) -> asyncio.Event:
+    """What is set by a signal to end; it is said again after somebody else took the signals."""
+    stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
@@ -198,8 +307,41 @@ def _stopped() -> asyncio.Event:
 
 
 @asynccontextmanager
-async def _placement(settings: Settings) -> AsyncIterator[Placement]:
-    """Finds hosts, in the way that the settings name."""
+async def _placement(settings: Settings, bind: str = "") -> AsyncIterator[Placement]:
+    """Finds hosts, in the way that the settings name. `bind`: where those listen that it starts.
+
+    Raises:
+        UsageError: there is no cluster at the address, or what speaks to it is not installed.
+    """
+    if settings.cluster not in (None, "static"):
+        try:
+            from iact.cluster.ray_engine import RayPlacement
+        except ImportError as error:
+            raise UsageError(
+                f"The cluster {settings.cluster} can't be used, since a package is missing ({error.name}). Install it: "
+                "pip install 'iact[cluster]'."
+            ) from error
+        engine = RayPlacement(
+            settings.cluster, partial(host_on_node, settings, bind), partial(static_placement, settings)
+        )
+        await engine.start()
+        yield engine
+        return
+    placement = await static_placement(settings)
+    async with asyncio.TaskGroup() as tasks:
+        watching = tasks.create_task(_watch(placement))
+        try:
+            yield placement
+        finally:
+            watching.cancel()
+
+
+async def static_placement(settings: Settings) -> StaticPlacement:
+    """Finds hosts by the store alone.
+
+    Raises:
+        UsageError: there is no store.
+    """
     from iact.cluster.control import ControlClient
     from iact.cluster.objects import open_objects
     from iact.cluster.placement import StaticPlacement
@@ -207,12 +349,7 @@ async def _placement(settings: Settings) -> AsyncIterator[Placement]:
     key_of = await asyncio.to_thread(_keys, settings)
     placement = StaticPlacement(open_objects(_wanted(settings)), ControlClient(key_of))
     await placement.refresh()
-    async with asyncio.TaskGroup() as tasks:
-        watching = tasks.create_task(_watch(placement))
-        try:
-            yield placement
-        finally:
-            watching.cancel()
+    return placement
 
 
 async def _watch(placement: StaticPlacement) -> None:

@@ -162,9 +162,9 @@ class Product:
                 assert "Traceback" not in errors.read()
 
     @contextmanager
-    def serving(self) -> Iterator[Server]:
-        """`iact serve`, ready."""
-        with self.started("serve") as process:
+    def serving(self, *arguments: str) -> Iterator[Server]:
+        """`iact serve`, or another command that serves the page, ready."""
+        with self.started(*(arguments or ("serve",))) as process:
             assert process.stdout is not None
             line = process.stdout.readline()
             found = re.fullmatch(r"iact: ready http://127\.0\.0\.1:(\d+)/\?token=(\S+)\n", line)

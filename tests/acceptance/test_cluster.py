@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
+import pytest
 from playwright.sync_api import Page, expect
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import ClientConnection
@@ -214,3 +217,43 @@ def test_the_way_in_is_guarded_and_says_what_is_wrong(tmp_path: Path) -> None:
             assert refused.sentence == "No host called nowhere is running. See: iact cluster status."
         alone = Product(tmp_path / "alone", {})
         assert alone.run("cluster", "status").sentence.startswith("Several machines need a store")
+
+
+@pytest.mark.parametrize("engine", ["ray", "static"])
+def test_a_whole_cluster_on_one_machine_starts_hosts_again_that_are_killed(
+    tmp_path: Path, engine: str
+) -> None:
+    """One command; a session goes on at another host when the process of its own is killed, and that comes back."""
+    with Endpoint({"/": [Reply("Yes.", repeat=True)]}) as endpoint, ExitStack() as processes:
+        (tmp_path / "d").mkdir()
+        product = Product.at(
+            tmp_path / "d",
+            endpoint,
+            **NO_MODULES,
+            IACT_STORE=f"file://{tmp_path}/shared",
+            IACT_CLUSTER="static",
+        )
+        arguments = ("cluster", "up", "--nodes", "3", "--engine", engine)
+        server = processes.enter_context(product.serving(*arguments))
+        hosts = Cluster(tmp_path, endpoint, processes)
+
+        def running() -> list[str]:
+            told = json.loads(product.run("cluster", "status", "--json").stdout)
+            return [one["host"] for one in told]
+
+        until(lambda: len(running()) == 3, "three hosts")
+        socket = greeted(hosts, server, None)
+        session = said(socket, "First")
+        first = hosts.holder(session)
+        found = json.loads((product.data / "nodes" / first / "server.json").read_text(encoding="utf-8"))
+        os.kill(found["pid"], signal.SIGKILL)
+        assert closed(socket) == 1013
+        socket = greeted(hosts, server, session)
+        assert said(socket, "Second") == session
+        until(lambda: sorted(running()).count(first) == 1 and len(running()) == 3, "the host to come back")
+        server.process.send_signal(signal.SIGTERM)
+        assert server.process.wait(120) == 0
+        holder = Product.at(product.data / "nodes" / hosts.holder(session), endpoint, **product.settings)
+        assert holder.run("replay", "--verify", session).status == 0
+        records = read_journal(holder.data / "sessions" / session / "journal.md").records
+        assert [one.body for one in records if one.kind == "say"] == ["First", "Second"]

@@ -81,7 +81,7 @@ def test_of_its_notes_a_host_leaves_one_and_none_when_it_ends() -> None:
 
 
 def test_what_is_no_note_is_nobody() -> None:
-    store = Objects({"hosts/a.1/0000000001": b"[]", "hosts/b.1/0000000001": b"\xff"})
+    store = Objects(content={"hosts/a.1/0000000001": b"[]", "hosts/b.1/0000000001": b"\xff"})
     assert list(read_hosts(store)) == []
     assert holder_of(store, "s1") == ("", 0)
 

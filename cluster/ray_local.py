@@ -1,0 +1,44 @@
+"""A Ray cluster of several nodes on this machine, to try things and for tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from iact.core.errors import UsageError
+
+try:
+    import ray
+    from ray.cluster_utils import Cluster
+except ImportError as error:
+    raise UsageError(
+        f"Ray is not installed ({error.name} is missing). Install it with: pip install 'iact[cluster]'; or leave it out: "
+        "--engine static."
+    ) from error
+
+_STORE_BYTES = 80 << 20
+"""What a node keeps for objects; ours are none."""
+
+
+@contextmanager
+def local_cluster(nodes: int) -> Iterator[str]:
+    """So many nodes, until the end; gives the cluster's address."""
+    system = {
+        "health_check_period_ms": 1000,
+        "health_check_timeout_ms": 2000,
+        "health_check_failure_threshold": 3,
+    }
+    head = {
+        "num_cpus": 1,
+        "object_store_memory": _STORE_BYTES,
+        "include_dashboard": False,
+        "_system_config": system,
+    }
+    cluster = Cluster(initialize_head=True, head_node_args=head)
+    try:
+        for _ in range(nodes - 1):
+            cluster.add_node(num_cpus=1, object_store_memory=_STORE_BYTES)
+        yield str(cluster.address)
+    finally:
+        ray.shutdown()
+        cluster.shutdown()  # type: ignore[no-untyped-call]
