@@ -26,7 +26,7 @@ from tests.core.session.live_fakes import does
 from tests.journals.record import PLACE
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples"
-_OF_ONE: Final = round(2 * float(os.environ.get("IACT_TEST_SCALE", "1")) ** 2)
+_OF_ONE: Final = round(4 * float(os.environ.get("IACT_TEST_SCALE", "1")) ** 2)
 """Forgeries of one field in one session; all of them from scale 20 on."""
 
 BYTES: Final = {"adopt.sha256"}
