@@ -49,7 +49,7 @@ async def open_host(
     """
     if backend == "off":
         return DisabledHost("Modules are switched off by the setting IACT_SANDBOX=off.")
-    ways = Outside(inside=inside(inner or {}), environment={"web": {"IACT_SEARCH": search}} if search else {})
+    ways = Outside(inside=inside(inner or {}), settings={"search": search} if search else {})
     outside = replace(ways, on_line=on_egress) if on_egress else ways
     docker = DockerHost(data, outside=outside, pool=pool, runtime=runtime)
     bubblewrap = BubblewrapHost(data, outside=outside, pool=pool)

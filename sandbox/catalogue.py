@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 from google.protobuf import json_format
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
@@ -80,6 +80,16 @@ class _Image(BaseModel):
     workshop: bool = False
 
 
+class _Trusted(BaseModel):
+    """The table `trusted` of a `module.toml`: what only the modules that we ship may be."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    root: bool = False
+    apps: bool = False
+    prepared: bool = False
+    settings: list[Annotated[str, Field(pattern="^[a-z_]{1,30}$")]] = Field(default=[], max_length=10)
+
+
 class _Card(BaseModel):
     """A whole `module.toml`."""
 
@@ -90,8 +100,25 @@ class _Card(BaseModel):
     needs: _Needs = _Needs()
     mcp: dict[str, object] | None = None
     image: _Image | None = None
+    trusted: _Trusted | None = None
     system: str = Field(default="", pattern="^(sha256:[0-9a-f]{64})?$")
     command: list[Annotated[str, Field(min_length=1, max_length=1000)]] = Field(default=[], max_length=50)
+
+
+@dataclass(frozen=True, slots=True)
+class Trusted:
+    """What a module that we ship may be besides. `settings`: those of the user's that its process is told."""
+
+    root: bool = False
+    """In the workshop it is real root, on a system that it may write to, where the engine keeps its users apart."""
+    apps: bool = False
+    """It serves web apps, which the user can open."""
+    prepared: bool = False
+    """It may run before a session calls it, as a viewer and as a worker."""
+    settings: tuple[str, ...] = ()
+
+
+_NOT_TRUSTED: Final = Trusted()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +146,7 @@ class Module:
     """Debian packages that must be in its image."""
     workshop: bool = False
     """It runs in the workshop, where a person chose one."""
+    trusted: Trusted = _NOT_TRUSTED
     sources: tuple[tuple[str, Path], ...] = ()
     """Its source: the names inside the module's folder, and where each file is."""
     command: tuple[str, ...] = ()
@@ -150,6 +178,8 @@ class Catalogue:
         self._kept = ModuleVersions(self._memory)
         self._shipped = shipped
         self._folders = tuple(folders)
+        self.root = False
+        """Whether modules that may be real root are, here."""
 
     def modules(self) -> dict[str, Module]:
         """All modules by name. Reads and digests their source anew: it is small, and may have changed."""
@@ -240,7 +270,7 @@ class Catalogue:
         manifest = self._manifest(module)
         chosen = workshop.load(self._data) if module.workshop and manifest is not None else None
         if chosen is not None and manifest is not None:
-            manifest = _told(manifest, chosen.described())
+            manifest = _told(manifest, chosen.described(root=self.root and module.trusted.root))
         return CatalogueEntry(module.name, module.digest, module.origin, module.summary, manifest)
 
     def remember(self, digest: str, manifest: bytes) -> None:
@@ -326,10 +356,9 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
         raise UsageError(
             f"{folder} holds a module.toml but no module.py; add the module's source, or name its program as command."
         )
-    if card.image is not None and origin != "shipped":
-        raise UsageError(
-            f"{path} has a table [image]; only the modules that we ship can have packages in one."
-        )
+    if origin != "shipped" and (card.image is not None or card.trusted is not None):
+        named = "image" if card.image is not None else "trusted"
+        raise UsageError(f"{path} has a table [{named}]; only the modules that we ship can have one.")
     packages = tuple(card.image.packages) if card.image else ()
     listed = tuple(sorted(sources.items()))
     content = [(name, file.read_bytes()) for name, file in listed]
@@ -338,9 +367,13 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
     return Module(
         card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
         tuple(needs.egress), tuple(requirements), tuple(program), packages,
-        bool(card.image and card.image.workshop), listed,
+        bool(card.image and card.image.workshop), _trusted(card.trusted), listed,
         tuple(card.command), card.system, needs.own_instances,
     )  # fmt: skip
+
+
+def _trusted(said: _Trusted | None) -> Trusted:
+    return Trusted(said.root, said.apps, said.prepared, tuple(said.settings)) if said else _NOT_TRUSTED
 
 
 def _named(folder: Path) -> dict[str, Path]:

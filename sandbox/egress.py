@@ -207,8 +207,8 @@ class Outside:
     dial: Dial = dial
     inside: Mapping[Target, Target] = field(default_factory=dict)
     """Targets that a person said lead to a machine of theirs, each with its numeric address: nobody else is asked."""
-    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    """What modules of ours are told of the world outside, by module."""
+    settings: Mapping[str, str] = field(default_factory=dict)
+    """What a person set about the world outside; modules of ours are told what they name."""
 
 
 # --- the shell ------------------------------------------------------------------------------------------

@@ -24,9 +24,9 @@ from iact.sandbox.egress import EgressProxy, Outside, targets
 from iact.sandbox.health import serves
 from iact.sandbox.images import cache, payload
 from iact.sandbox.images.recipe import Recipe
-from iact.sandbox.instance import APPS, Instance
+from iact.sandbox.instance import Instance
 from iact.sandbox.owner import Key
-from iact.sandbox.pool import CALM, Pool
+from iact.sandbox.pool import CALM, Member, Pool
 from iact.sandbox.restarts import Restarts
 from iact.sandbox.secrets import Secrets
 from iact.sandbox.temporary_files import Temporaries, Temporary
@@ -52,13 +52,25 @@ async def nobody(host: str, port: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Ways:
-    """What a module is given besides its code. `out`: whether it has a way out, to what is granted and permitted."""
+class Start:
+    """One instance that is to come up: of which module, for whom, where, and with what by a person's word."""
 
+    module: Module
+    key: Key
     workspace: Path
+    granted: Granted
+    report: Report = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a module finds beside its code. `site`, `program`: its packages, and those of the program that it runs.
+
+    `out`: whether it has a way out, to what is granted and permitted.
+    """
+
     site: Path | None
     program: Path | None
-    granted: Granted
     out: bool
 
 
@@ -98,7 +110,9 @@ class Host(ABC, Generic[Running]):
         self._restarts: dict[tuple[str, str], Restarts] = {}
         self._temporaries = Temporaries(self._new_temporary, self._remove_temporary)
         self._apps = AppOrigin(self._app)
-        self.pool: Pool[Running] = Pool(pool, self._make, self._fresh, sessions=self._data / "sessions")
+        self.pool: Pool[Running] = Pool(
+            pool, self._members, self._make, self._fresh, sessions=self._data / "sessions"
+        )
         self._closed = False
 
     async def catalogue(self) -> Sequence[CatalogueEntry]:
@@ -148,7 +162,8 @@ class Host(ABC, Generic[Running]):
                 return pooled
             module = await asyncio.to_thread(self._catalogue.find, name, digest)
             if right == "work" or module.workspace == "write":
-                return await self._found(module, key, workspace, report, tuple(egress), secrets, permit)
+                granted = await self._granted(key, tuple(egress), secrets, permit, report)
+                return await self._found(Start(module, key, workspace, granted, report))
         # What can't write in the workspace anyway has one instance, for looking and working.
         return await self.start(
             name,
@@ -163,30 +178,27 @@ class Host(ABC, Generic[Running]):
             permit=permit,
         )
 
-    async def _found(
-        self,
-        module: Module,
-        key: Key,
-        workspace: Path,
-        report: Report,
-        egress: tuple[str, ...],
-        secrets: Sequence[str],
-        permit: Permit | None,
-    ) -> Running:
-        """The instance of `module` that runs and is the right one, or a new one."""
+    async def _granted(
+        self, key: Key, egress: tuple[str, ...], secrets: Sequence[str], permit: Permit | None, report: Report
+    ) -> Granted:
+        """What a person's word comes to now; says which secrets are not stored."""
         given = await asyncio.to_thread(self._secrets.of, secrets) if secrets else {}
         for missing in sorted(set(secrets) - set(given)):
             report(
                 f"the module {key.name} asks for a secret that is not stored; run: iact secret set {missing}"
             )
-        running = self._running.get(key)
+        return Granted(egress, given, permit)
+
+    async def _found(self, start: Start) -> Running:
+        """The instance that runs and is the right one, or a new one."""
+        running = self._running.get(start.key)
         if running is not None:
-            same = running.egress == egress and running.digest == module.digest
-            same = same and running.secrets == given
+            same = running.egress == start.granted.egress and running.digest == start.module.digest
+            same = same and running.secrets == start.granted.secrets
             if same and await running.why_lost() is None:
                 return running
             await running.stop()
-        return await self._start(module, key, workspace, report, Granted(egress, given, permit))
+        return await self._start(start)
 
     async def end_session(self, session: str) -> None:
         async with asyncio.TaskGroup() as group:  # an agent has up to two of each module
@@ -210,22 +222,15 @@ class Host(ABC, Generic[Running]):
             for instance in list(self._running.values()):
                 group.create_task(instance.stop())
 
-    async def _start(
-        self,
-        module: Module,
-        key: Key,
-        workspace: Path,
-        report: Report,
-        granted: Granted,
-    ) -> Running:
-        restarts = await self._restart(key, module.digest, report)
-        if module.workspace != "none":
-            self.pool.mounted(key.session)
-        report(f"starting the module {module.name}")
+    async def _start(self, start: Start) -> Running:
+        restarts = await self._restart(start.key, start.module.digest, start.report)
+        if start.module.workspace != "none":
+            self.pool.mounted(start.key.session)
+        start.report(f"starting the module {start.module.name}")
         try:
-            instance = await self._launch(module, key, workspace, report, granted)
+            instance = await self._launch(start)
         except ModuleLost as error:
-            told = _without(error, granted.secrets)
+            told = _without(error, start.granted.secrets)
             restarts.failed(str(told), time.monotonic())
             raise told from None
         self.pool.fill(after=CALM)
@@ -269,12 +274,17 @@ class Host(ABC, Generic[Running]):
             instance.proxy.given(key.session, permit or nobody)
         return await self._begun(instance, restarts)
 
+    async def _members(self) -> Sequence[Member]:
+        found = await asyncio.to_thread(self._catalogue.modules)
+        rights: Sequence[Right] = ("look", "work")
+        return [(name, right) for name, each in found.items() if each.trusted.prepared for right in rights]
+
     async def _make(self, key: Key, workspace: Path) -> Running | None:
         """An instance for the pool; None where its image would have to be made first, which takes a minute."""
         module = await asyncio.to_thread(self._catalogue.find, key.name, None)
         if module.origin != "shipped" or not await self._at_hand(module):
             return None
-        return await self._launch(module, key, workspace, _unheard, Granted((), {}, nobody))
+        return await self._launch(Start(module, key, workspace, Granted((), {}, nobody), _unheard))
 
     def _temporary(self, module: Module, key: Key) -> Temporary | None:
         """The temporary files that viewer and worker share; None for a module that has no viewer."""
@@ -298,14 +308,7 @@ class Host(ABC, Generic[Running]):
         """Whether what a module runs in is there, so that a start takes no longer than that."""
 
     @abstractmethod
-    async def _launch(
-        self,
-        module: Module,
-        key: Key,
-        workspace: Path,
-        report: Report,
-        granted: Granted,
-    ) -> Running:
+    async def _launch(self, start: Start) -> Running:
         """Bring one instance up until its health service serves; what fails leaves nothing behind.
 
         Raises:
@@ -313,16 +316,15 @@ class Host(ABC, Generic[Running]):
             ModuleLost: it did not come up.
         """
 
-    async def _ways(
-        self, module: Module, key: Key, python: str, workspace: Path, report: Report, granted: Granted
-    ) -> Ways:
-        """What the module is given, its packages fetched for Python `python`."""
+    async def _given(self, start: Start, python: str) -> Given:
+        """What the module finds beside its code, its packages fetched for Python `python`."""
+        module, key, granted = start.module, start.key, start.granted
         site, program = [
-            await in_thread(self._site, lines, python, from_thread(report))
+            await in_thread(self._site, lines, python, from_thread(start.report))
             for lines in (module.requirements, module.program)
         ]
         asks = granted.permit is not None and bool(module.egress) and key.right == "work" and not key.copy
-        return Ways(workspace, site, program, granted, out=bool(granted.egress) or asks)
+        return Given(site, program, out=bool(granted.egress) or asks)
 
     def _new_folder(self) -> Path:
         """Where the next instance's socket folder is to be."""
@@ -361,31 +363,31 @@ class Host(ABC, Generic[Running]):
 
     def _app(self, name: str) -> socket_folder.CheckedSocket | None:
         """The socket of the app called `name`, whichever session's it is."""
-        opened = (each.open_app(name) for each in self._running.values() if each.name == APPS)
+        opened = (each.open_app(name) for each in self._running.values() if each.serves_apps)
         return next((found for found in opened if found is not None), None)
 
     def _forget(self, instance: Instance) -> None:
         if self._running.get(instance.key) is instance:
             del self._running[instance.key]
 
-    def _proxy(self, folder: Path, ways: Ways, *, session: str, module: str) -> EgressProxy:
+    def _proxy(self, folder: Path, start: Start) -> EgressProxy:
         beside = folder.with_name(f"{folder.name}-egress")
-        granted = ways.granted
         return EgressProxy(
-            beside, targets(granted.egress), self._outside,
-            session=session, module=module, permit=granted.permit,
+            beside, targets(start.granted.egress), self._outside,
+            session=start.key.session, module=start.module.name, permit=start.granted.permit,
         )  # fmt: skip
 
     def _place(
-        self, module: Module, right: Right, folder: Path, ways: Ways, temporary: Temporary | None
+        self, start: Start, folder: Path, given: Given, temporary: Temporary | None
     ) -> tuple[limits.Place, int, int]:
         """Where the module meets the host, and as whom it runs.
 
         Without capabilities even root can't write what belongs to another, so as root we run the module
         as the owner of its workspace; anybody else runs modules as nobody but themselves.
         """
+        module, right = start.module, start.key.right
         uid, gid = os.geteuid(), os.getegid()
-        mounted = ways.workspace.resolve(strict=True) if module.workspace != "none" else None
+        mounted = start.workspace.resolve(strict=True) if module.workspace != "none" else None
         if uid == 0 and mounted is not None:
             status = mounted.stat()
             uid, gid = status.st_uid, status.st_gid
@@ -399,15 +401,18 @@ class Host(ABC, Generic[Running]):
             read_only=reads,
             nested=below(mounted) if reads and mounted is not None else (),
             temporary=temporary.place if temporary is not None else None,
-            site=ways.site,
-            program=ways.program,
-            secrets=ways.granted.secrets,
+            site=given.site,
+            program=given.program,
+            secrets=start.granted.secrets,
         )
         return place, uid, gid
 
     def _environment(self, module: Module, place: limits.Place) -> dict[str, str]:
-        port = {"IACT_APPS_PORT": str(self._apps.port)} if module.name == APPS else {}
-        told = self._outside.environment.get(module.name, {}) if module.origin == "shipped" else {}
+        port = {"IACT_APPS_PORT": str(self._apps.port)} if module.trusted.apps else {}
+        settings = self._outside.settings
+        told = {
+            f"IACT_{each.upper()}": settings[each] for each in module.trusted.settings if each in settings
+        }
         return {**limits.environment(place, payload.ENVIRONMENT), **port, **told}
 
     def _bounds_of(self, module: Module) -> limits.Limits:
@@ -426,11 +431,14 @@ class Host(ABC, Generic[Running]):
         name: str,
         why_ended: Callable[[], Awaitable[str | None]],
         printed: Callable[[], Awaitable[str]],
+        *,
+        longer: float = 0,
     ) -> socket_folder.CheckedSocket:
-        """Wait until the module's health service serves on its own socket."""
+        """Wait until the module's health service serves on its own socket; `longer`: seconds that it has besides."""
+        patience = self._patience + longer
         checked: socket_folder.CheckedSocket | None = None
         try:
-            async with asyncio.timeout(self._patience):
+            async with asyncio.timeout(patience):
                 await asyncio.sleep(_FIRST_LOOK)
                 for look in itertools.count():
                     checked = checked or socket_folder.open_socket(folder)
@@ -445,7 +453,7 @@ class Host(ABC, Generic[Running]):
                 checked.close()
             if isinstance(error, TimeoutError):
                 raise ModuleLost(
-                    f"The module {name} did not come up within {self._patience:.0f} seconds."
+                    f"The module {name} did not come up within {patience:.0f} seconds."
                 ) from error
             raise
 

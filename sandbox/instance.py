@@ -23,8 +23,6 @@ _LOOKS = 4
 _BETWEEN = 0.25
 """How often, and at which distance in seconds, a backend is asked how a module ended that does not answer."""
 """Seconds that a module has to answer its health service."""
-APPS = "app"
-"""The module of ours whose apps the user can open."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,6 +39,8 @@ class Instance(ABC):
     egress: tuple[str, ...] = ()
     digest: str = ""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    serves_apps: bool = False
+    """Whether the user can open what it serves."""
     restarts: Restarts = field(default_factory=Restarts)
     since: float = field(default_factory=time.monotonic)
     _lost: bool = False
@@ -66,7 +66,7 @@ class Instance(ABC):
         Raises:
             ModuleLost: what is there is not a socket.
         """
-        if self.ended or self.name != APPS or not re.fullmatch("[0-9a-f]{16}", app):
+        if self.ended or not self.serves_apps or not re.fullmatch("[0-9a-f]{16}", app):
             return None
         return socket_folder.open_socket(self.folder, f"app-{app}.sock")
 

@@ -52,6 +52,8 @@ class Limits:
     look_size: int = 64 * _MIB
     """Of what a viewer may write at all."""
     look_files: int = 8_192
+    system_size: int = 4096 * _MIB
+    """Of what real root may write to its system, outside of the workspace."""
     most_memory: int = 1536 * _MIB
     """What a module that we ship gets if it asks for more than `memory`."""
     own_processes: int = 0
@@ -95,6 +97,8 @@ class Place:
     """What its process is told, by the names of environment variables."""
     shares_sockets: bool = True
     """Whether `sockets` is mounted; else the container has a folder of its own for them."""
+    root: bool = False
+    """It is real root, on a system that it may write to: of its own users, or to a kernel of its own."""
     own_users: bool = True
     """Whether this container's users are mapped, where the engine maps any; otherwise they are the host's."""
 

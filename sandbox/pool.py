@@ -16,7 +16,7 @@ import asyncio
 import os
 import shutil
 import stat
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeVar
@@ -28,13 +28,6 @@ from iact.sandbox.owner import Key
 
 Member = tuple[str, Right]
 """A module's name, and which of its instances."""
-MEMBERS: Final[tuple[Member, ...]] = (
-    ("shell", "look"),
-    ("shell", "work"),
-    ("files", "look"),
-    ("files", "work"),
-)
-"""What a set consists of, in the order of preparation: of modules of ours that nearly every session uses."""
 CALM: Final = 1.0
 """Seconds between a hand-over and the next preparation, which would slow down the call that waits."""
 _UNUSED: Final = 600.0
@@ -63,6 +56,8 @@ class Pooled(Protocol):
 
 
 Running = TypeVar("Running", bound=Pooled)
+Members = Callable[[], Awaitable[Sequence[Member]]]
+"""What a set consists of, in the order of preparation: of modules of ours that nearly every session uses."""
 Make = Callable[[Key, Path], Awaitable[Running | None]]
 """Starts an instance in a workspace; None if it can't be started without a longer wait."""
 
@@ -92,14 +87,21 @@ class Set(Generic[Running]):
 class Pool(Generic[Running]):
     """Keeps `size` sets ready; with 0, does nothing.
 
-    `make` starts a module. `folders` names a fresh folder for the next set. `sessions`: the folder below which
+    `members` says which modules, and `make` starts one. `folders` names a fresh folder for the next set. `sessions`: the folder below which
     workspaces may be replaced, because they are ours.
     """
 
     def __init__(
-        self, size: int, make: Make[Running], folders: Callable[[], Path], *, sessions: Path
+        self,
+        size: int,
+        members: Members,
+        make: Make[Running],
+        folders: Callable[[], Path],
+        *,
+        sessions: Path,
     ) -> None:
         self._size = size
+        self._members = members
         self._make = make
         self._folders = folders
         self._sessions = sessions
@@ -215,7 +217,7 @@ class Pool(Generic[Running]):
         complete = False
         try:
             await asyncio.to_thread(made.folder.mkdir, parents=True)
-            for name, right in MEMBERS:
+            for name, right in await self._members():
                 started = await self._make(Key(made.folder.name, name, right), made.folder)
                 if started is None:
                     return None

@@ -18,17 +18,16 @@ from pathlib import Path
 from typing import Literal
 
 from iact.core.errors import SandboxUnavailable, UsageError
-from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Report
+from iact.core.ports import CatalogueEntry, ModuleSource, Origin
 from iact.sandbox import limits, reaper, socket_folder
 from iact.sandbox.bubblewrap import arguments, cgroups, syscalls, system_folder
 from iact.sandbox.bubblewrap.processes import stop_all
 from iact.sandbox.catalogue import Module
 from iact.sandbox.egress import EgressProxy
 from iact.sandbox.health import LOG_SIZE, last_words
-from iact.sandbox.host import Granted, Host, Ways
+from iact.sandbox.host import Given, Host, Start
 from iact.sandbox.images import payload
-from iact.sandbox.instance import APPS, Instance
-from iact.sandbox.owner import Key
+from iact.sandbox.instance import Instance
 from iact.sandbox.temporary_files import Temporary
 from iact.sandbox.threads import from_thread, in_thread
 
@@ -124,28 +123,22 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             await in_thread(cgroups.reap)
             self._opened = True
 
-    async def _launch(
-        self,
-        module: Module,
-        key: Key,
-        workspace: Path,
-        report: Report,
-        granted: Granted,
-    ) -> BubblewrapInstance:
+    async def _launch(self, start: Start) -> BubblewrapInstance:
+        module, granted = start.module, start.granted
         await self.open()
         if not self._said:
             self._said = True
-            report(WEAKER)
+            start.report(WEAKER)
         recipe = await in_thread(self._catalogue.recipe_of, module)
         async with self._preparing.setdefault(recipe, asyncio.Lock()):
-            base = await in_thread(system_folder.ensure, from_thread(report), recipe)
-            ways = await self._ways(module, key, system_folder.python_of(base), workspace, report, granted)
-        async with self._building(module, key, ways, base) as (jail, folder, temporary, proxy):
+            base = await in_thread(system_folder.ensure, from_thread(start.report), recipe)
+            given = await self._given(start, system_folder.python_of(base))
+        async with self._building(start, given, base) as (jail, folder, temporary, proxy):
             checked = await self._await_service(
                 folder, module.name, lambda: jail.why_ended(module.name), jail.printed
             )
             return BubblewrapInstance(
-                key=key,
+                key=start.key,
                 jail=jail,
                 temporary=temporary,
                 folder=folder,
@@ -155,6 +148,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
                 egress=granted.egress,
                 digest=module.digest,
                 secrets=granted.secrets,
+                serves_apps=module.trusted.apps,
             )
 
     async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
@@ -167,21 +161,21 @@ class BubblewrapHost(Host[BubblewrapInstance]):
 
     @asynccontextmanager
     async def _building(
-        self, module: Module, key: Key, ways: Ways, base: Path
+        self, start: Start, given: Given, base: Path
     ) -> AsyncIterator[tuple[Jail, Path, Temporary | None, EgressProxy | None]]:
         """A started process with its folders and its proxy; all are ended again if the block raises."""
-        folder = self._new_folder()
-        temporary = self._temporary(module, key)
+        module, folder = start.module, self._new_folder()
+        temporary = self._temporary(module, start.key)
         jail: Jail | None = None
         proxy: EgressProxy | None = None
         try:
-            place, uid, gid = await in_thread(self._place, module, key.right, folder, ways, temporary)
+            place, uid, gid = await in_thread(self._place, start, folder, given, temporary)
             await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
-            if ways.out:
-                proxy = self._proxy(folder, ways, session=key.session, module=module.name)
+            if given.out:
+                proxy = self._proxy(folder, start)
                 await proxy.open()
                 place = replace(place, egress=proxy.folder)
-            if module.name == APPS:
+            if module.trusted.apps:
                 await self._apps.open()
             if temporary is not None:
                 await self._make_temporary(temporary, self._bounds_of(module))

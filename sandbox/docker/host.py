@@ -22,22 +22,27 @@ from docker.errors import NotFound
 from docker.models.containers import Container
 
 from iact.core.errors import SandboxUnavailable
-from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Report, Right
+from iact.core.ports import CatalogueEntry, ModuleSource, Origin
 from iact.sandbox import limits, owner, socket_folder
 from iact.sandbox.catalogue import Module
 from iact.sandbox.docker import image, isolation, options, user_image
 from iact.sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
+from iact.sandbox.docker.layer import Layers, LayerWatch
 from iact.sandbox.docker.reaper import reap
 from iact.sandbox.docker.removal import freeze, remove, remove_volume
 from iact.sandbox.docker.state import kernel_status, printed, why_ended
 from iact.sandbox.docker.stdio import Stdio
 from iact.sandbox.docker.stdio import possible as stdio_possible
 from iact.sandbox.egress import EgressProxy, Outside
-from iact.sandbox.host import Granted, Host, Ways
-from iact.sandbox.instance import APPS, Instance
+from iact.sandbox.host import Given, Host, Start
+from iact.sandbox.images.debian_root import AS_ROOT
+from iact.sandbox.instance import Instance
 from iact.sandbox.owner import Key
 from iact.sandbox.temporary_files import Temporary
 from iact.sandbox.threads import from_thread, in_thread
+
+_INSTALLING = 120
+"""Seconds that packages may take that a session installed before."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,11 +54,17 @@ class DockerInstance(Instance):
     """The name of its container, by whose it is."""
     stdio: Stdio | None = None
     """What leads to its socket, where that can't be shared."""
+    layer: LayerWatch | None = None
+    """What ends it when real root wrote more to its system than it may."""
 
     async def _why_ended(self) -> str | None:
+        if self.layer is not None and self.layer.full:
+            return f"The module {self.name} was ended: it wrote more to its system, outside of the workspace, than it may."
         return await in_thread(why_ended, self.container, self.name)
 
     async def _end(self) -> None:
+        if self.layer is not None:
+            self.layer.close()
         if self.stdio is not None and not self.frozen:
             await self.stdio.close()
         await remove(self.container, self.folder, at_once=self.frozen)
@@ -96,6 +107,7 @@ class DockerHost(Host[DockerInstance]):
         )
         self._runtime = runtime
         self._isolation = isolation.Isolation()
+        self._layers = Layers()
         self._connecting = asyncio.Lock()
 
     @property
@@ -130,19 +142,14 @@ class DockerHost(Host[DockerInstance]):
                 self._isolation = isolation.of(await in_thread(client.info), self._runtime)
                 with suppress(*EngineFailure):
                     await in_thread(reap, client, self._data)
+                self._catalogue.root = self._isolation.root(ours=os.geteuid() == 0)
                 self._client = client
             else:
                 await in_thread(knock)
             return self._client
 
-    async def _launch(
-        self,
-        module: Module,
-        key: Key,
-        workspace: Path,
-        report: Report,
-        granted: Granted,
-    ) -> DockerInstance:
+    async def _launch(self, start: Start) -> DockerInstance:
+        module, granted = start.module, start.granted
         client = await self._engine()
         recipe = await in_thread(self._catalogue.recipe_of, module)
         async with self._preparing.setdefault(recipe, asyncio.Lock()):
@@ -151,25 +158,32 @@ class DockerHost(Host[DockerInstance]):
                 lost = f"The engine has lost the image of the module {module.name}; add it again."
                 await in_thread(user_image.image_of, client, reference, lost)
             else:
-                base = await in_thread(image.ensure, client, from_thread(report), recipe=recipe)
+                base = await in_thread(image.ensure, client, from_thread(start.report), recipe=recipe)
                 reference = base.reference
                 python = await in_thread(image.python_of, client, reference)
-            ways = await self._ways(module, key, python, workspace, report, granted)
-        async with self._building(client, module, key, ways, reference) as built:
-            container, folder, temporary, proxy, stdio = built
+            given = await self._given(start, python)
+        async with self._building(client, start, given, reference) as built:
+            container, folder, place, temporary, proxy, stdio = built
+            again = place.root and await in_thread(_installed, place)
+            if again:
+                start.report("installing again what apt-get installed in this session")
             checked = await self._await_service(
                 folder,
                 module.name,
                 lambda: in_thread(why_ended, container, module.name),
                 lambda: in_thread(printed, container),
+                longer=_INSTALLING if again else 0,
             )
             try:
-                await self._check_walls(container, module.name)
+                await self._check_walls(container, module.name, root=place.root)
             except BaseException:
                 checked.close()
                 raise
+            watched = place.root and not self._layers.held
+            most = self._bounds_of(module).system_size
             return DockerInstance(
-                key=key,
+                layer=LayerWatch(client, container, most) if watched else None,
+                key=start.key,
                 container=container,
                 temporary=temporary,
                 stdio=stdio,
@@ -180,17 +194,18 @@ class DockerHost(Host[DockerInstance]):
                 egress=granted.egress,
                 digest=module.digest,
                 secrets=granted.secrets,
+                serves_apps=module.trusted.apps,
                 known_as=self._name,
             )
 
-    async def _check_walls(self, container: Container, name: str) -> None:
+    async def _check_walls(self, container: Container, name: str, *, root: bool) -> None:
         """Look from outside whether the kernel took from a module what the engine was told to take.
 
         Raises:
             SandboxUnavailable: it did not.
         """
         status = None if self._isolation.gvisor else await in_thread(kernel_status, container)
-        kept = isolation.gaps(status) if status is not None else []
+        kept = isolation.gaps(status, options.ROOT.values() if root else ()) if status is not None else []
         if kept:
             raise SandboxUnavailable(
                 f"The Docker engine started the module {name} without all of its walls ({', '.join(kept)}), so it "
@@ -203,31 +218,33 @@ class DockerHost(Host[DockerInstance]):
 
     @asynccontextmanager
     async def _building(
-        self, client: docker.DockerClient, module: Module, key: Key, ways: Ways, reference: str
-    ) -> AsyncIterator[tuple[Container, Path, Temporary | None, EgressProxy | None, Stdio | None]]:
+        self, client: docker.DockerClient, start: Start, given: Given, reference: str
+    ) -> AsyncIterator[
+        tuple[Container, Path, limits.Place, Temporary | None, EgressProxy | None, Stdio | None]
+    ]:
         """A started container with its folders and its proxy; all are removed again if the block raises."""
-        folder = self._new_folder()
+        module, key, folder = start.module, start.key, self._new_folder()
         temporary = self._temporary(module, key)
         container: Container | None = None
         proxy: EgressProxy | None = None
         stdio: Stdio | None = None
         try:
-            place, uid, gid = await in_thread(self._place, module, key.right, folder, ways, temporary)
+            place, uid, gid = await in_thread(self._place, start, folder, given, temporary)
             await in_thread(socket_folder.make, folder, uid=uid, gid=gid)
             if not place.shares_sockets:
-                _check_reach(module, ways)
-            if ways.out and place.shares_sockets:
-                proxy = self._proxy(folder, ways, session=key.session, module=module.name)
+                _check_reach(start)
+            if given.out and place.shares_sockets:
+                proxy = self._proxy(folder, start)
                 await proxy.open()
                 place = replace(place, egress=proxy.folder)
-            if module.name == APPS:
+            if module.trusted.apps:
                 await self._apps.open()
             container = await in_thread(self._create, client, module, key, place, reference)
             await in_thread(container.start)
             if not place.shares_sockets:
                 stdio = Stdio(container, folder)
                 await stdio.open()
-            yield container, folder, temporary, proxy, stdio
+            yield container, folder, place, temporary, proxy, stdio
         except BaseException as error:
             if stdio is not None:
                 await asyncio.shield(stdio.close())
@@ -251,40 +268,58 @@ class DockerHost(Host[DockerInstance]):
         name = self._name(key)
         with suppress(NotFound):  # of an earlier run of this session: the journal's lock says that it is ours
             client.api.remove_container(name, force=True, v=True)
-        program, *arguments = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
+        served = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
+        program, *arguments = ["/bin/sh", "-c", AS_ROOT, "sh", *served] if place.root else served
         bounds = self._isolation.bounds(self._bounds_of(module))
-        host_config = client.api.create_host_config(
-            **options.host_options(
-                place, bounds, self._isolation.runtime, owner.belongs(self._process, data=self._data)
+        confined = options.host_options(
+            place, bounds, self._isolation.runtime, owner.belongs(self._process, data=self._data)
+        )
+
+        def create(confined: options.HostOptions) -> str:
+            host_config = client.api.create_host_config(**confined)
+            host_config["MaskedPaths"] = list(limits.MASKED)  # the client has no argument for these
+            host_config["ReadonlyPaths"] = list(limits.READ_ONLY)
+            made = client.api.create_container(
+                reference,
+                arguments,
+                entrypoint=[program],  # an image that a person brought may have one of its own
+                name=name,
+                labels=owner.labels(self._process, key, data=self._data),
+                host_config=host_config,
+                **options.options(place, self._environment(module, place)),
             )
-        )
-        host_config["MaskedPaths"] = list(limits.MASKED)  # the client has no argument for these
-        host_config["ReadonlyPaths"] = list(limits.READ_ONLY)
-        made = client.api.create_container(
-            reference,
-            arguments,
-            entrypoint=[program],  # an image that a person brought may have one of its own
-            name=name,
-            labels=owner.labels(self._process, key, data=self._data),
-            host_config=host_config,
-            **options.options(place, self._environment(module, place)),
-        )
-        return client.containers.get(made["Id"])
+            return str(made["Id"])
+
+        made = self._layers.make(create, confined, bounds.system_size) if place.root else create(confined)
+        return client.containers.get(made)
 
     async def _remove_temporary(self, place: Path) -> None:
         if self._client is not None:
             await remove_volume(self._client, options.volume_name(place))
 
     def _place(
-        self, module: Module, right: Right, folder: Path, ways: Ways, temporary: Temporary | None
+        self, start: Start, folder: Path, given: Given, temporary: Temporary | None
     ) -> tuple[limits.Place, int, int]:
-        place, uid, gid = super()._place(module, right, folder, ways, temporary)
+        place, uid, gid = super()._place(start, folder, given, temporary)
         place = replace(place, shares_sockets=self._isolation.shares_sockets)
         mapped, root = self._isolation.mapped, os.geteuid() == 0
         if mapped is not None and root and uid == 0 and self._ours(place.workspace):
             uid, gid = mapped.first, mapped.group
             isolation.give(place.workspace, uid, gid)
-        return isolation.seat(place, mapped, uid, gid, root=root)
+        place, uid, gid = isolation.seat(place, mapped, uid, gid, root=root)
+        return replace(place, root=self._real_root(start, place)), uid, gid
+
+    def _real_root(self, start: Start, place: limits.Place) -> bool:
+        """Whether it is real root: a worker on a session's own files, in a system that a person chose for work."""
+        module = start.module
+        return (
+            module.trusted.root
+            and start.key.right == "work"
+            and place.user == "0:0"
+            and self._ours(place.workspace)
+            and self._isolation.root(ours=os.geteuid() == 0)
+            and self._catalogue.recipe_of(module).workshop
+        )
 
     def _ours(self, workspace: Path | None) -> TypeGuard[Path]:
         """Whether it is a session's own, or a set's of the pool: no live directory of the user's, and no overlay of one.
@@ -314,13 +349,19 @@ def _rename(container: Container, name: str) -> None:
         container.rename(name)
 
 
-def _check_reach(module: Module, ways: Ways) -> None:
+def _installed(place: limits.Place) -> bool:
+    """Whether the session installed packages that its next shell has to install again. Blocks."""
+    return place.workspace is not None and any((place.workspace / ".apt").glob("*.deb"))
+
+
+def _check_reach(start: Start) -> None:
     """Refuse what can't be done where no socket is shared.
 
     Raises:
         SandboxUnavailable: the module needs one besides its own, or the engine's connection can't carry it.
     """
-    if ways.granted.egress or module.name == APPS:
+    module = start.module
+    if start.granted.egress or module.trusted.apps:
         raise SandboxUnavailable(
             f"The module {module.name} needs a socket that this engine can't share with it; use an engine on this "
             "machine, or set IACT_RUNTIME to a runtime that shares sockets."

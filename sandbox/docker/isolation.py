@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
@@ -52,6 +52,10 @@ class Isolation:
     shares_sockets: bool = True
     """Whether a module's sockets can be reached from outside; else `stdio` leads to them."""
 
+    def root(self, *, ours: bool) -> bool:
+        """Whether root inside may be real. `ours`: whether we are root, and can let it own its workspace."""
+        return ours and self.shares_sockets and (self.gvisor or self.mapped is not None)
+
     def bounds(self, bounds: Limits) -> Limits:
         """`bounds`, as the engine must be told them."""
         if not self.gvisor:
@@ -87,10 +91,11 @@ def of(info: Mapping[str, JSON], wanted: str = AUTO) -> Isolation:
     return Isolation(name, gvisor, None if gvisor else _mapping(info), shared)
 
 
-def gaps(status: str) -> list[str]:
-    """What a process keeps that it should have lost, from its `/proc/PID/status`."""
+def gaps(status: str, rights: Iterable[int] = ()) -> list[str]:
+    """What a process keeps that it should have lost, from its `/proc/PID/status`. `rights`: capabilities that it may have."""
+    may = sum(1 << number for number in rights)
     found = {name: value.strip() for name, _, value in (line.partition(":") for line in status.splitlines())}
-    kept = [name for name in ("CapEff", "CapPrm", "CapBnd", "CapInh") if int(found.get(name, "0"), 16)]
+    kept = [name for name in ("CapEff", "CapPrm", "CapBnd", "CapInh") if int(found.get(name, "0"), 16) & ~may]
     return kept + [name for name, due in _DUE.items() if found.get(name, due) != due]
 
 

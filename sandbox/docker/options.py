@@ -26,6 +26,9 @@ from iact.sandbox.limits import (
     Place,
 )
 
+ROOT: Final = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "FSETID": 4, "KILL": 5, "SETGID": 6, "SETUID": 7}
+"""The rights that installing a package takes, with the kernel's numbers: over files and users, and over nothing else."""
+
 
 class HostOptions(TypedDict):
     """Arguments of the engine client's `create_host_config`."""
@@ -40,6 +43,8 @@ class HostOptions(TypedDict):
     pids_limit: int
     ulimits: list[Ulimit]
     cap_drop: list[str]
+    cap_add: list[str]
+    storage_opt: dict[str, str] | None
     security_opt: list[str]
     ipc_mode: str
     init: bool
@@ -114,7 +119,7 @@ def host_options(
         mounts.append(Mount(PROGRAM_FOLDER, str(place.program), type="bind", read_only=True))
     return HostOptions(
         network_mode="none",
-        read_only=True,
+        read_only=not place.root,
         tmpfs=own,
         mounts=mounts,
         mem_limit=limits.memory,
@@ -128,7 +133,12 @@ def host_options(
             *_own_processes(limits),
         ],
         cap_drop=["ALL"],
-        security_opt=["no-new-privileges", f"seccomp={seccomp_profile(meets_nobody=place.meets_nobody)}"],
+        cap_add=list(ROOT) if place.root else [],
+        storage_opt=None,
+        security_opt=[
+            "no-new-privileges",
+            f"seccomp={seccomp_profile(meets_nobody=place.meets_nobody, root=place.root)}",
+        ],
         ipc_mode="none",
         init=True,
         userns_mode="" if place.own_users else "host",
@@ -167,14 +177,17 @@ def _own_processes(limits: Limits) -> list[Ulimit]:
 
 
 @cache
-def seccomp_profile(*, meets_nobody: bool = False) -> str:
+def seccomp_profile(*, meets_nobody: bool = False, root: bool = False) -> str:
     """Our allow-list of system calls, as the engine's API takes it: one line of JSON.
 
     `meets_nobody`: without those that reach a socket by its name; a mount that is read-only does not bind them.
+    `root`: for real root, who adds users.
     """
     profile = json.loads(Path(__file__).parents[1].joinpath("seccomp.json").read_text(encoding="ascii"))
     if meets_nobody:
         profile["syscalls"] = [row for row in map(_without_names, profile["syscalls"]) if row] + _UNNAMED
+    if root:
+        profile["syscalls"].append(_NO_AUDIT)
     return json.dumps(profile, separators=(",", ":"))
 
 
@@ -199,6 +212,16 @@ _UNNAMED: Final = [
         for each in _CONNECTED
     ),
 ]
+
+
+_NETLINK, _AUDIT, _NO_SUCH_PROTOCOL = 16, 9, 93
+_NO_AUDIT: Final = {
+    "names": ["socket"],
+    "action": "SCMP_ACT_ERRNO",
+    "errnoRet": _NO_SUCH_PROTOCOL,
+    "args": [_compared(0, _NETLINK), _compared(2, _AUDIT)],
+}
+"""What adds a user wants to tell the kernel's audit, and goes on only where there is none."""
 
 
 def _without_names(row: dict[str, Any]) -> dict[str, Any] | None:

@@ -32,6 +32,12 @@ PACKAGES: Final = (
     "base-files", "ncurses-base", "libstdc++6",
 )  # fmt: skip
 
+_FOR_ROOT: Final = (
+    "apt", "dpkg", "debconf", "perl-base", "base-passwd", "passwd", "adduser", "login", "libc-bin", "ncurses-bin",
+    "init-system-helpers", "sysvinit-utils", "lsb-base", "bsdutils", "mount", "sensible-utils", "ca-certificates",
+)  # fmt: skip
+"""What packages take for granted while they are set up: in a workshop, where somebody may be root."""
+
 _DROPPED: Final = re.compile(
     r"""
     dev/.  | boot/. | lib32$ | libx32$
@@ -90,7 +96,39 @@ _LINKS: Final = {
     "usr/bin/python": "python3",
     "usr/lib/git-core/git": "../../bin/git",
 }
-_APT: Final = 'APT::Sandbox::User "root";\nAPT::Install-Recommends "false";\nDir::Cache::Archives "/tmp";\n'
+_APT: Final = """\
+APT::Sandbox::User "root";
+APT::Install-Recommends "false";
+APT::Get::Assume-Yes "true";
+Acquire::Retries "1";
+Dir::Cache::Archives "/workspace/.apt";
+Binary::apt::APT::Keep-Downloaded-Packages "true";
+DPkg::Post-Invoke {"sh /usr/lib/iact/forget-removed-packages";};
+"""
+"""What is fetched stays in the workspace, so that a session's next shell has it again without a network."""
+_FORGET_REMOVED: Final = """\
+# Keeps in the workspace the packages that are installed, and no others.
+for deb in /workspace/.apt/*.deb; do
+    [ -e "$deb" ] || continue
+    name=$(dpkg-deb --field "$deb" Package)
+    found=$(dpkg-query --show --showformat '${db:Status-Status} ${Version}' "$name" 2>/dev/null)
+    [ "$found" = "installed $(dpkg-deb --field "$deb" Version)" ] || rm -f "$deb"
+done
+"""
+AS_ROOT: Final = """\
+export DEBIAN_FRONTEND=noninteractive
+mkdir -p /workspace/.apt/partial
+for deb in /workspace/.apt/*.deb; do
+    [ -e "$deb" ] && dpkg --install /workspace/.apt/*.deb > /tmp/installed-again 2>&1
+    break
+done
+exec "$@"
+"""
+"""A shell's script that begins a module whose user is real root: what the session installed is there again."""
+_USERS: Final = {
+    "usr/share/base-passwd/passwd.master": "etc/passwd",
+    "usr/share/base-passwd/group.master": "etc/group",
+}
 _ALTERNATIVES: Final = {
     "usr/bin/gcc": ("usr/bin/cc", "gcc"),
     "usr/bin/g++": ("usr/bin/c++", "g++"),
@@ -135,7 +173,9 @@ def keeps(name: str, recipe: Recipe = BASE) -> bool:
 
 def digest(recipe: Recipe = BASE) -> str:
     """SHA-256, in hex, over what the system is made from: this file, and further packages."""
-    parts = [Path(__file__).read_bytes(), platform.machine().encode(), *map(str.encode, recipe.packages)]
+    source = Path(__file__).read_text(encoding="utf-8").splitlines(keepends=True)
+    made_by = "".join(line for line in source if not line.startswith(("from ", "import ")))
+    parts = [made_by.encode(), platform.machine().encode(), *map(str.encode, recipe.packages)]
     return hashlib.sha256(b"".join([*parts, b"workshop" if recipe.workshop else b""])).hexdigest()
 
 
@@ -154,7 +194,7 @@ def build(out: Path, report: Report, recipe: Recipe = BASE) -> None:
         whole = Path(folder) / "whole.tar"
         _unpack_packages(whole, codename, archive, recipe, report)
         with whole.open("rb") as source, out.open("wb") as target:
-            _strip(source, target, recipe, archive)
+            _strip(source, target, recipe, codename)
 
 
 def _release() -> tuple[str, str]:
@@ -190,7 +230,7 @@ def _release() -> tuple[str, str]:
 
 def _unpack_packages(out: Path, codename: str, archive: str, recipe: Recipe, report: Report) -> None:
     hooks = Path("/usr/share/mmdebstrap/hooks/merged-usr")
-    packages = [*PACKAGES, *recipe.packages, *(("apt",) if recipe.workshop else ())]
+    packages = [*PACKAGES, *recipe.packages, *(_FOR_ROOT if recipe.workshop else ())]
     command = ["mmdebstrap", "--variant=extract", f"--include={','.join(packages)}"]
     if hooks.is_dir():
         command.append(f"--hook-dir={hooks}")
@@ -218,7 +258,7 @@ def _unpack_packages(out: Path, codename: str, archive: str, recipe: Recipe, rep
         )
 
 
-def _strip(source: IO[bytes], target: IO[bytes], recipe: Recipe, archive: str) -> None:
+def _strip(source: IO[bytes], target: IO[bytes], recipe: Recipe, codename: str) -> None:
     links, files = dict(_LINKS), dict(_FILES)
     certificates: list[bytes] = []
     with tarfile.open(fileobj=source, mode="r:") as whole, tarfile.open(fileobj=target, mode="w") as kept:
@@ -227,6 +267,9 @@ def _strip(source: IO[bytes], target: IO[bytes], recipe: Recipe, archive: str) -
             content = whole.extractfile(entry) if entry.isreg() else None
             if content is not None and _CERTIFICATE.fullmatch(entry.name):
                 certificates.append(content.read())
+                content.seek(0)
+            if content is not None and recipe.workshop and entry.name in _USERS:
+                files[_USERS[entry.name]] = content.read().decode()
                 content.seek(0)
             if not keeps(entry.name, recipe):
                 continue
@@ -237,12 +280,22 @@ def _strip(source: IO[bytes], target: IO[bytes], recipe: Recipe, archive: str) -
                 links |= _alternative(entry.name)
             kept.addfile(entry, content)
         if recipe.workshop:
-            public = [line for line in archive.splitlines(keepends=True) if "@" not in line]
-            files |= {"etc/apt/sources.list": "".join(public), "etc/apt/apt.conf.d/50sandbox": _APT}
+            files["etc/apt/sources.list"] = _public_archive(codename)
+            files["etc/apt/apt.conf.d/50sandbox"] = _APT
+            files["usr/lib/iact/forget-removed-packages"] = _FORGET_REMOVED
         if certificates:
             files[CERTIFICATES] = b"".join(certificates).decode()
         for extra, added in _additions(files, links):
             kept.addfile(extra, added)
+
+
+def _public_archive(codename: str) -> str:
+    """What `apt` inside installs from: public servers that speak https, and not the archive that this machine uses."""
+    ubuntu = platform.freedesktop_os_release().get("ID") == "ubuntu"
+    base = "https://mirrors.edge.kernel.org/ubuntu" if ubuntu else "https://deb.debian.org/debian"
+    security, parts = (base, "main universe") if ubuntu else (f"{base}-security", "main")
+    places = [(base, codename), (base, f"{codename}-updates"), (security, f"{codename}-security")]
+    return "".join(f"deb {place} {suite} {parts}\n" for place, suite in places)
 
 
 def _alternative(name: str) -> dict[str, str]:

@@ -32,6 +32,12 @@ _LONGEST: Final = 700
 """Characters that agents are told of each kind."""
 
 
+_ROOT: Final = "You are root: `apt-get update &&\napt-get install NAME` adds Debian packages, which the session's next shell has, too."
+_NOBODY: Final = (
+    "Nobody is root here: a Debian package is\nadded by the user, with `iact image build --add --with NAME`."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Offer:
     """A ready choice. `size`: bytes on disk, about; `seconds`: what it took to build on a small machine, about."""
@@ -84,8 +90,8 @@ class Workshop:
         """The system that a module runs in which needs `packages` itself."""
         return Recipe(tuple(dict.fromkeys([*packages, *self.packages])), self.wheels, workshop=True)
 
-    def described(self) -> str:
-        """What is there, for agents: a few lines."""
+    def described(self, *, root: bool = False) -> str:
+        """What is there, for agents: a few lines. `root`: whether whoever works there is root."""
         named = _shown([name for name in self.packages if name not in ("ca-certificates", "python3-dev")])
         wanted = {_plain(name) for name in self.asked}
         versions = [line.partition(" ")[0].replace("==", " ") for line in self.wheels]
@@ -100,8 +106,8 @@ class Workshop:
         ]
         lines.append(
             f"{', '.join([*installers, 'git clone'])} work for hosts that a person allows, who is asked as you go; use "
-            "https.\nWhat pip installs is in /workspace/.local, and stays with the session. Nobody is root here: a Debian "
-            "package is\nadded by the user, with `iact image build --add --with NAME`."
+            "https.\nWhat pip installs is in /workspace/.local, and stays with the session. "
+            + (_ROOT if root else _NOBODY)
         )
         return "\n".join(lines)
 

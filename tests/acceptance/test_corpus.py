@@ -57,7 +57,7 @@ def backend(request: pytest.FixtureRequest, own_engine: OwnEngine) -> Iterator[B
 
 
 def product_on(stage: Stage, backend: Backend, endpoint: Endpoint) -> Product:
-    return stage.product(endpoint, **SETTINGS[backend.name])
+    return stage.product(endpoint, **SETTINGS[backend.kind])
 
 
 def some(step: int) -> list[str]:
@@ -74,7 +74,7 @@ def theirs(folder: Path, backend: Backend) -> Path:
     """A directory of the user's, as the corpus wants it; where the engine maps users, of one of those."""
     mine = folder / "mine"
     fill(mine, SETUP)
-    if backend.name == "mapped":
+    if backend.kind == "mapped":
         with closing(connect()) as engine:
             mapped = isolation.of(engine.info(), "runc").mapped
         assert mapped is not None

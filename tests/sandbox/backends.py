@@ -2,8 +2,9 @@
 
 Docker's is the machine's own engine. For gVisor and for mapped users an engine of the tests' own is started, since
 both are set for an engine as a whole: it listens on a socket of its own, keeps its images and containers in a folder
-of its own, and has no network. bubblewrap needs none. `workshop` is the machine's engine with a shell that has
-compilers, interpreters and package managers, which attackers like to find.
+of its own, and has no network. bubblewrap needs none. Each also comes with a workshop: a shell that has compilers,
+interpreters and package managers, which attackers like to find, and that may reach one host; where the engine maps users
+or has gVisor, it is real root there.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal
@@ -33,20 +34,29 @@ from iact.sandbox.docker import image
 from iact.sandbox.docker.engine import connect
 from iact.sandbox.docker.host import DockerInstance
 from iact.sandbox.egress import Outside
+from iact.sandbox.images.recipe import BASE, Recipe
 from tests.sandbox import workshops
 from tests.sandbox.calling import need_bubblewrap
 
-Name = Literal["docker", "gvisor", "mapped", "bubblewrap", "workshop"]
+Kind = Literal["docker", "gvisor", "mapped", "bubblewrap"]
+Name = Literal[Kind, "workshop", "root", "gvisor-root", "bubblewrap-workshop"]
 AnyHost = DockerHost | BubblewrapHost
 AnyInstance = DockerInstance | BubblewrapInstance
 
 
 @dataclass(frozen=True, slots=True)
 class Backend:
-    """One backend. `runtime`: of its engine."""
+    """One backend. `runtime`: of its engine; `workshop`: its shell has one, and a host that it may reach."""
 
     name: Name
+    kind: Kind
     runtime: str = "runc"
+    workshop: bool = False
+
+    @property
+    def root(self) -> bool:
+        """Whether its shell's worker is real root."""
+        return self.workshop and self.kind in ("mapped", "gvisor")
 
     def host(
         self,
@@ -58,9 +68,9 @@ class Backend:
         patience: float = 60,
     ) -> AnyHost:
         """A host on data directory `data`."""
-        if self.name == "workshop":
-            workshops.equip(data)
-        if self.name == "bubblewrap":
+        if self.workshop:
+            workshops.equip(data, few=self.name != "workshop", bubblewrap=self.kind == "bubblewrap")
+        if self.kind == "bubblewrap":
             return BubblewrapHost(data, shipped=shipped, folders=folders, outside=outside, patience=patience)
         return DockerHost(
             data, shipped=shipped, folders=folders, outside=outside, patience=patience, runtime=self.runtime
@@ -77,24 +87,38 @@ class Backend:
         agent: str = "",
     ) -> AnyInstance:
         """Start module `name`, or give the instance of it that runs."""
+        permit = _one_host if self.workshop else None
         if isinstance(host, DockerHost):
             return await host.start(
-                name, session=session, workspace=workspace, report=print, right=right, agent=agent
+                name,
+                session=session,
+                workspace=workspace,
+                report=print,
+                right=right,
+                agent=agent,
+                permit=permit,
             )
         return await host.start(
-            name, session=session, workspace=workspace, report=print, right=right, agent=agent
+            name, session=session, workspace=workspace, report=print, right=right, agent=agent, permit=permit
         )
 
 
-DOCKER: Final = Backend("docker")
+async def _one_host(host: str, port: int) -> bool:
+    return (host, port) == ("allowed.test", 443)
+
+
+DOCKER: Final = Backend("docker", "docker")
 ALL: Final[Mapping[Name, Backend]] = {
     each.name: each
     for each in (
         DOCKER,
-        Backend("gvisor", "runsc"),
-        Backend("mapped"),
-        Backend("bubblewrap"),
-        Backend("workshop"),
+        Backend("gvisor", "gvisor", "runsc"),
+        Backend("mapped", "mapped"),
+        Backend("bubblewrap", "bubblewrap"),
+        Backend("workshop", "docker", workshop=True),
+        Backend("root", "mapped", workshop=True),
+        Backend("gvisor-root", "gvisor", "runsc", workshop=True),
+        Backend("bubblewrap-workshop", "bubblewrap", workshop=True),
     )
 }
 
@@ -142,23 +166,22 @@ class OwnEngine:
             if self._process.poll() is not None or time.monotonic() > until:
                 raise AssertionError((folder / "log").read_text(encoding="utf-8", errors="replace")[-2000:])
             time.sleep(0.1)
-        self._bring_image(folder)
+        self.bring()
 
     def _answers(self, folder: Path) -> bool:
         with socket.socket(socket.AF_UNIX) as connection:
             return connection.connect_ex(str(folder / "engine.sock")) == 0
 
-    def _bring_image(self, folder: Path) -> None:
-        """The base image of the machine's engine, which takes seconds less than to build another."""
-        try:
-            with (
-                closing(connect()) as theirs,
-                closing(docker.DockerClient(f"unix://{folder}/engine.sock", version="auto")) as ours,
-            ):
-                made = image.ensure(theirs, print)
-                ours.images.load(b"".join(theirs.images.get(made.reference).save(named=True)))
-        except SandboxUnavailable:
-            return  # without one, the hosts build it
+    def bring(self, recipe: Recipe = BASE) -> None:
+        """An image of the machine's engine, which takes seconds less than to build another; once for each."""
+        with closing(docker.DockerClient(self.address(), version="auto")) as ours:
+            if image.find(ours, recipe) is None:
+                with (
+                    suppress(SandboxUnavailable),
+                    closing(connect()) as theirs,
+                ):  # without one, the hosts build it
+                    made = image.ensure(theirs, print, recipe=recipe)
+                    ours.images.load(b"".join(theirs.images.get(made.reference).save(named=True)))
 
     def close(self) -> None:
         """End it, with all that it runs and keeps."""
@@ -174,16 +197,22 @@ def present(name: Name, own_engine: OwnEngine) -> Iterator[Backend]:
     """The backend, ready; its engine is the one that hosts find while the block runs. Skips where there is none."""
     backend = ALL[name]
     with pytest.MonkeyPatch.context() as environment:
-        if name == "bubblewrap":
+        if backend.kind == "bubblewrap":
             need_bubblewrap()
-        elif name not in ("docker", "workshop"):
-            if name == "gvisor" and shutil.which("runsc") is None:
+        elif backend.kind != "docker":
+            if backend.kind == "gvisor" and shutil.which("runsc") is None:
                 pytest.skip("there is no gVisor: apt-get install runsc")
+            if backend.workshop:
+                own_engine.bring(workshops.recipe_of_few())
             environment.setenv("DOCKER_HOST", own_engine.address())
         yield backend
 
 
-each_backend = pytest.mark.parametrize("backend", list(ALL), indirect=True, scope="module")
-"""Marks a test, or a file of tests, that every backend must pass."""
+_LONG: Final = float(os.environ.get("IACT_TEST_SCALE", "1")) > 1
+_ALWAYS: Final[Sequence[Name]] = ("docker", "gvisor", "mapped", "bubblewrap", "root")
+each_backend = pytest.mark.parametrize(
+    "backend", list(ALL) if _LONG else _ALWAYS, indirect=True, scope="module"
+)
+"""Marks a test, or a file of tests, that every backend must pass; IACT_TEST_SCALE=2 has each with a workshop, too."""
 either_backend = pytest.mark.parametrize("backend", ["docker", "bubblewrap"], indirect=True, scope="module")
 """Marks those of whole modules, whose walls are tested by the former: with an engine and without."""

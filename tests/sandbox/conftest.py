@@ -140,7 +140,7 @@ def shell_module(
     loop: asyncio.Runner, host: AnyHost, workspace: Path, backend: Backend, request: pytest.FixtureRequest
 ) -> Iterator[AnyInstance]:
     """One shell for a file; under gVisor, which a bomb may end with the module, one for each test."""
-    own = backend.name == "gvisor"
+    own = backend.kind == "gvisor"
     session = f"of-{request.node.name}"[:60] if own else "one"
     yield loop.run(backend.start(host, "shell", session=session, workspace=workspace))
     if own:

@@ -23,7 +23,7 @@ def _next_call_works(
     """In the same module; under gVisor a bomb may take its kernel along, and the next call gets another."""
     yield
     serving = shell_module
-    if backend.name == "gvisor" and loop.run(shell_module.why_lost()) is not None:
+    if backend.kind == "gvisor" and loop.run(shell_module.why_lost()) is not None:
         session = shell_module.session
         serving = loop.run(backend.start(host, "shell", session=session, workspace=workspace))
     outcome = loop.run(shell(serving, "rm -rf /tmp/* /workspace/*; echo alive"))
@@ -36,7 +36,7 @@ async def bomb(module: AnyInstance, script: str, backend: Backend) -> Outcome:
     try:
         return await shell(module, script)
     except grpc.aio.AioRpcError:
-        assert backend.name == "gvisor"
+        assert backend.kind == "gvisor"
         return Outcome("", None, "lost")
 
 
@@ -102,7 +102,7 @@ except OSError as error:
     print(made, error.strerror)
 """
     outcome = loop.run(bomb(shell_module, f"python3 - <<'END'\n{script}\nEND", backend))
-    if backend.name == "gvisor" or (backend.name == "bubblewrap" and os.geteuid() != 0):
+    if backend.kind == "gvisor" or (backend.kind == "bubblewrap" and os.geteuid() != 0):
         return
     made, why = outcome.output.strip().split(" ", 1)
     assert int(made) < 32_768

@@ -56,7 +56,7 @@ def _still_serves(
     """In the same module; under gVisor what takes all its memory takes its kernel along, and another serves."""
     yield
     serving = shell_module
-    if backend.name == "gvisor":
+    if backend.kind == "gvisor":
         again = backend.start(host, "shell", session=shell_module.session, workspace=workspace)
         serving = loop.run(again)
     assert loop.run(shell(serving, "echo alive")).output == "alive\n"
@@ -72,7 +72,7 @@ OWN_KERNEL = {
 
 def allowed(backend: Backend, what: str) -> set[str]:
     """The attempts that may seem to succeed."""
-    return set(OWN_KERNEL[what]) if backend.name == "gvisor" else set()
+    return set(OWN_KERNEL[what]) if backend.kind == "gvisor" else set()
 
 
 def test_a4_no_device_can_be_made_or_opened(
@@ -196,7 +196,7 @@ for folder in ("/dev", "/dev/shm", "/run", "/run/iact", "/var/tmp", "/var", "/ru
     try:
         taken = achieved(loop, shell_module, script)
     except grpc.aio.AioRpcError:
-        assert backend.name == "gvisor"
+        assert backend.kind == "gvisor"
         assert "more memory than it may" in str(loop.run(shell_module.why_lost()))
         return
     assert [path for path in taken if not path.startswith("clean")] == []
@@ -222,7 +222,7 @@ print((used.ru_utime + used.ru_stime) / (time.monotonic() - begun))
     before, begun = used_of(shell_module), time.monotonic()
     inside = float(loop.run(python(shell_module, script)))
     outside = (used_of(shell_module) - before) / (time.monotonic() - begun)
-    assert (outside if backend.name == "gvisor" else inside) < 1.3
+    assert (outside if backend.kind == "gvisor" else inside) < 1.3
 
 
 def used_of(module: AnyInstance) -> float:
@@ -352,7 +352,7 @@ def test_s1_a_swapped_socket_leads_no_new_connection_elsewhere(
                 try:
                     assert (await fresh.describe()).name == "flooding"
                 except ModuleLost:  # gVisor keeps no socket that has no name any more
-                    assert backend.name == "gvisor"
+                    assert backend.kind == "gvisor"
 
     loop.run(scenario())
 

@@ -47,7 +47,7 @@ async def working(
     made.mkdir(exist_ok=True)
     proof = certificate(made, REGISTRY)
     (workspace / "cert.pem").write_bytes((made / "cert.pem").read_bytes())
-    equip(data, bubblewrap=backend.name == "bubblewrap")
+    equip(data, bubblewrap=backend.kind == "bubblewrap")
     asked = Asked()
     async with internet(registry(packages(), proof), {REGISTRY: [PUBLIC], "other.test": [PUBLIC]}) as world:
         host = backend.host(data, outside=world.outside)
@@ -81,7 +81,7 @@ def test_pip_npm_and_git_install_into_the_workspace(
                 instance, f"{_SET}git clone -q https://{REGISTRY}/repo.git && cat repo/README"
             )
             assert cloned.output.splitlines()[-1:] == ["a repository"], cloned
-            if backend.name != "bubblewrap":
+            if backend.kind != "bubblewrap":
                 node = f"{_SET}npm install --silent tiny-npm && node -p 'require(\"tiny-npm\")'"
                 assert (await shell(instance, node, seconds=120)).output.splitlines()[-1:] == ["npm"]
             assert set(asked.hosts) == {REGISTRY}

@@ -23,7 +23,7 @@ def test_rights_are_gone(loop: asyncio.Runner, shell_module: AnyInstance, backen
     assert held.keys() >= {"CapInh", "CapPrm", "CapEff", "CapBnd"}
     assert set(held.values()) == {0}
     if (
-        backend.name == "gvisor"
+        backend.kind == "gvisor"
     ):  # a kernel of its own: ours filters that one, and it shows nothing of it inside
         assert loop.run(shell(shell_module, "uname -r")).output.strip() != os.uname().release
         return
@@ -38,9 +38,9 @@ def test_user_is_the_workspaces_owner(
     outcome = loop.run(shell(shell_module, "id -u; id -g; : > /workspace/mine"))
     owner, file = workspace.stat(), (workspace / "mine").stat()
     assert (file.st_uid, file.st_gid) == (owner.st_uid, owner.st_gid)
-    who = {"mapped": (0, 0), "bubblewrap": (65534, 65534)}.get(backend.name, (owner.st_uid, owner.st_gid))
+    who = {"mapped": (0, 0), "bubblewrap": (65534, 65534)}.get(backend.kind, (owner.st_uid, owner.st_gid))
     assert tuple(map(int, outcome.output.split())) == who
-    if backend.name == "mapped":
+    if backend.kind == "mapped":
         assert owner.st_uid >= 65_536
 
 
@@ -125,7 +125,7 @@ print(json.dumps(sorted({line[4] for line in lines if line[line.index("-") + 2].
         "/usr/sbin/docker-init",
         "/sbin/docker-init",
     }
-    system = {"/"} if backend.name in ("gvisor", "bubblewrap") else set()
+    system = {"/"} if backend.kind in ("gvisor", "bubblewrap") else set()
     mounted = set(json.loads(loop.run(python(shell_module, script)))) - files_of_the_engine
     assert mounted == {"/module", "/run/iact", "/workspace"} | system
 
@@ -182,7 +182,7 @@ def test_dangerous_system_calls_are_refused(
     """Under gVisor none of them reaches our kernel; its own plays along with two of them, inside itself."""
     got = json.loads(loop.run(python(shell_module, CALLS)))
     let = {name for name, result in got.items() if result not in ("EPERM", "ENOSYS")}
-    if backend.name == "gvisor":
+    if backend.kind == "gvisor":
         let = {name for name in let if got[name] == "ok"} - {"ptrace", "unshare"}
     assert let == set()
 

@@ -99,7 +99,7 @@ def test_nothing_changes(loop: asyncio.Runner, place: Place, backend: Backend, s
     commands = [
         one for number, (family, one) in enumerate(COMMANDS) if number % step == 0 or family == "found"
     ]
-    loop.run(run(place.viewer, commands, seconds=5, beside=3 if backend.name == "gvisor" else 6))
+    loop.run(run(place.viewer, commands, seconds=5, beside=3 if backend.kind == "gvisor" else 6))
     assert differences(before, snapshot(place.folder, inodes=True)) == []
 
 

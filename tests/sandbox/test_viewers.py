@@ -372,9 +372,9 @@ for here, inside, names in os.walk("/"):
 print(json.dumps([sorted(folders), sorted(files)]))
 """
     folders, files = json.loads(loop.run(python(party.viewer, script)))
-    kept = ("/proc/", "/dev") if backend.name == "gvisor" else ("/proc/",)
+    kept = ("/proc/", "/dev") if backend.kind == "gvisor" else ("/proc/",)
     assert {each for each in folders if not each.startswith(kept)} == {"/run/look", "/run/iact"}
-    own = ("/proc/self/", "/run/look/", "/run/iact/", *(kept if backend.name == "gvisor" else ()))
+    own = ("/proc/self/", "/run/look/", "/run/iact/", *(kept if backend.kind == "gvisor" else ()))
     assert {each for each in files if not each.startswith(own)} <= {
         f"/dev/{name}" for name in ("full", "null", "random", "urandom", "zero", "pts/ptmx")
     }

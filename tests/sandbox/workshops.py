@@ -14,10 +14,13 @@ import tempfile
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from iact.sandbox import build
-from iact.sandbox.images import workshop
+from iact.sandbox.images import payload, workshop
+from iact.sandbox.images.recipe import Recipe
 from tests.sandbox.outside import Serve
 
 DEV = ("--profile", "dev", "--wheels", "idna==3.10")
@@ -27,10 +30,19 @@ FEW = ("--with", "gcc libc6-dev make sqlite3 curl python3-pip python3-venv", "--
 REGISTRY = "registry.test"
 
 
-def equip(data: Path, *, bubblewrap: bool = False) -> None:
+@cache
+def recipe_of_few() -> Recipe:
+    """The system of the smaller one, as it is built for any data directory."""
+    wanted = workshop.chosen([], FEW[1], FEW[3])
+    python = build.system(print, "docker").python
+    return replace(wanted, wheels=payload.pinned(wanted.asked, python)).recipe()
+
+
+def equip(data: Path, *, bubblewrap: bool = False, few: bool = False) -> None:
     """Let the shells of data directory `data` have a workshop; built if it isn't there."""
     if workshop.load(data) is None:
-        wanted = workshop.chosen([], FEW[1], FEW[3]) if bubblewrap else workshop.chosen(["dev"], "", DEV[3])
+        smaller = bubblewrap or few
+        wanted = workshop.chosen([], FEW[1], FEW[3]) if smaller else workshop.chosen(["dev"], "", DEV[3])
         build.make_workshop(data, wanted, print, "bubblewrap" if bubblewrap else "docker")
 
 

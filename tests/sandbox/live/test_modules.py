@@ -70,7 +70,7 @@ def test_a_worker_a_viewer_and_a_job(
         (directory / "d" / "z").write_text("new\n")
         stale = refreshed(overlay)
         # gVisor's gofer holds whatever a module has looked at, so what the user replaces then can't be seen.
-        assert bool(stale) == (backend.name == "gvisor"), stale
+        assert bool(stale) == (backend.kind == "gvisor"), stale
         expected = "one\nmine\none\nnew\nmine\n" if stale else "the user's\nthe user's\nnew\nmine\n"
         for look in (True, False):
             assert await run("cat a d/e/y d/z n/f; cat d/x 2>/dev/null", look=look) == expected
