@@ -31,6 +31,7 @@ _ENOUGH_DISK = 1 << 30
 
 _OLDEST_KERNEL = (4, 18)
 """The first one whose name spaces, control groups and system-call filters all do what we ask of them."""
+_ROOT = "which takes an engine that maps users or has gVisor, and iact as root"
 _FORBIDDING = {
     "user.max_user_namespaces": ("0", "10000"),
     "kernel.unprivileged_userns_clone": ("0", "1"),
@@ -144,10 +145,12 @@ def _isolation() -> Check:
     options = [str(option) for option in engine.get("SecurityOptions") or ()]
     used = isolation.of(engine)
     mapped = f"no, user {used.mapped.first}" if used.mapped else "yes"
+    root = used.root(ours=os.geteuid() == 0)
     detail = (
         f"system calls filtered: {_yes('seccomp' in part for part in options)}; "
         f"root in the container is root outside: {mapped}; "
-        f"gVisor: {'used' if used.gvisor else isolation.without_gvisor(engine)}"
+        f"gVisor: {'used' if used.gvisor else isolation.without_gvisor(engine)}; "
+        f"a shell in a workshop is real root, with apt: {'yes' if root else f'no, {_ROOT}'}"
     )
     ok = any("seccomp" in part for part in options)
     return Check("isolation", ok, detail, "" if ok else "install an engine with seccomp")

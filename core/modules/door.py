@@ -19,7 +19,7 @@ from typing import Final, Protocol
 from iact.core.errors import JournalError, ModuleFault, ModuleLost, SandboxError
 from iact.core.gate.gate import CallRequest, Ticket, arguments_digest
 from iact.core.language.variables import Value
-from iact.core.modules.background import Background
+from iact.core.modules.background import Background, Supervisor
 from iact.core.modules.client import (
     ArtifactChunk,
     Attached,
@@ -97,6 +97,10 @@ class Modules(Protocol):
     @property
     def running(self) -> int:
         """How many instances run now."""
+        ...
+
+    def supervise(self, group: asyncio.TaskGroup) -> None:
+        """Let the tasks that begin from now on run in this group, which lasts as long as the session."""
         ...
 
     def on_change(self, tell: Callable[[], None]) -> None:
@@ -192,21 +196,28 @@ class Door:
         self._workspace_bytes = workspace_bytes
         self._quotas: dict[Room, Quota] = {}
         self._holding = Holding()
-        self._observer = Observer()
+        self._supervisor = Supervisor()
+        self._observer = Observer(self._supervisor)
         self._instances = Instances(host, session, workspace, self._holding.holds, self._forget)
         self._idle = idle
-        self._rest: Rest[Key] = Rest(clock, idle, self._restable, self._stop_resting)
-        self._pulse: Pulse[Key] = Pulse(clock, self._instances.running.keys, self._instances.look_after)
+        self._rest: Rest[Key] = Rest(self._supervisor, clock, idle, self._restable, self._stop_resting)
+        self._pulse: Pulse[Key] = Pulse(
+            self._supervisor, clock, self._instances.running.keys, self._instances.look_after
+        )
         self._underway: set[_Underway] = set()
         self._turns: dict[tuple[str, str], _Turn] = {}
         self._carried: dict[tuple[str, str], bytes] = {}
         """What each module wants to last, under each name."""
-        self._background = Background()
+        self._background = Background(self._supervisor)
 
     @property
     def running(self) -> int:
         """How many instances run now."""
         return len(self._instances.running)
+
+    def supervise(self, group: asyncio.TaskGroup) -> None:
+        """Let the tasks that begin from now on run in this group, which lasts as long as the session."""
+        self._supervisor.group = group
 
     def on_change(self, tell: Callable[[], None]) -> None:
         """Call `tell`, on the loop, whenever another number of them runs."""

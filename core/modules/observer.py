@@ -10,7 +10,7 @@ from functools import partial
 from typing import Final
 
 from iact.core.errors import ModuleFault, SandboxError
-from iact.core.modules.background import Background
+from iact.core.modules.background import Background, Supervisor
 from iact.core.modules.instances import Key
 from iact.core.modules.outcome import StateChange
 
@@ -28,8 +28,8 @@ class Observer:
     is no news.
     """
 
-    def __init__(self) -> None:
-        self._background = Background()
+    def __init__(self, supervisor: Supervisor) -> None:
+        self._background = Background(supervisor)
         self._tasks: dict[_Who, asyncio.Task[None]] = {}
         self._told: dict[_Who, StateChange] = {}
         self._calls: Counter[_Who] = Counter()

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Hashable
 from functools import partial
 from typing import Final, Generic, TypeVar
 
-from iact.core.modules.background import Background
+from iact.core.modules.background import Background, Supervisor
 from iact.core.ports import Clock
 
 EVERY: Final = 30.0
@@ -25,6 +25,7 @@ class Pulse(Generic[Name]):
 
     def __init__(
         self,
+        supervisor: Supervisor,
         clock: Clock | None,
         running: Callable[[], Collection[Name]],
         look: Callable[[Name], Awaitable[None]],
@@ -32,7 +33,7 @@ class Pulse(Generic[Name]):
         self._clock = clock
         self._running = running
         self._look = look
-        self._background = Background()
+        self._background = Background(supervisor)
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Generic, TypeVar
 
-from iact.core.modules.background import Background
+from iact.core.modules.background import Background, Supervisor
 from iact.core.ports import Clock
 
 Name = TypeVar("Name", bound=Hashable)
@@ -24,6 +24,7 @@ class Rest(Generic[Name]):
 
     def __init__(
         self,
+        supervisor: Supervisor,
         clock: Clock | None,
         seconds: float,
         running: Callable[[], Mapping[Name, float]],
@@ -35,7 +36,7 @@ class Rest(Generic[Name]):
         self._stop = stop
         self._calls: Counter[Name] = Counter()
         self._last: dict[Name, float] = {}
-        self._background = Background()
+        self._background = Background(supervisor)
         self._task: asyncio.Task[None] | None = None
 
     @contextmanager

@@ -747,6 +747,7 @@ class Session:
     def start(self, group: asyncio.TaskGroup) -> None:
         """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
         self._group = group
+        self._modules.supervise(group)
         self._hosts.leave()
         self._scheduler.start(self._steps, group, self._load_modules)
         self._scheduler.drop_forked()

@@ -107,6 +107,8 @@ async def _one_host(host: str, port: int) -> bool:
     return (host, port) == ("allowed.test", 443)
 
 
+PROXIES: Final = ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY", "https_proxy", "http_proxy", "all_proxy")
+"""What a module with a way out is told of it."""
 DOCKER: Final = Backend("docker", "docker")
 ALL: Final[Mapping[Name, Backend]] = {
     each.name: each

@@ -219,6 +219,9 @@ class FakeModules:
     def __init__(self, world: World) -> None:
         self._world = world
 
+    def supervise(self, group: asyncio.TaskGroup) -> None:
+        return None
+
     def permit_by(self, permit: Callable[[str], Permit]) -> None:
         """Have `permit` say which hosts may be reached."""
         self.permit = permit
