@@ -238,5 +238,25 @@ def test_patterns_find_what_pythons_own_do(pattern: str, text: str) -> None:
     assert Pattern(pattern).found_in(text) == bool(re.search(pattern, text, re.MULTILINE))
 
 
+@pytest.mark.parametrize(
+    ("pattern", "text"),
+    [
+        (r"^\w+$", "grün"), (r"^[\w-]+$", "grü-n"), (r"\W", "ü"), (r"[^\w]", "ü"), (r"^[\s\S]$", "ü"), (r"\d", "٣"),
+        (r"^\s$", "\u00a0"), (r"^[]\w]$", "]"), (r"^[^]a]$", "]"), (r"^[\]\w]$", "ü"), (r"\\w", "\\w"), (r"(?i)ÄB", "äb"),
+    ],
+)  # fmt: skip
+def test_classes_know_every_alphabet(pattern: str, text: str) -> None:
+    import re
+
+    assert Pattern(pattern).found_in(text) == bool(re.search(pattern, text, re.MULTILINE))
+
+
 def test_a_hostile_pattern_takes_linear_time() -> None:
     assert not Pattern("(a+)+$").found_in("a" * 100_000 + "b")
+    assert Pattern("x").found_in("\ud800x"), "a text that has no encoding is read all the same"
+
+
+@pytest.mark.parametrize("pattern", [r"(?=a)", r"(a)\1", "(a", "*", "[a", "((a{500}){500}){500}", "a" * 1001])
+def test_a_pattern_that_cannot_be_used_is_refused_with_a_sentence(pattern: str) -> None:
+    with pytest.raises(ValueError, match="the pattern"):
+        Pattern(pattern)
