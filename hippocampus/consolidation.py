@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from iact.hippocampus.fragment import Fragment
 from iact.hippocampus.remembering import PASSAGE, shorten
-from iact.hippocampus.store import Hit
+from iact.hippocampus.store import StoredHit
 
 _NEAR: Final = 0.62
 _LEAST: Final = 3
@@ -32,7 +32,7 @@ class Distill(Protocol):
     async def __call__(self, prompt: str) -> str: ...
 
 
-def groups(hits: Sequence[Hit]) -> list[list[Fragment]]:
+def groups(hits: Sequence[StoredHit]) -> list[list[Fragment]]:
     """What belongs together: three to eight fragments of one kind, each near the first of them.
 
     Goals and preferences are never merged (their wording is the user's), nor what contradicts another, nor

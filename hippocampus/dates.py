@@ -63,13 +63,13 @@ _OLDEST: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """Days from `start` up to, but without, `end`."""
 
     start: datetime
     end: datetime
 
-    def near(self, other: Span) -> float:
+    def near(self, other: TimeSpan) -> float:
         """1 where the spans meet, falling to 0 as the gap grows to the length of the longer one plus a week."""
         gap = max(self.start, other.start) - min(self.end, other.end)
         if gap <= timedelta(0):
@@ -78,10 +78,10 @@ class Span:
         return max(0.0, 1.0 - gap / reach)
 
 
-def day_of(time: datetime) -> Span:
+def day_of(time: datetime) -> TimeSpan:
     """The day that a time is in."""
     start = time.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    return Span(start, start + timedelta(days=1))
+    return TimeSpan(start, start + timedelta(days=1))
 
 
 def asks_when(text: str) -> bool:
@@ -96,7 +96,7 @@ def leaning(text: str) -> Literal["newest", "oldest", ""]:
     return "oldest" if _OLDEST.search(text) else ""
 
 
-def spans(text: str, said: datetime) -> list[Span]:
+def spans(text: str, said: datetime) -> list[TimeSpan]:
     """The times that a text names, said at `said`; without a year, the latest such time up to then."""
     today = day_of(said)
     found = list(_absolute(text, today))
@@ -109,7 +109,7 @@ def tells_when(text: str) -> bool:
     return bool(spans(text, datetime(2000, 6, 15, tzinfo=UTC)))
 
 
-def _absolute(text: str, today: Span) -> Iterator[Span]:
+def _absolute(text: str, today: TimeSpan) -> Iterator[TimeSpan]:
     taken: list[tuple[int, int]] = []
     for pattern in (_ISO, _DAY_MONTH, _MONTH_DAY, _MONTH_YEAR, _MONTH_ALONE, _YEAR):
         for match in pattern.finditer(text):
@@ -121,7 +121,7 @@ def _absolute(text: str, today: Span) -> Iterator[Span]:
                 yield span
 
 
-def _from_parts(parts: dict[str, str | None], today: Span) -> Span | None:
+def _from_parts(parts: dict[str, str | None], today: TimeSpan) -> TimeSpan | None:
     year, month, day = parts.get("year"), parts.get("month"), parts.get("day")
     try:
         if month is None:
@@ -140,18 +140,18 @@ def _month_number(name: str) -> int:
     return next(n for n, month in enumerate(MONTHS, 1) if month.startswith(name.lower()[:3]))
 
 
-def _year(year: int) -> Span:
-    return Span(datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC))
+def _year(year: int) -> TimeSpan:
+    return TimeSpan(datetime(year, 1, 1, tzinfo=UTC), datetime(year + 1, 1, 1, tzinfo=UTC))
 
 
-def _span(year: int, month: int, day: str | None) -> Span:
+def _span(year: int, month: int, day: str | None) -> TimeSpan:
     if day is not None:
         return day_of(datetime(year, month, int(day), tzinfo=UTC))
     following = datetime(year + month // 12, month % 12 + 1, 1, tzinfo=UTC)
-    return Span(datetime(year, month, 1, tzinfo=UTC), following)
+    return TimeSpan(datetime(year, month, 1, tzinfo=UTC), following)
 
 
-def _relative(text: str, today: Span) -> Iterator[Span]:
+def _relative(text: str, today: TimeSpan) -> Iterator[TimeSpan]:
     day = timedelta(days=1)
     for match in _AGO.finditer(text):
         count = match["count"].lower()
@@ -159,37 +159,37 @@ def _relative(text: str, today: Span) -> Iterator[Span]:
         unit = {"day": 1, "week": 7, "month": 30, "year": 365}[match["unit"].lower()]
         blur = timedelta(days=0 if unit == 1 else unit // 2)
         middle = today.start - timedelta(days=number * unit)
-        yield Span(middle - blur, middle + blur + day)
+        yield TimeSpan(middle - blur, middle + blur + day)
     for match in _NEAR.finditer(text):
         yield _named(match["which"].lower(), match["unit"].lower(), today)
     for match in _PLAIN.finditer(text):
         which = match["which"].lower()
         if which in ("recently", "the other day"):
-            yield Span(today.start - 14 * day, today.end)
+            yield TimeSpan(today.start - 14 * day, today.end)
         else:
             shift = {"yesterday": -day, "tomorrow": day}.get(which, timedelta(0))
-            yield Span(today.start + shift, today.end + shift)
+            yield TimeSpan(today.start + shift, today.end + shift)
 
 
-def _named(which: str, unit: str, today: Span) -> Span:
+def _named(which: str, unit: str, today: TimeSpan) -> TimeSpan:
     """`last week`, `this month`, `next Friday`."""
     day = timedelta(days=1)
     direction = {"last": -1, "past": -1, "this": 0, "next": 1}[which]
     if unit == "night":
-        return Span(today.start - day, today.end - day)
+        return TimeSpan(today.start - day, today.end - day)
     if unit in _DAYS:
         back = (today.start.weekday() - _DAYS.index(unit)) % 7
         if direction == 1 or (direction == 0 and back):
             start = today.start + (7 - back) * day
         else:
             start = today.start - (back or 7 * -direction) * day
-        return Span(start, start + day)
+        return TimeSpan(start, start + day)
     monday = today.start - today.start.weekday() * day
     if unit == "weekend":
         start = monday + (5 + 7 * direction) * day
-        return Span(start, start + 2 * day)
+        return TimeSpan(start, start + 2 * day)
     if unit == "week":
-        return Span(monday + 7 * direction * day, monday + 7 * (direction + 1) * day)
+        return TimeSpan(monday + 7 * direction * day, monday + 7 * (direction + 1) * day)
     if unit == "month":
         index = today.start.year * 12 + today.start.month - 1 + direction
         return _span(index // 12, index % 12 + 1, None)

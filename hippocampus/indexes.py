@@ -12,7 +12,7 @@ from typing import Final
 
 from iact.hippocampus.fragment import Fragment
 from iact.hippocampus.lexical import LexicalIndex
-from iact.hippocampus.store import Shelf, Store
+from iact.hippocampus.store import FragmentSet, Store
 from iact.hippocampus.words import terms
 
 _SLICE: Final = 200
@@ -25,14 +25,14 @@ class Indexes:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._ready: dict[Shelf, LexicalIndex] = {}
-        self._building: dict[Shelf, list[tuple[str, str | None]]] = {}
+        self._ready: dict[FragmentSet, LexicalIndex] = {}
+        self._building: dict[FragmentSet, list[tuple[str, str | None]]] = {}
 
-    def ready(self, shelf: Shelf) -> bool:
+    def ready(self, shelf: FragmentSet) -> bool:
         """Whether the shelf's index is built."""
         return shelf in self._ready
 
-    def build(self, shelf: Shelf) -> None:
+    def build(self, shelf: FragmentSet) -> None:
         """Read the whole shelf into an index, unless that was done."""
         with self._lock:
             if shelf in self._ready or shelf in self._building:
@@ -51,36 +51,36 @@ class Indexes:
                 _apply(index, identity, text)
             self._ready[shelf] = index
 
-    def put(self, shelf: Shelf, fragments: Sequence[Fragment]) -> None:
+    def put(self, shelf: FragmentSet, fragments: Sequence[Fragment]) -> None:
         """Take note of what was written to a shelf. What was superseded is not looked up by its words."""
         changes = [(one.id, None if one.superseded_by else one.text) for one in fragments]
         for start in range(0, len(changes), _SLICE):
             self._change(shelf, changes[start : start + _SLICE])
 
-    def remove(self, shelf: Shelf, ids: Iterable[str]) -> None:
+    def remove(self, shelf: FragmentSet, ids: Iterable[str]) -> None:
         """Take note of what was deleted from a shelf."""
         self._change(shelf, [(identity, None) for identity in ids])
 
-    def drop(self, shelf: Shelf) -> None:
+    def drop(self, shelf: FragmentSet) -> None:
         """Forget the index of a shelf that is gone or was rewritten."""
         with self._lock:
             self._ready.pop(shelf, None)
 
-    def best(self, shelf: Shelf, query: str, count: int) -> dict[str, float]:
+    def best(self, shelf: FragmentSet, query: str, count: int) -> dict[str, float]:
         """The fragments that match the query's rare words best; nothing while the index is not built."""
         wanted = terms(query)
         with self._lock:
             index = self._ready.get(shelf)
             return index.best(wanted, count) if index is not None else {}
 
-    def scores(self, shelf: Shelf, query: str, among: Sequence[str]) -> dict[str, float]:
+    def scores(self, shelf: FragmentSet, query: str, among: Sequence[str]) -> dict[str, float]:
         """How well these fragments match the query's rare words."""
         wanted = terms(query)
         with self._lock:
             index = self._ready.get(shelf)
             return index.scores(wanted, among) if index is not None else {}
 
-    def _change(self, shelf: Shelf, changes: list[tuple[str, str | None]]) -> None:
+    def _change(self, shelf: FragmentSet, changes: list[tuple[str, str | None]]) -> None:
         with self._lock:
             if shelf in self._building:
                 self._building[shelf].extend(changes)

@@ -22,13 +22,13 @@ from iact.core.ports import JSON, Ask, Clock, Embedder, Happening, Recalled, Rec
 from iact.hippocampus import consolidation, ranking
 from iact.hippocampus.consolidation import Distill
 from iact.hippocampus.documents import Documents
-from iact.hippocampus.finding import Asked
 from iact.hippocampus.fragment import Fragment, Scope, readable
-from iact.hippocampus.opening import Opened, OpenStore
+from iact.hippocampus.lifecycle import OpenStore, StoreOpener
 from iact.hippocampus.orders import Note
 from iact.hippocampus.ranking import Candidate, Scored, Weights
+from iact.hippocampus.reader import Wanted
 from iact.hippocampus.remembering import PASSAGE, fragments_of
-from iact.hippocampus.store import ChromaStore, Shelf
+from iact.hippocampus.store import ChromaStore, FragmentSet
 from iact.hippocampus.tidying import faded, tidy_at_rest
 from iact.hippocampus.upkeep import Journals, Upkeep
 from iact.hippocampus.worker import Worker
@@ -162,14 +162,14 @@ class Hippocampus:
             pass  # a recall says what is wrong with the model
         return []
 
-    async def _read(self, documents: Sequence[str], opened: Opened) -> None:
+    async def _read(self, documents: Sequence[str], opened: OpenStore) -> None:
         await self._documents.read(documents)
 
-    async def _recall(self, opened: Opened, user: str, ask: Ask) -> list[Recalled]:
+    async def _recall(self, opened: OpenStore, user: str, ask: Ask) -> list[Recalled]:
         text = ranking.wanted(ask)
         (vector,) = await self._embedder.embed([text])
         scopes = _scopes(user, ask.project, ask.session)
-        asked = Asked(text, vector, scopes, ask.now)
+        asked = Wanted(text, vector, scopes, ask.now)
         goals, key = self._goals_for(user, ask), (user, ask.session)
 
         def find() -> tuple[list[Recalled], Fragment | None]:
@@ -246,7 +246,7 @@ class Hippocampus:
 
     def _search(
         self,
-        opened: Opened,
+        opened: OpenStore,
         user: str,
         query: str,
         vector: Sequence[float],
@@ -262,7 +262,7 @@ class Hippocampus:
             opened.indexes.build(opened.writing.shelf(scope))
         if not query.strip():
             return opened.finding.newest(scopes, limit, self._clock.now())
-        return opened.finding.search(Asked(query, vector, scopes, self._clock.now()), limit, session or "")
+        return opened.finding.search(Wanted(query, vector, scopes, self._clock.now()), limit, session or "")
 
     async def show(self, user: str, identity: str) -> Fragment | None:
         """A fragment with everything that is known of it."""
@@ -424,7 +424,7 @@ async def open_hippocampus(
     journals: Journals | None = None,
     budget: float = BUDGET,
     weights: Weights | None = None,
-    open_store: OpenStore = ChromaStore,
+    open_store: StoreOpener = ChromaStore,
     distill: Distill | None = None,
     beside: Path | None = None,
 ) -> AsyncIterator[Hippocampus]:
@@ -481,5 +481,5 @@ def _scopes(user: str, project: str, session: str) -> tuple[Scope, ...]:
     return tuple(found)
 
 
-def _groups(opened: Opened, shelf: Shelf) -> list[list[Fragment]]:
+def _groups(opened: OpenStore, shelf: FragmentSet) -> list[list[Fragment]]:
     return consolidation.groups(opened.writing.hits(shelf))

@@ -10,7 +10,7 @@ from typing import Generic, Protocol, TypeVar
 
 from iact.core.errors import MemoryUnavailable
 from iact.core.ports import Happening
-from iact.hippocampus.opening import Opened
+from iact.hippocampus.lifecycle import OpenStore
 
 _LOG = logging.getLogger(__name__)
 Result = TypeVar("Result")
@@ -27,19 +27,19 @@ class Note:
 class Order(Protocol):
     """Something that the task shall do in its turn."""
 
-    async def run(self, opened: Opened) -> None: ...
+    async def run(self, opened: OpenStore) -> None: ...
 
     def refuse(self, error: MemoryUnavailable) -> None: ...
 
 
-class Asked(Generic[Result]):
+class AnsweredOrder(Generic[Result]):
     """An order that somebody waits for."""
 
-    def __init__(self, act: Callable[[Opened], Awaitable[Result]]) -> None:
+    def __init__(self, act: Callable[[OpenStore], Awaitable[Result]]) -> None:
         self._act = act
         self.done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
-    async def run(self, opened: Opened) -> None:
+    async def run(self, opened: OpenStore) -> None:
         """Do it and tell who waits."""
         result = await self._act(opened)
         if not self.done.done():
@@ -55,9 +55,9 @@ class Asked(Generic[Result]):
 class Aside:
     """An order that nobody waits for."""
 
-    act: Callable[[Opened], Awaitable[None]]
+    act: Callable[[OpenStore], Awaitable[None]]
 
-    async def run(self, opened: Opened) -> None:
+    async def run(self, opened: OpenStore) -> None:
         """Do it."""
         await self.act(opened)
 

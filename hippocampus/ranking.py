@@ -75,7 +75,7 @@ class Query:
 
     text: str
     now: datetime
-    times: tuple[dates.Span, ...] = ()
+    times: tuple[dates.TimeSpan, ...] = ()
     when: bool = False
     leaning: str = ""
 

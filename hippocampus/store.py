@@ -34,7 +34,7 @@ _HEADER: Final = struct.Struct("<iQQQQ")
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class StoredHit:
     """A stored fragment: from a query with its `similarity`, otherwise with its `vector`."""
 
     fragment: Fragment
@@ -43,7 +43,7 @@ class Hit:
 
 
 @dataclass(frozen=True, slots=True)
-class Shelf:
+class FragmentSet:
     """A collection: the fragments of one scope, by the vectors of one embedder."""
 
     scope: Scope
@@ -53,31 +53,35 @@ class Shelf:
 class Store(Protocol):
     """What memory needs of a vector store. Any call may raise anything: the caller counts it as a failure."""
 
-    def shelves(self) -> list[Shelf]: ...
+    def shelves(self) -> list[FragmentSet]: ...
 
-    def put(self, shelf: Shelf, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]) -> None:
+    def put(
+        self, shelf: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+    ) -> None:
         """Write, in place of what had the same ids."""
         ...
 
-    def nearest(self, shelf: Shelf, vectors: Sequence[Sequence[float]], count: int) -> list[list[Hit]]:
+    def nearest(
+        self, shelf: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+    ) -> list[list[StoredHit]]:
         """For each vector the nearest fragments, nearest first; nothing on a shelf that does not exist."""
         ...
 
-    def get(self, shelf: Shelf, ids: Sequence[str]) -> list[Hit]: ...
+    def get(self, shelf: FragmentSet, ids: Sequence[str]) -> list[StoredHit]: ...
 
-    def all(self, shelf: Shelf) -> Iterator[Hit]: ...
+    def all(self, shelf: FragmentSet) -> Iterator[StoredHit]: ...
 
-    def count(self, shelf: Shelf) -> int: ...
+    def count(self, shelf: FragmentSet) -> int: ...
 
-    def goal(self, shelf: Shelf, session: str) -> Fragment | None:
+    def goal(self, shelf: FragmentSet, session: str) -> Fragment | None:
         """The first goal of a session on this shelf. Slow: it filters."""
         ...
 
-    def delete(self, shelf: Shelf, ids: Sequence[str]) -> None: ...
+    def delete(self, shelf: FragmentSet, ids: Sequence[str]) -> None: ...
 
-    def drop(self, shelf: Shelf) -> None: ...
+    def drop(self, shelf: FragmentSet) -> None: ...
 
-    def scrub(self, shelves: Sequence[Shelf]) -> None:
+    def scrub(self, shelves: Sequence[FragmentSet]) -> None:
         """Rewrite shelves from which something was deleted, so that no byte of it is left on the disk."""
         ...
 
@@ -106,7 +110,7 @@ class ChromaStore:
             self._client = _persistent(directory, settings)
         else:
             raise MemoryUnavailable("Memory needs a directory or the address of a Chroma server; set one.")
-        self._collections: dict[Shelf, Collection] = {}
+        self._collections: dict[FragmentSet, Collection] = {}
         self._whole = threading.RLock()
         """Held while a shelf is rewritten, and by who reads one: in between it is not there."""
         try:
@@ -115,9 +119,9 @@ class ChromaStore:
             self.close()
             raise
 
-    def shelves(self) -> list[Shelf]:
+    def shelves(self) -> list[FragmentSet]:
         """Every collection of ours; others at the same server are left alone."""
-        found: list[Shelf] = []
+        found: list[FragmentSet] = []
         offset = 0
         while page := self._client.list_collections(limit=_PAGE, offset=offset):
             offset += len(page)
@@ -128,7 +132,9 @@ class ChromaStore:
                     found.append(shelf)
         return found
 
-    def put(self, shelf: Shelf, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]) -> None:
+    def put(
+        self, shelf: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+    ) -> None:
         collection = self._made(shelf, _name(shelf))
         size = self._client.get_max_batch_size()
         for start in range(0, len(fragments), size):
@@ -140,7 +146,9 @@ class ChromaStore:
                 metadatas=[dict(one.metadata()) for one in part],
             )
 
-    def nearest(self, shelf: Shelf, vectors: Sequence[Sequence[float]], count: int) -> list[list[Hit]]:
+    def nearest(
+        self, shelf: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+    ) -> list[list[StoredHit]]:
         with self._whole:
             collection = self._collections.get(shelf)
             if collection is None or not vectors:
@@ -159,7 +167,7 @@ class ChromaStore:
         )
         return [
             [
-                Hit(
+                StoredHit(
                     from_metadata(identity, text or "", shelf.scope, data or {}),
                     (),
                     1.0 - float(distance),
@@ -169,12 +177,12 @@ class ChromaStore:
             for rows in columns
         ]
 
-    def get(self, shelf: Shelf, ids: Sequence[str]) -> list[Hit]:
+    def get(self, shelf: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
         with self._whole:
             collection = self._collections.get(shelf)
             return [] if collection is None or not ids else list(_got(collection, shelf, ids=list(ids)))
 
-    def all(self, shelf: Shelf) -> Iterator[Hit]:
+    def all(self, shelf: FragmentSet) -> Iterator[StoredHit]:
         collection = self._collections.get(shelf)
         offset = 0
         while collection is not None:
@@ -184,11 +192,11 @@ class ChromaStore:
             if len(page) < _PAGE:
                 return
 
-    def count(self, shelf: Shelf) -> int:
+    def count(self, shelf: FragmentSet) -> int:
         collection = self._collections.get(shelf)
         return 0 if collection is None else collection.count()
 
-    def goal(self, shelf: Shelf, session: str) -> Fragment | None:
+    def goal(self, shelf: FragmentSet, session: str) -> Fragment | None:
         with self._whole:
             collection = self._collections.get(shelf)
             if collection is None:
@@ -204,17 +212,17 @@ class ChromaStore:
         ]
         return min(found, key=lambda one: one.record, default=None)
 
-    def delete(self, shelf: Shelf, ids: Sequence[str]) -> None:
+    def delete(self, shelf: FragmentSet, ids: Sequence[str]) -> None:
         collection = self._collections.get(shelf)
         if collection is not None and ids:
             collection.delete(ids=list(ids))
 
-    def drop(self, shelf: Shelf) -> None:
+    def drop(self, shelf: FragmentSet) -> None:
         collection = self._collections.pop(shelf, None)
         if collection is not None:
             self._client.delete_collection(collection.name)
 
-    def scrub(self, shelves: Sequence[Shelf]) -> None:
+    def scrub(self, shelves: Sequence[FragmentSet]) -> None:
         for shelf in shelves:
             with self._whole:
                 self._rewrite(shelf)
@@ -232,14 +240,14 @@ class ChromaStore:
             if isinstance(session, httpx.Client):  # of a server's client, which leaves its sockets open
                 session.close()
 
-    def _rewrite(self, shelf: Shelf) -> None:
+    def _rewrite(self, shelf: FragmentSet) -> None:
         """A deletion marks vectors as gone and leaves texts in the write-ahead log: copy what is left instead."""
         hits = list(self.all(shelf))
         self.drop(shelf)
         if hits:
             self.put(shelf, [hit.fragment for hit in hits], [hit.vector for hit in hits])
 
-    def _made(self, shelf: Shelf, name: str) -> Collection:
+    def _made(self, shelf: FragmentSet, name: str) -> Collection:
         collection = self._collections.get(shelf)
         if collection is None:
             collection = self._client.get_or_create_collection(
@@ -276,26 +284,26 @@ def _array(vectors: Sequence[Sequence[float]]) -> numpy.ndarray:
     return numpy.asarray(vectors, dtype=numpy.float32)
 
 
-def _name(shelf: Shelf) -> str:
+def _name(shelf: FragmentSet) -> str:
     return f"{shelf.scope.key}.{shelf.embedder}"[:200].rstrip("._-")
 
 
-def _shelf(metadata: Mapping[str, object]) -> Shelf | None:
+def _shelf(metadata: Mapping[str, object]) -> FragmentSet | None:
     kind = metadata.get("scope")
     if metadata.get("iact") != 1 or kind not in ("user", "project", "session"):
         return None
     scope = Scope(str(metadata.get("user")), kind, str(metadata.get("name")))
-    return Shelf(scope, str(metadata.get("embedder")))
+    return FragmentSet(scope, str(metadata.get("embedder")))
 
 
 def _got(
     collection: Collection,
-    shelf: Shelf,
+    shelf: FragmentSet,
     *,
     ids: list[str] | None = None,
     limit: int | None = None,
     offset: int | None = None,
-) -> Iterator[Hit]:
+) -> Iterator[StoredHit]:
     answer = collection.get(
         ids=ids, limit=limit, offset=offset, include=["documents", "metadatas", "embeddings"]
     )
@@ -307,7 +315,7 @@ def _got(
         [] if vectors is None else vectors,
         strict=True,
     ):
-        yield Hit(from_metadata(identity, text or "", shelf.scope, data or {}), vector)
+        yield StoredHit(from_metadata(identity, text or "", shelf.scope, data or {}), vector)
 
 
 def _vacuum(path: Path) -> None:

@@ -21,12 +21,12 @@ from iact.core.errors import IactError, MemoryUnavailable
 from iact.core.ports import Clock, Embedder, Happening
 from iact.hippocampus.embedding import noise_floor
 from iact.hippocampus.fragment import Fragment, Scope
+from iact.hippocampus.lifecycle import OpenStore, StoreLifecycle, StoreOpener
 from iact.hippocampus.marks import Marks
-from iact.hippocampus.opening import Opened, Opening, OpenStore
-from iact.hippocampus.orders import Aside, Asked, Note, Order, Result
+from iact.hippocampus.orders import AnsweredOrder, Aside, Note, Order, Result
 from iact.hippocampus.ranking import Weights
 from iact.hippocampus.remembering import fragments_of
-from iact.hippocampus.store import Shelf
+from iact.hippocampus.store import FragmentSet
 from iact.hippocampus.worker import Worker
 
 _QUEUE: Final = 10_000
@@ -52,28 +52,28 @@ class Upkeep:
         server: str,
         journals: Journals | None,
         weights: Weights,
-        open_store: OpenStore,
+        open_store: StoreOpener,
         beside: Path | None = None,
     ) -> None:
         self._embedder = embedder
         self._clock = clock
         self._journals = journals
         self._marks = Marks(directory)
-        self._opening = Opening(
+        self._opening = StoreLifecycle(
             directory, server, embedder.name, weights, self._marks, open_store, beside, clock
         )
         self._worker = Worker("writing")
         self._queue: asyncio.Queue[Note | Order] = asyncio.Queue(_QUEUE)
         self._wanted = asyncio.Event()
         self._tried = asyncio.Event()
-        self._broken: Opened | None = None
+        self._broken: OpenStore | None = None
         self._suspect = False
         self._missed = False
         self._marked = False
         self._retry_at = 0.0
-        self._indexing: set[Shelf] = set()
+        self._indexing: set[FragmentSet] = set()
         self._waiting: list[Note] = []
-        self.opened: Opened | None = None
+        self.opened: OpenStore | None = None
         self.trouble = ""
         self.news = ""
 
@@ -106,7 +106,7 @@ class Upkeep:
             self._indexing.add(shelf)
             self.aside(partial(self._build, shelf))
 
-    def broke(self, opened: Opened, error: Exception) -> str:
+    def broke(self, opened: OpenStore, error: Exception) -> str:
         """A call to the store failed: it is closed, and opened again later. Gives the sentence about it."""
         if self.opened is opened:
             self.opened, self._broken, self._suspect = None, opened, True
@@ -122,7 +122,7 @@ class Upkeep:
         """What is still to be stored of a user's, oldest first."""
         return [note.happening for note in self._waiting if note.user == user]
 
-    async def tried(self, patience: float) -> Opened | None:
+    async def tried(self, patience: float) -> OpenStore | None:
         """The open store; None if it is not open within `patience` seconds."""
         self.wake()
         if self.opened is None:
@@ -131,7 +131,7 @@ class Upkeep:
                     await self._tried.wait()
         return self.opened
 
-    async def ready(self, patience: float) -> Opened:
+    async def ready(self, patience: float) -> OpenStore:
         """The open store.
 
         Raises:
@@ -181,7 +181,7 @@ class Upkeep:
     async def forget(self, user: str, ids: Sequence[str]) -> int:
         """Remove fragments for good; gives how many went with them."""
 
-        async def act(opened: Opened) -> int:
+        async def act(opened: OpenStore) -> int:
             gone = await self._worker.run(lambda: opened.writing.gone_with(user, ids))
             opened.decisions.forget(one.id for one in gone)
             await self._worker.run(lambda: opened.writing.remove(user, gone))
@@ -192,7 +192,7 @@ class Upkeep:
     async def drop_sessions(self, user: str, sessions: Sequence[str], *, for_good: bool) -> int:
         """Remove what came from these sessions; gives how many fragments went. `for_good`: decisions about them, too."""
 
-        async def act(opened: Opened) -> int:
+        async def act(opened: OpenStore) -> int:
             gone = await self._worker.run(lambda: opened.writing.of_sessions(user, sessions))
             if gone:
                 await self._worker.run(lambda: opened.writing.remove(user, gone))
@@ -206,7 +206,7 @@ class Upkeep:
     async def edit(self, user: str, identity: str, text: str) -> None:
         """Change a fragment's text for good, also where it stands in others from the same record."""
 
-        async def act(opened: Opened) -> None:
+        async def act(opened: OpenStore) -> None:
             texts = await self._worker.run(lambda: opened.writing.edited(user, identity, text))
             if not texts:
                 raise MemoryUnavailable(f"There is no memory {identity!r}; list them with a search.")
@@ -229,7 +229,7 @@ class Upkeep:
         """Empty a user's memory and fill it."""
         notes = [Note(user, one) for one in happenings]
 
-        async def act(opened: Opened) -> int:
+        async def act(opened: OpenStore) -> int:
             await self._worker.run(lambda: opened.writing.clear(user))
             return await self._add_all(opened, notes)
 
@@ -238,7 +238,7 @@ class Upkeep:
     async def merge(self, user: str, fragment: Fragment) -> bool:
         """Store a consolidated fragment in place of its sources; False if one of them changed meanwhile."""
 
-        async def act(opened: Opened) -> bool:
+        async def act(opened: OpenStore) -> bool:
             if opened.decisions.forgotten(fragment):
                 return False
             kept = replace(fragment, text=opened.decisions.text(fragment))
@@ -250,7 +250,7 @@ class Upkeep:
     async def let_go(self, user: str, faded: Callable[[Fragment], bool]) -> int:
         """Remove what has faded; gives how many that were. Nothing is noted: a rebuild may bring it back."""
 
-        async def act(opened: Opened) -> int:
+        async def act(opened: OpenStore) -> int:
             def work() -> int:
                 gone = [one for one in opened.writing.everything(user) if faded(one)]
                 if gone:
@@ -261,8 +261,8 @@ class Upkeep:
 
         return await self._order(act)
 
-    async def _order(self, act: Callable[[Opened], Awaitable[Result]]) -> Result:
-        order = Asked(act)
+    async def _order(self, act: Callable[[OpenStore], Awaitable[Result]]) -> Result:
+        order = AnsweredOrder(act)
         self.wake()
         try:
             self._queue.put_nowait(order)
@@ -270,7 +270,7 @@ class Upkeep:
             raise MemoryUnavailable("Memory is too busy for that now; try again in a minute.") from error
         return await order.done
 
-    def aside(self, act: Callable[[Opened], Awaitable[None]]) -> None:
+    def aside(self, act: Callable[[OpenStore], Awaitable[None]]) -> None:
         """Have something done behind, if the store opens at all; nobody waits for it."""
         with suppress(asyncio.QueueFull):
             self._queue.put_nowait(Aside(act))
@@ -280,7 +280,7 @@ class Upkeep:
     async def serve(self) -> None:
         """Wait until the store is wanted, open it, then do what is queued, until cancelled.
 
-        Opening it takes a second or two of the processor's time, which a start has better use for.
+        StoreLifecycle it takes a second or two of the processor's time, which a start has better use for.
         """
         await self._wanted.wait()
         await self._open()
@@ -321,7 +321,7 @@ class Upkeep:
         if self._missed and self.opened is opened and self._clock.monotonic() >= self._retry_at:
             await self._guarded(opened, self._catch_up(opened))
 
-    async def _carry_out(self, opened: Opened, order: Order) -> None:
+    async def _carry_out(self, opened: OpenStore, order: Order) -> None:
         """Do what was ordered. That it can't be done is for whoever ordered it to hear, and for nobody else."""
         try:
             if self.opened is not opened:
@@ -333,7 +333,7 @@ class Upkeep:
         except Exception as error:
             order.refuse(MemoryUnavailable(self.broke(opened, error)))
 
-    async def _guarded(self, opened: Opened, work: Coroutine[object, object, object]) -> bool:
+    async def _guarded(self, opened: OpenStore, work: Coroutine[object, object, object]) -> bool:
         """Do what keeps memory up to date; whether it was done. What went wrong is told, and tried again later."""
         try:
             await work
@@ -346,7 +346,7 @@ class Upkeep:
             return True
         return False
 
-    async def _add(self, opened: Opened, notes: Sequence[Note]) -> int:
+    async def _add(self, opened: OpenStore, notes: Sequence[Note]) -> int:
         """Store what notes leave; gives how many fragments that is."""
         made = {one.id: one for note in notes for one in fragments_of(note.happening, note.user)}
         kept = [
@@ -361,7 +361,7 @@ class Upkeep:
             await self._worker.run(lambda: opened.writing.add(fresh, vectors))
         return len(kept)
 
-    async def _add_all(self, opened: Opened, notes: Sequence[Note]) -> int:
+    async def _add_all(self, opened: OpenStore, notes: Sequence[Note]) -> int:
         """The same for many, oldest first."""
         ordered = sorted(notes, key=lambda note: (note.happening.at, note.happening.record))
         count = 0
@@ -369,7 +369,7 @@ class Upkeep:
             count += await self._add(opened, ordered[start : start + _BATCH])
         return count
 
-    async def _catch_up(self, opened: Opened) -> None:
+    async def _catch_up(self, opened: OpenStore) -> None:
         """Add what journals hold and the store does not."""
         journals = self._journals
         if journals is not None:
@@ -410,10 +410,10 @@ class Upkeep:
 
     # --- in the background ---
 
-    async def _build(self, shelf: Shelf, opened: Opened) -> None:
+    async def _build(self, shelf: FragmentSet, opened: OpenStore) -> None:
         await self._worker.run(lambda: opened.indexes.build(shelf))
 
-    async def _reindex(self, opened: Opened) -> None:
+    async def _reindex(self, opened: OpenStore) -> None:
         """Read again by this embedder what another one has read, and let its shelves go."""
         for shelf in await self._worker.run(opened.writing.foreign):
             fragments = await self._worker.run(partial(opened.writing.texts, shelf))
@@ -424,5 +424,5 @@ class Upkeep:
             await self._worker.run(partial(opened.writing.drop, shelf))
 
 
-async def _nothing(opened: Opened) -> None:
+async def _nothing(opened: OpenStore) -> None:
     """An order that only wakes the task."""

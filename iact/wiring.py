@@ -23,7 +23,7 @@ from iact.core.session.deletion import Retention
 from iact.core.session.models import Endpoint, RoleModel
 from iact.core.session.runtime import Runtime
 from iact.core.session.store import SessionStore
-from iact.distilling import distiller
+from iact.distiller import distiller
 from iact.memory import USER, memory_at_rest, open_memory
 from iact.sandbox import open_host
 from iact.sandbox.live import collect, open_live

@@ -112,7 +112,7 @@ _FOR_OTHERS: Final = (
     "core/tree/inputs.py",
     "core/tree/interpret.py",
     "core/tree/plan_telling.py",
-    "iact/distilling.py",
+    "iact/distiller.py",
     # Steps of the program that a bug in it would end, and what only its log has.
     "core/modules/background.py",
     "core/session/watch.py",

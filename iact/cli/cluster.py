@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import click
 
 from iact.cli import options
-from iact.cli.options import Count, Group
+from iact.cli.options import CommandGroup, Count
 
 if TYPE_CHECKING:
     from iact.settings import Settings
@@ -34,7 +34,7 @@ def with_options(settings: Settings, store: str | None, cluster: str | None) -> 
     return settings.model_copy(update={name: value for name, value in given.items() if value})
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def cluster() -> None:
     """Sessions on several machines."""
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from iact.cli import options
-from iact.cli.options import Group
+from iact.cli.options import CommandGroup
 
 if TYPE_CHECKING:
     from iact.settings import Settings
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def gate() -> None:
     """Explain why calls are allowed or denied."""
 

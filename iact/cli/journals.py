@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from iact.cli import options
-from iact.cli.options import Count, Group, command, message
+from iact.cli.options import CommandGroup, Count, command, message
 
 if TYPE_CHECKING:
     from iact.settings import Settings
@@ -41,7 +41,7 @@ def context(settings: Settings, *, journal: str, agent: str, at: int | None, as_
     return journals.context(journals.find(settings, journal), agent, at=at, as_json=as_json)
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def journal() -> None:
     """Check and list journals on disk."""
 

@@ -8,13 +8,13 @@ import click
 from click.shell_completion import get_completion_class
 
 from iact.cli import options
-from iact.cli.options import Group, command
+from iact.cli.options import CommandGroup, command
 
 if TYPE_CHECKING:
     from iact.settings import Settings
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def image() -> None:
     """Build the sandbox's images."""
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import click
 
 from iact.cli import options
-from iact.cli.options import Group
+from iact.cli.options import CommandGroup
 
 if TYPE_CHECKING:
     from iact.settings import Settings
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def memory() -> None:
     """Search and change what agents remember."""
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import click
 
 from iact.cli import options
-from iact.cli.options import Group
+from iact.cli.options import CommandGroup
 
 if TYPE_CHECKING:
     from iact.settings import Settings
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def secret() -> None:
     """Manage the secrets that modules are given."""
 
@@ -46,7 +46,7 @@ def remove_secret(settings: Settings, *, name: str) -> int:
     return secret.remove(settings, name)
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def module() -> None:
     """List, add, approve and check modules."""
 

@@ -70,7 +70,7 @@ class Command(click.Command):
         return _first(self)
 
 
-class Group(click.Group):
+class CommandGroup(click.Group):
     """A group such as `iact journal …`; its commands are listed in the order in which they are written."""
 
     command_class = Command

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from iact.cli import options
-from iact.cli.options import Count, Group
+from iact.cli.options import CommandGroup, Count
 
 if TYPE_CHECKING:
     from iact.core.records.ways import PlanWay
@@ -17,7 +17,7 @@ _agent: Final = click.option("--agent", metavar="PATH", required=True, help="the
 _few: Final = Count(1, 100)
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def plan() -> None:
     """Run, check, draw and change plans.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from iact.cli import cluster, controls, gate, journals, machine, memory, modules, plans, sessions, workspace
-from iact.cli.options import Group
+from iact.cli.options import CommandGroup
 
 
 def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
@@ -17,7 +17,7 @@ def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> 
         context.exit()
 
 
-@click.group(cls=Group, context_settings={"max_content_width": 110})
+@click.group(cls=CommandGroup, context_settings={"max_content_width": 110})
 @click.option(
     "--version", is_flag=True, callback=_version, expose_value=False, is_eager=True, help="print the version"
 )

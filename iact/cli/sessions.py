@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from iact.cli import cluster, options
-from iact.cli.options import Count, Group, command, message
+from iact.cli.options import CommandGroup, Count, command, message
 from iact.core.records.ways import Way
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def run(
     )  # fmt: skip
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def session() -> None:
     """Stored sessions."""
 
@@ -146,9 +146,9 @@ def delete(settings: Settings, *, identities: tuple[str, ...], now: bool, as_jso
     They are in the trash until it is emptied (setting sessions.trash_days), and can be restored; then their files,
     what memory holds of them, and their containers are gone.
     """
-    from iact.commands import deleting
+    from iact.commands import deletion
 
-    return deleting.delete(settings, identities, now=now, as_json=as_json)
+    return deletion.delete(settings, identities, now=now, as_json=as_json)
 
 
 @session.command()
@@ -156,9 +156,9 @@ def delete(settings: Settings, *, identities: tuple[str, ...], now: bool, as_jso
 @options.as_json
 def restore(settings: Settings, *, identities: tuple[str, ...], as_json: bool) -> int:
     """Restore deleted sessions from the trash."""
-    from iact.commands import deleting
+    from iact.commands import deletion
 
-    return deleting.restore(settings, identities, as_json=as_json)
+    return deletion.restore(settings, identities, as_json=as_json)
 
 
 @session.command()
@@ -190,9 +190,9 @@ def tidy(settings: Settings) -> int:
 
     A server does that every hour.
     """
-    from iact.commands import deleting
+    from iact.commands import deletion
 
-    return deleting.tidy(settings)
+    return deletion.tidy(settings)
 
 
 @session.command()

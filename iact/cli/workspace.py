@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from iact.cli import options
-from iact.cli.options import Group
+from iact.cli.options import CommandGroup
 
 if TYPE_CHECKING:
     from iact.settings import Settings
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _paths: Final = click.argument("paths", metavar="[PATH]...", nargs=-1)
 
 
-@click.group(cls=Group)
+@click.group(cls=CommandGroup)
 def workspace() -> None:
     """The files of a session: their versions, and changes that wait to be applied to your directory."""
 

@@ -33,7 +33,7 @@ _PATIENCE: Final = 600
 """Seconds that the whole suite may take."""
 
 
-class Finding(BaseModel):
+class CheckFinding(BaseModel):
     """How one check went; `advice`: it need not hold; `backend`: where, "" without a sandbox."""
 
     check: str
@@ -43,7 +43,7 @@ class Finding(BaseModel):
     backend: str = ""
 
 
-_FINDINGS: Final = TypeAdapter(list[Finding])
+_FINDINGS: Final = TypeAdapter(list[CheckFinding])
 
 
 def check_module(
@@ -86,8 +86,8 @@ def _folder_of(path: Path) -> Iterator[Path]:
         yield ModuleVersions(Path(temporary)).add(source, "user")
 
 
-async def _on_each(folder: Path, backend: str, runtime: str) -> list[Finding]:
-    findings: list[Finding] = []
+async def _on_each(folder: Path, backend: str, runtime: str) -> list[CheckFinding]:
+    findings: list[CheckFinding] = []
     for name, make in await _backends(backend, runtime):
         _report(f"checking under {name}")
         found = await _in_container(folder, make)
@@ -125,7 +125,7 @@ async def _backends(backend: str, runtime: str) -> list[tuple[str, Make]]:
     return present
 
 
-async def _in_container(folder: Path, make: Make) -> list[Finding]:
+async def _in_container(folder: Path, make: Make) -> list[CheckFinding]:
     """Start the module as the product would, in a workspace of its own, and check it."""
     with tempfile.TemporaryDirectory(prefix="iact-check-") as temporary:
         data = Path(temporary)
@@ -147,18 +147,18 @@ async def _in_container(folder: Path, make: Make) -> list[Finding]:
     return [
         taken,
         *_read(said),
-        Finding(check="the module is still there", ok=lost is None, detail=lost or ""),
+        CheckFinding(check="the module is still there", ok=lost is None, detail=lost or ""),
     ]
 
 
-async def _taken(target: str) -> Finding:
+async def _taken(target: str) -> CheckFinding:
     """Whether the core takes what the module says of itself; it is stricter than the contract where that is safer."""
     name = "describe: the core takes the manifest"
     try:
         await check_manifest(target)
     except (ModuleFault, ModuleLost) as error:
-        return Finding(check=name, ok=False, detail=str(error))
-    return Finding(check=name, ok=True)
+        return CheckFinding(check=name, ok=False, detail=str(error))
+    return CheckFinding(check=name, ok=True)
 
 
 def _run(arguments: Sequence[str], *, descriptors: Sequence[int] = ()) -> str:
@@ -181,14 +181,14 @@ def _run(arguments: Sequence[str], *, descriptors: Sequence[int] = ()) -> str:
     return done.stdout.strip().splitlines()[-1]
 
 
-def _read(said: str) -> list[Finding]:
+def _read(said: str) -> list[CheckFinding]:
     try:
         return _FINDINGS.validate_json(said)
     except ValidationError as error:
         raise IactError("The checks ended without an answer; run them again with --here.") from error
 
 
-def _table(findings: Sequence[Finding]) -> str:
+def _table(findings: Sequence[CheckFinding]) -> str:
     width = max(len(finding.check) for finding in findings)
     several = len({finding.backend for finding in findings}) > 1
     lines = [

@@ -15,12 +15,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from iact import address
-from iact.around import Around
 from iact.choices import Choices
 from iact.core.errors import IactError, UsageError
 from iact.core.session.assembly import KEY
 from iact.settings import Settings
 from iact.shared_files import follow
+from iact.surroundings import ServerSurroundings
 from iact.web.server import WebServer
 from iact.wiring import make_data_directory, open_runtime, open_store
 
@@ -77,7 +77,7 @@ async def _host(
     placement = StaticPlacement(objects, peers)
     key = key_of(lease.incarnation)
     async with open_runtime(settings, pool=settings.pool, claimed=lease.claimed) as runtime:
-        product = Around(Choices(settings, runtime.use_models))
+        product = ServerSurroundings(Choices(settings, runtime.use_models))
         page = WebServer(
             runtime, product=product, host=bind, port=port, key=key, allow_remote=True, names=(advertise,)
         )

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 from iact.commands import catalogue, journals, remote
-from iact.commands.asking import Asking
-from iact.commands.plan_drawing import draw, edges_of, layers_of
-from iact.commands.plan_drawing import explain as in_words
+from iact.commands.plan_text import draw, edges_of, layers_of
+from iact.commands.plan_text import explain as in_words
+from iact.commands.questions import TerminalQuestions
 from iact.commands.run import show_progress
 from iact.core.errors import IactError, SandboxError, UsageError
 from iact.core.ports import JSON
@@ -108,7 +108,7 @@ async def _run(
     async with open_runtime(settings) as runtime:
         session = await runtime.open(None, intent=intent, scope=scope)
         async with asyncio.TaskGroup() as group:
-            asking = Asking(session, group.create_task)
+            asking = TerminalQuestions(session, group.create_task)
             progress = group.create_task(show_progress(session, asking))
             try:
                 with asking.listening():

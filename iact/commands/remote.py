@@ -43,7 +43,7 @@ def control(settings: Settings, session: str, *messages: Frame, as_json: bool) -
         UsageError: no such session, agent or argument.
         IactError: no server runs, or it refuses; the sentence is its own.
     """
-    with _connected(settings, session, Answer()) as (wire, answer):
+    with _connected(settings, session, WaitedAnswer()) as (wire, answer):
         n, *_ = [_number(wire.ask(message, answer.take)) for message in messages]
     print(json.dumps({"session": session, "n": n}) if as_json else n)
     return 0
@@ -56,7 +56,7 @@ def queued(settings: Settings, session: str, agent: str, *, as_json: bool) -> in
         UsageError: there is no such agent.
         IactError: as `control`.
     """
-    with _connected(settings, session, Answer()) as (wire, answer):
+    with _connected(settings, session, WaitedAnswer()) as (wire, answer):
         frame: Frame = {}
         while frame.get("type") != "tree":
             frame = wire.receive(_PATIENCE)
@@ -92,7 +92,7 @@ def ask_session(settings: Settings, session: str, message: Frame) -> Frame:
     Raises:
         UsageError, IactError: as `control`.
     """
-    with _connected(settings, session, Answer()) as (wire, answer):
+    with _connected(settings, session, WaitedAnswer()) as (wire, answer):
         return wire.ask(message, answer.take)
 
 
@@ -132,7 +132,7 @@ def say(settings: Settings, session: str, message: Frame, *, wait: bool, as_json
     """
     if not wait:
         return control(settings, session, message, as_json=as_json)
-    with _connected(settings, session, Answer()) as (wire, answer):
+    with _connected(settings, session, WaitedAnswer()) as (wire, answer):
         n = _number(wire.ask(message, answer.take))
         print(f"record {n}", file=sys.stderr, flush=True)
         reply = _wait(wire, answer, n, session)
@@ -147,7 +147,7 @@ def say(settings: Settings, session: str, message: Frame, *, wait: bool, as_json
     return 0
 
 
-def _wait(wire: Wire, answer: Answer, n: int, session: str) -> Reply:
+def _wait(wire: Wire, answer: WaitedAnswer, n: int, session: str) -> WaitedReply:
     """Take frames until the root has answered record `n`; a root that is paused can't, which is told once."""
     told = False
     while (reply := answer.to(n)) is None:
@@ -164,7 +164,7 @@ def _wait(wire: Wire, answer: Answer, n: int, session: str) -> Reply:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class WaitedReply:
     """A message of the root to the user. `whole`: `body` is all of it."""
 
     n: int
@@ -174,13 +174,13 @@ class Reply:
 
 
 @dataclass(slots=True)
-class Answer:
+class WaitedAnswer:
     """Watches the root in a stream of frames: its replies, and whether it rests. Takes frames in any order.
 
     `failure`: why the session has stopped, if it has.
     """
 
-    replies: list[Reply] = field(default_factory=list)
+    replies: list[WaitedReply] = field(default_factory=list)
     state: str = ""
     record: int = 0
     failure: str = ""
@@ -191,13 +191,13 @@ class Answer:
             case {"type": "record", "kind": "reply", "agent": "/", "n": int(n), "body": str(body)}:
                 status = frame.get("status")
                 whole = "body_size" not in frame
-                self.replies.append(Reply(n, body, status if isinstance(status, str) else "ok", whole))
+                self.replies.append(WaitedReply(n, body, status if isinstance(status, str) else "ok", whole))
             case {"type": "tree", "nodes": [{"path": "/", "state": str(state), "record": int(n)}, *_]}:
                 self.state, self.record = state, n
             case {"type": "notice", "level": "error", "text": str(text)}:
                 self.failure = text
 
-    def to(self, n: int) -> Reply | None:
+    def to(self, n: int) -> WaitedReply | None:
         """The root's last reply behind record `n`, once it rests with that; None before."""
         late = [reply for reply in self.replies if reply.n > n]
         rests = self.state in _RESTING
@@ -266,7 +266,7 @@ def _gone(error: ConnectionClosed) -> IactError:
 
 
 @contextmanager
-def _connected(settings: Settings, session: str, answer: Answer) -> Iterator[tuple[Wire, Answer]]:
+def _connected(settings: Settings, session: str, answer: WaitedAnswer) -> Iterator[tuple[Wire, WaitedAnswer]]:
     """A connection to the server of the data directory that watches `session` from here on."""
     with _socket(address.find(settings.data)) as socket:
         wire = Wire(socket)
@@ -300,7 +300,7 @@ def _number(frame: Frame) -> int:
     return n
 
 
-def _whole(settings: Settings, session: str, reply: Reply) -> str:
+def _whole(settings: Settings, session: str, reply: WaitedReply) -> str:
     """The whole text of a reply; the server sends only the beginning of very long ones."""
     if reply.whole:
         return reply.body

@@ -10,8 +10,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from iact.commands.asking import Asking
-from iact.commands.reviewing import review
+from iact.commands.questions import TerminalQuestions
+from iact.commands.review_questions import review
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import Usage
 from iact.core.records.calls import Call, ClearanceAsk, Result
@@ -90,7 +90,7 @@ async def _run(
             _tell_of_latches(session)
         before, calls = session.view.usage, session.view.model_calls
         async with asyncio.TaskGroup() as group:
-            asking = Asking(session, group.create_task)
+            asking = TerminalQuestions(session, group.create_task)
             waits: list[Activity] = []
             progress = group.create_task(show_progress(session, asking, waits))
             try:
@@ -232,7 +232,9 @@ def _kept_waiting(kept: Activity) -> str:
     return f"{kept.agent}: {kept.why}"
 
 
-async def show_progress(session: Session, asking: Asking, waits: list[Activity] | None = None) -> None:
+async def show_progress(
+    session: Session, asking: TerminalQuestions, waits: list[Activity] | None = None
+) -> None:
     """Tell on stderr what happens, from here on, until this is cancelled or the session is closed.
 
     `waits`: takes what kept models waiting.
@@ -260,7 +262,7 @@ async def show_progress(session: Session, asking: Asking, waits: list[Activity] 
                 behind = True
 
 
-def _tell(record: Record, asking: Asking) -> int:
+def _tell(record: Record, asking: TerminalQuestions) -> int:
     """Print the line about a record, if there is one, and ask what it asks; gives the record's number."""
     line = _line(record)
     if line:

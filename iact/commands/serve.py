@@ -10,7 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from iact import address
-from iact.around import Around
 from iact.choices import Choices
 from iact.core.session.policy import read_policies
 from iact.opening import open_page
@@ -46,7 +45,7 @@ async def _serve(
     pool = settings.pool if workspace is None else 0
     async with open_runtime(settings, workspace, scope=scope, pool=pool) as runtime:
         server = WebServer(
-            runtime, product=Around(Choices(settings, runtime.use_models)), host=host, port=port
+            runtime, product=ServerSurroundings(Choices(settings, runtime.use_models)), host=host, port=port
         )
         await server.start()
         try:

@@ -11,7 +11,7 @@ from pathlib import Path
 from iact.core.ports import Ask, FragmentKind, Happening, Occasion
 from iact.hippocampus.fragment import Fragment, Scope
 from iact.hippocampus.ranking import dot
-from iact.hippocampus.store import Hit, Shelf
+from iact.hippocampus.store import FragmentSet, StoredHit
 
 NOW = datetime(2026, 3, 1, 12, 0, tzinfo=UTC)
 
@@ -45,7 +45,7 @@ class DictStore:
     """A store in memory. `fail`: raised by every call; `gate`: every reading call waits for it."""
 
     def __init__(self) -> None:
-        self.held: dict[Shelf, dict[str, Hit]] = {}
+        self.held: dict[FragmentSet, dict[str, StoredHit]] = {}
         self.fail: Exception | None = None
         self.gate = threading.Event()
         self.gate.set()
@@ -55,49 +55,55 @@ class DictStore:
         if self.fail is not None:
             raise self.fail
 
-    def shelves(self) -> list[Shelf]:
+    def shelves(self) -> list[FragmentSet]:
         self._check()
         return list(self.held)
 
-    def put(self, shelf: Shelf, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]) -> None:
+    def put(
+        self, shelf: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+    ) -> None:
         self._check()
         for fragment, vector in zip(fragments, vectors, strict=True):
-            self.held.setdefault(shelf, {})[fragment.id] = Hit(fragment, vector)
+            self.held.setdefault(shelf, {})[fragment.id] = StoredHit(fragment, vector)
 
-    def nearest(self, shelf: Shelf, vectors: Sequence[Sequence[float]], count: int) -> list[list[Hit]]:
+    def nearest(
+        self, shelf: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+    ) -> list[list[StoredHit]]:
         self._check()
         self.gate.wait()
         here = self.held.get(shelf, {}).values()
-        columns = [[Hit(hit.fragment, (), dot(hit.vector, vector)) for hit in here] for vector in vectors]
+        columns = [
+            [StoredHit(hit.fragment, (), dot(hit.vector, vector)) for hit in here] for vector in vectors
+        ]
         return [sorted(column, key=lambda hit: -hit.similarity)[:count] for column in columns]
 
-    def get(self, shelf: Shelf, ids: Sequence[str]) -> list[Hit]:
+    def get(self, shelf: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
         self._check()
         here = self.held.get(shelf, {})
         return [here[identity] for identity in ids if identity in here]
 
-    def all(self, shelf: Shelf) -> Iterator[Hit]:
+    def all(self, shelf: FragmentSet) -> Iterator[StoredHit]:
         self._check()
         return iter(list(self.held.get(shelf, {}).values()))
 
-    def count(self, shelf: Shelf) -> int:
+    def count(self, shelf: FragmentSet) -> int:
         return len(self.held.get(shelf, {}))
 
-    def goal(self, shelf: Shelf, session: str) -> Fragment | None:
+    def goal(self, shelf: FragmentSet, session: str) -> Fragment | None:
         self._check()
         found = [hit.fragment for hit in self.all(shelf) if hit.fragment.kind == "goal"]
         return next((one for one in found if one.session == session), None)
 
-    def delete(self, shelf: Shelf, ids: Sequence[str]) -> None:
+    def delete(self, shelf: FragmentSet, ids: Sequence[str]) -> None:
         self._check()
         for identity in ids:
             self.held.get(shelf, {}).pop(identity, None)
 
-    def drop(self, shelf: Shelf) -> None:
+    def drop(self, shelf: FragmentSet) -> None:
         self._check()
         self.held.pop(shelf, None)
 
-    def scrub(self, shelves: Sequence[Shelf]) -> None:
+    def scrub(self, shelves: Sequence[FragmentSet]) -> None:
         self._check()
 
     def close(self) -> None:

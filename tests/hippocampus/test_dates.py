@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from iact.hippocampus.dates import Span, asks_when, day_of, leaning, spans, tells_when
+from iact.hippocampus.dates import TimeSpan, asks_when, day_of, leaning, spans, tells_when
 
 SAID = datetime(2024, 5, 15, 18, 30, tzinfo=UTC)
 """A Wednesday."""
 
 
-def days(first: str, last: str) -> Span:
+def days(first: str, last: str) -> TimeSpan:
     """From the first to the last day, both included."""
     end = datetime.fromisoformat(last).replace(tzinfo=UTC) + timedelta(days=1)
-    return Span(datetime.fromisoformat(first).replace(tzinfo=UTC), end)
+    return TimeSpan(datetime.fromisoformat(first).replace(tzinfo=UTC), end)
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def days(first: str, last: str) -> Span:
         ("last night", days("2024-05-14", "2024-05-14")),
     ],
 )
-def test_a_time_that_is_named(text: str, expected: Span) -> None:
+def test_a_time_that_is_named(text: str, expected: TimeSpan) -> None:
     assert spans(text, SAID) == [expected]
     assert tells_when(text)
 

@@ -10,7 +10,7 @@ from iact.core.ports import FragmentKind
 from iact.hippocampus import WordEmbedder
 from iact.hippocampus.ranking import dot
 from iact.hippocampus.revision import Relation, comparable, relation, slot
-from iact.hippocampus.writing import settle
+from iact.hippocampus.writer import settle
 from tests.hippocampus.fakes import fragment
 
 

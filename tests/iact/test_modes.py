@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from iact.commands.plan_drawing import JUDGED
+from iact.commands.plan_text import JUDGED
 from iact.core.plan.modes.registry import make_mode
 from iact.core.records.ways import PLAN_MODES, WAYS
 

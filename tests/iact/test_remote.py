@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from iact.commands.remote import Answer, Frame, Wire, _wait
+from iact.commands.remote import Frame, WaitedAnswer, Wire, _wait
 from iact.core.errors import IactError
 from iact.core.journal import read_journal
 from iact.core.records.record import Record
@@ -317,7 +317,7 @@ def tree(state: str, record: int) -> dict[str, object]:
 def test_an_answer_is_the_last_reply_with_which_the_root_rests(
     frames: list[dict[str, object]], found: int | None
 ) -> None:
-    answer = Answer()
+    answer = WaitedAnswer()
     for frame in frames:
         answer.take(frame)  # type: ignore[arg-type]
     taken = answer.to(5)
@@ -333,7 +333,7 @@ def test_whoever_waits_is_told_when_the_session_has_stopped() -> None:
             return {"type": "notice", "level": "error", "text": "The journal can't be written."}
 
     with pytest.raises(IactError, match=r"The journal can't be written\."):
-        _wait(Stopped(), Answer(), 5, "s")
+        _wait(Stopped(), WaitedAnswer(), 5, "s")
 
 
 def test_what_waits_is_listed_said_otherwise_taken_back_and_sent(stage: Stage) -> None:

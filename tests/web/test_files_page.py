@@ -9,11 +9,11 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from iact.around import Around
 from iact.choices import Choices
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.settings import Settings
+from iact.surroundings import ServerSurroundings
 from tests.core.session.fakes import replies, runtime
 from tests.web.browser import Browsing, browsing
 from tests.web.test_page import run
@@ -33,7 +33,7 @@ def on_stage(data: Path, test: Callable[[Browsing, Runtime, Session], Awaitable[
         async with runtime(data, replies(SCRIPT), chunk=4096) as opened:
             session = await opened.open()
             await session.ask("Hello?")
-            around = Around(Choices(settings, opened.use_models))
+            around = ServerSurroundings(Choices(settings, opened.use_models))
             async with browsing(opened, around) as browser:
                 await test(browser, opened, session)
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 from playwright.async_api import Page, expect
 
-from iact.around import Around
 from iact.choices import Choices
 from iact.core.records.control import SetModels
 from iact.core.session.replay import replay
 from iact.sandbox.secrets import Secrets
 from iact.settings import load
+from iact.surroundings import ServerSurroundings
 from iact.web.ports import Finding
 from tests.core.session.fakes import replies, runtime
 from tests.endpoint import Endpoint, Request
@@ -111,7 +111,7 @@ def test_a_model_is_chosen_tried_and_answers_the_next_message(tmp_path: Path) ->
             async with runtime(tmp_path, replies(script)) as opened:
                 session = await opened.open()
                 await session.ask("Who are you?")
-                around = Around(Choices(settings, opened.use_models))
+                around = ServerSurroundings(Choices(settings, opened.use_models))
                 sent: list[str] = []
                 async with browsing(opened, around) as scene:
                     page = await scene.page(session.id)
@@ -189,7 +189,7 @@ def answered(request: Request) -> str:
 def test_first_messages_are_kept_offered_and_forgotten(tmp_path: Path) -> None:
     async def test() -> None:
         async with runtime(tmp_path, replies({"/": ["Yes."]})) as opened:
-            around = Around(Choices(load(data=str(tmp_path), environment={}), opened.use_models))
+            around = ServerSurroundings(Choices(load(data=str(tmp_path), environment={}), opened.use_models))
             async with browsing(opened, around) as scene:
                 page = await scene.page()
                 field = page.locator("[data-role=text]")

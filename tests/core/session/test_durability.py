@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from iact.commands.asking import Asking
+from iact.commands.questions import TerminalQuestions
 from iact.commands.run import show_progress
 from iact.core.errors import JournalUnwritable
 from iact.core.journal.file import read_journal
@@ -158,7 +158,9 @@ def test_progress_goes_on_after_more_than_it_could_follow(
     async def main() -> None:
         async with runtime(tmp_path, replies(script)) as opened:
             session = await opened.open()
-            progress = asyncio.ensure_future(show_progress(session, Asking(session, asyncio.ensure_future)))
+            progress = asyncio.ensure_future(
+                show_progress(session, TerminalQuestions(session, asyncio.ensure_future))
+            )
             await until(lambda: session._live._watchers)
             for number in range(5000):
                 session._live.publish(Notice(f"notice {number}"))

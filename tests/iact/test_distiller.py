@@ -11,7 +11,7 @@ from iact.core.errors import StructuredFailed
 from iact.core.models.openai import OpenAIModel
 from iact.core.models.roles import Models
 from iact.core.ports import ModelProfile
-from iact.distilling import distiller
+from iact.distiller import distiller
 from tests.core.session.fakes import ScriptedModel, TickingClock, replies
 from tests.endpoint import Endpoint
 

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from iact.around import Around
 from iact.choices import Choices
 from iact.core.errors import UsageError
 from iact.settings import ModelSettings, Settings, load
+from iact.surroundings import ServerSurroundings
 from iact.web.ports import Prices
 
 
-def around(settings: Settings) -> Around:
-    return Around(Choices(settings, lambda models: None))
+def around(settings: Settings) -> ServerSurroundings:
+    return ServerSurroundings(Choices(settings, lambda models: None))
 
 
 def test_without_prices_there_is_no_cost() -> None:

@@ -16,7 +16,7 @@ from iact.hippocampus import ranking
 from iact.hippocampus.fragment import Fragment, Scope
 from iact.hippocampus.indexes import Indexes
 from iact.hippocampus.ranking import Candidate, Query, Scored, Weights
-from iact.hippocampus.store import Hit, Shelf, Store
+from iact.hippocampus.store import FragmentSet, Store, StoredHit
 
 _CANDIDATES: Final = 40
 _LEXICAL: Final = 20
@@ -24,7 +24,7 @@ _ROWS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Wanted:
     """What is looked for, with its vector (empty: nothing is), where, and when."""
 
     text: str
@@ -33,7 +33,7 @@ class Asked:
     now: datetime
 
 
-class Finding:
+class MemoryReader:
     """Reads the fragments of one embedder from a store. `floor`: similarity that unrelated texts stay below."""
 
     def __init__(
@@ -45,14 +45,14 @@ class Finding:
         self._weights = weights
         self._floor = floor
 
-    def candidates(self, asked: Asked) -> list[Candidate]:
+    def candidates(self, asked: Wanted) -> list[Candidate]:
         """What could help, current or not, from every scope; each with its similarity to what is asked for."""
         found: list[Candidate] = []
         for scope in asked.scopes:
-            found.extend(self._on(Shelf(scope, self._embedder), asked))
+            found.extend(self._on(FragmentSet(scope, self._embedder), asked))
         return found
 
-    def search(self, asked: Asked, limit: int, session: str) -> list[Recalled]:
+    def search(self, asked: Wanted, limit: int, session: str) -> list[Recalled]:
         """What a person is told of, the best first, superseded ones behind the current; `session`: the one asked from.
 
         Not what only noise brings near: none of its words were asked for, and its meaning is no nearer than any.
@@ -70,11 +70,13 @@ class Finding:
 
     def newest(self, scopes: Sequence[Scope], limit: int, now: datetime) -> list[Recalled]:
         """What was remembered last, without a question."""
-        every = (hit.fragment for scope in scopes for hit in self._store.all(Shelf(scope, self._embedder)))
+        every = (
+            hit.fragment for scope in scopes for hit in self._store.all(FragmentSet(scope, self._embedder))
+        )
         found = heapq.nlargest(limit, every, key=lambda one: (one.at, one.record))
         return [ranking.recalled(Scored(Candidate(one, 0.0), 0.0, 0.0, ""), "", now) for one in found]
 
-    def recall(self, ask: Ask, asked: Asked, goals: Sequence[Fragment]) -> list[Recalled]:
+    def recall(self, ask: Ask, asked: Wanted, goals: Sequence[Fragment]) -> list[Recalled]:
         """What an agent is shown: the goal for the deep ones, then what is relevant, within the budget."""
         chosen = ranking.pinned(goals, ask)
         room = ask.tokens - sum(ranking.cost(one, ask) for one in chosen)
@@ -98,7 +100,7 @@ class Finding:
 
     def goal(self, user: str, session: str) -> Fragment | None:
         """The goal of a session, from the store."""
-        return self._store.goal(Shelf(Scope(user, "user"), self._embedder), session)
+        return self._store.goal(FragmentSet(Scope(user, "user"), self._embedder), session)
 
     def _relevant(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Candidates that are current and stand out from noise."""
@@ -108,14 +110,14 @@ class Finding:
             if not one.fragment.superseded_by and ranking.stands_out(one, self._floor, self._weights)
         ]
 
-    def _on(self, shelf: Shelf, asked: Asked) -> list[Candidate]:
+    def _on(self, shelf: FragmentSet, asked: Wanted) -> list[Candidate]:
         if not asked.vector:
             return []
         hits = {hit.fragment.id: hit for hit in self._store.nearest(shelf, [asked.vector], _CANDIDATES)[0]}
         words = self._indexes.best(shelf, asked.text, _LEXICAL)
         for hit in self._store.get(shelf, [identity for identity in words if identity not in hits]):
             near = ranking.dot(hit.vector, asked.vector)
-            hits[hit.fragment.id] = Hit(hit.fragment, (), near)
+            hits[hit.fragment.id] = StoredHit(hit.fragment, (), near)
         rest = self._indexes.scores(shelf, asked.text, [one for one in hits if one not in words])
         return [
             Candidate(hit.fragment, hit.similarity, words.get(identity, rest.get(identity, 0.0)))

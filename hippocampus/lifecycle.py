@@ -1,4 +1,4 @@
-"""Opening the store and closing it. Blocking; runs in the writing thread.
+"""StoreLifecycle the store and closing it. Blocking; runs in the writing thread.
 
 An embedded store that can't be opened though nothing else is wrong is damaged: it is moved aside and an
 empty one takes its place, to be filled from the journals.
@@ -15,19 +15,19 @@ from typing import TypeAlias
 from iact.core.errors import MemoryUnavailable
 from iact.core.ports import Clock
 from iact.hippocampus.decisions import Decisions
-from iact.hippocampus.finding import Finding
 from iact.hippocampus.indexes import Indexes
 from iact.hippocampus.marks import Marks
 from iact.hippocampus.ownership import Ownership
 from iact.hippocampus.ranking import Weights
+from iact.hippocampus.reader import MemoryReader
 from iact.hippocampus.store import Store
-from iact.hippocampus.writing import Writing
+from iact.hippocampus.writer import MemoryWriter
 
-OpenStore: TypeAlias = Callable[[Path | None, str], Store]
+StoreOpener: TypeAlias = Callable[[Path | None, str], Store]
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenStore:
     """A store that is open, and what works on it.
 
     `lacking`: whether journals may hold what it does not. `news`: what people should know of it, as a sentence.
@@ -36,15 +36,15 @@ class Opened:
     ownership: Ownership | None
     store: Store
     indexes: Indexes
-    writing: Writing
-    finding: Finding
+    writing: MemoryWriter
+    finding: MemoryReader
     decisions: Decisions
     lacking: bool
     news: str
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class StoreLifecycle:
     """Where a store lies and how it is opened: in `directory`, or at the Chroma server `server`."""
 
     directory: Path
@@ -52,7 +52,7 @@ class Opening:
     embedder: str
     weights: Weights
     marks: Marks
-    open_store: OpenStore
+    open_store: StoreOpener
     beside: Path | None
     """Where what was decided stands as well."""
     clock: Clock
@@ -66,7 +66,7 @@ class Opening:
         if not self.server:
             Ownership(self.directory).release()
 
-    def open(self, floor: float, *, suspect: bool) -> Opened:
+    def open(self, floor: float, *, suspect: bool) -> OpenStore:
         """Lock, read what was decided, open. `suspect`: look for damage, since a call to it failed.
 
         Raises:
@@ -83,11 +83,11 @@ class Opening:
             raise
         unclean = self.marks.opened()
         indexes = Indexes(store)
-        finding = Finding(store, indexes, self.embedder, weights=self.weights, floor=floor)
-        writing = Writing(store, indexes, self.embedder)
-        return Opened(ownership, store, indexes, writing, finding, decisions, unclean, news)
+        finding = MemoryReader(store, indexes, self.embedder, weights=self.weights, floor=floor)
+        writing = MemoryWriter(store, indexes, self.embedder)
+        return OpenStore(ownership, store, indexes, writing, finding, decisions, unclean, news)
 
-    def close(self, opened: Opened, *, missed: bool) -> None:
+    def close(self, opened: OpenStore, *, missed: bool) -> None:
         """Close a store; `missed`: it lacks something."""
         try:
             opened.store.close()

@@ -115,7 +115,7 @@ def _place(record: Record) -> tuple[str, int, int] | None:
     return None
 
 
-class Asking:
+class TerminalQuestions:
     """The questions of one session, for the person at a terminal."""
 
     def __init__(self, session: Session, spawn: Callable[[Coroutine[object, object, None]], object]) -> None:

@@ -12,7 +12,7 @@ from iact.hippocampus.indexes import Indexes
 from iact.hippocampus.ranking import dot
 from iact.hippocampus.remembering import shorten
 from iact.hippocampus.revision import comparable, negative, relation, slot
-from iact.hippocampus.store import Hit, Shelf, Store
+from iact.hippocampus.store import FragmentSet, Store, StoredHit
 
 _REVISED: Final = 16
 """Nearest fragments that a new statement is compared with."""
@@ -23,7 +23,7 @@ _FAR: Final = 0.3
 Vectors = Sequence[Sequence[float]]
 
 
-class Writing:
+class MemoryWriter:
     """Writes the fragments of one embedder to a store, and keeps their lexical indexes in step."""
 
     def __init__(self, store: Store, indexes: Indexes, embedder: str) -> None:
@@ -31,11 +31,11 @@ class Writing:
         self._indexes = indexes
         self._embedder = embedder
 
-    def shelf(self, scope: Scope) -> Shelf:
+    def shelf(self, scope: Scope) -> FragmentSet:
         """Where the fragments of a scope lie."""
-        return Shelf(scope, self._embedder)
+        return FragmentSet(scope, self._embedder)
 
-    def shelves(self, user: str) -> list[Shelf]:
+    def shelves(self, user: str) -> list[FragmentSet]:
         """All shelves of a user."""
         found = self._store.shelves()
         return [one for one in found if one.scope.user == user and one.embedder == self._embedder]
@@ -111,7 +111,7 @@ class Writing:
         ordered = sorted((one for one in fresh if one.text), key=lambda one: (one.at, one.id))
         self.add(ordered, [vectors.get(one.id, stored[one.id].vector) for one in ordered])
 
-    def find(self, user: str, identity: str) -> tuple[Shelf, Hit] | None:
+    def find(self, user: str, identity: str) -> tuple[FragmentSet, StoredHit] | None:
         """A fragment of the user's by its id."""
         for shelf in self.shelves(user):
             for hit in self._store.get(shelf, [identity]):
@@ -145,7 +145,7 @@ class Writing:
         `scrub`: leave no byte of them on the disk either. That rewrites their shelves, which can't be read meanwhile.
         """
         gone = {one.id for one in fragments}
-        touched: list[Shelf] = []
+        touched: list[FragmentSet] = []
         for shelf in self.shelves(user):
             here = [one.id for one in fragments if one.scope == shelf.scope]
             if here:
@@ -166,15 +166,15 @@ class Writing:
                 self._indexes.drop(shelf)
                 self._store.drop(shelf)
 
-    def foreign(self) -> list[Shelf]:
+    def foreign(self) -> list[FragmentSet]:
         """Shelves by another embedder's vectors, to be read again by this one's."""
         return [one for one in self._store.shelves() if one.embedder != self._embedder]
 
-    def texts(self, shelf: Shelf) -> list[Fragment]:
+    def texts(self, shelf: FragmentSet) -> list[Fragment]:
         """Everything on a shelf."""
         return [hit.fragment for hit in self._store.all(shelf)]
 
-    def hits(self, shelf: Shelf) -> list[Hit]:
+    def hits(self, shelf: FragmentSet) -> list[StoredHit]:
         """Everything on a shelf, with vectors."""
         return list(self._store.all(shelf))
 
@@ -182,7 +182,7 @@ class Writing:
         """Store fragments with the marks that they have."""
         self._put(list(zip(fragments, vectors, strict=True)))
 
-    def drop(self, shelf: Shelf) -> None:
+    def drop(self, shelf: FragmentSet) -> None:
         """Remove a whole shelf."""
         self._indexes.drop(shelf)
         self._store.drop(shelf)
@@ -301,7 +301,7 @@ def _with(ids: tuple[str, ...], identity: str) -> tuple[str, ...]:
     return ids if identity in ids else (*ids, identity)
 
 
-def _without(hit: Hit, gone: set[str]) -> Hit | None:
+def _without(hit: StoredHit, gone: set[str]) -> StoredHit | None:
     """The fragment without its marks for what is gone; None if it had none."""
     one = hit.fragment
     if one.superseded_by not in gone and gone.isdisjoint((*one.supersedes, *one.contradicts)):
@@ -312,4 +312,4 @@ def _without(hit: Hit, gone: set[str]) -> Hit | None:
         supersedes=tuple(other for other in one.supersedes if other not in gone),
         contradicts=tuple(other for other in one.contradicts if other not in gone),
     )
-    return Hit(changed, hit.vector)
+    return StoredHit(changed, hit.vector)

@@ -14,7 +14,7 @@ from iact.settings import ModelSettings, Settings
 from iact.web.ports import Finding, Prices, Recorded
 
 
-class Around:
+class ServerSurroundings:
     """Of one server (`web.ports.Surroundings`)."""
 
     def __init__(self, choices: Choices) -> None:

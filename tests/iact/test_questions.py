@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iact.commands.asking import host_words, words
+from iact.commands.questions import host_words, words
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.hosts import HostAsk

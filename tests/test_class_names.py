@@ -1,0 +1,89 @@
+"""No two classes of one name in the product: a reader who finds a name should have found the thing.
+
+Three kinds of pairs are one thing seen from two sides, and are left out: a wire message and the record that it becomes,
+a port of the page and what implements it, and the kit with which modules are written, which is another program. Names
+with an underscore are known in their file alone.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+from typing import Final
+
+ROOT = Path(__file__).resolve().parents[1]
+ROOMS: Final = ("core", "sandbox", "hippocampus", "web", "iact", "cluster", "examples")
+SIDES: Final = ("web/messages.py", "web/ports.py")
+
+STANDING: Final = frozenset(
+    [
+        "Answer",
+        "Artifact",
+        "Ask",
+        "Call",
+        "Catalogue",
+        "Client",
+        "Diagnosis",
+        "Effects",
+        "Ends",
+        "Example",
+        "Failure",
+        "Fork",
+        "Found",
+        "Fragment",
+        "Generation",
+        "Group",
+        "Held",
+        "History",
+        "Key",
+        "Known",
+        "Ladder",
+        "Limits",
+        "Memory",
+        "Module",
+        "Node",
+        "Notice",
+        "Options",
+        "Patch",
+        "Place",
+        "Plan",
+        "Policy",
+        "Question",
+        "Room",
+        "Scope",
+        "SessionFiles",
+        "Settled",
+        "Shared",
+        "Stamp",
+        "State",
+        "Store",
+        "Streams",
+        "TakeOver",
+        "Tokens",
+        "Unknown",
+        "Verdict",
+        "Watching",
+        "Work",
+    ]
+)
+"""Pairs from before this test. A name that is taken off this list stays off it."""
+
+
+def classes() -> dict[str, list[str]]:
+    """Every public class of the product, and the files that have one of its name."""
+    found: defaultdict[str, list[str]] = defaultdict(list)
+    for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        # The rooms are links inside of the package, too.
+        if name in SIDES or any(name.startswith(f"iact/{room}/") for room in ROOMS):
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found[node.name].append(name)
+    return found
+
+
+def test_no_two_classes_have_one_name() -> None:
+    twice = {name: files for name, files in classes().items() if len(files) > 1}
+    assert {name: files for name, files in twice.items() if name not in STANDING} == {}
