@@ -15,6 +15,7 @@ from iact.core.session.policy import read_policies
 from iact.opening import open_page
 from iact.settings import Settings
 from iact.shared_files import follow
+from iact.surroundings import ServerSurroundings
 from iact.web.server import WebServer
 from iact.wiring import make_data_directory, open_runtime
 

@@ -18,6 +18,7 @@ def test_every_mode_can_run_and_is_told_of() -> None:
 
 
 def test_the_page_offers_every_way() -> None:
-    script = next((ROOT / "web" / "static" / "js").rglob("ways.js")).read_text(encoding="utf-8")
-    offered = re.findall(r'^  \["(\w+)", t\(', script, re.MULTILINE)
+    scripts = [one.read_text(encoding="utf-8") for one in (ROOT / "web" / "static" / "js").rglob("*.js")]
+    script = next(one for one in scripts if '["orchestrator", ' in one)
+    offered = re.findall(r'^ +\["(\w+)", t\(', script, re.MULTILINE)
     assert sorted(offered) == sorted(WAYS)
