@@ -26,7 +26,7 @@ from benchmarks.plan.__main__ import ours as engine
 from benchmarks.scanner.__main__ import reply, scan_in_chunks, seconds
 from benchmarks.tree.measure import Numbers
 from benchmarks.tree.ours import children, reading, reopening
-from iact.core.plan.model import Plan
+from iact.core.plan.model import PlanGraph
 
 _ROOT: Final = Path(__file__).parents[1]
 _ROUNDS: Final = 3
@@ -100,7 +100,7 @@ def _scanned(size: int) -> Callable[[], float]:
     return measure
 
 
-def _planned(run: Callable[[Plan], Awaitable[None]], plan: Plan) -> float:
+def _planned(run: Callable[[PlanGraph], Awaitable[None]], plan: PlanGraph) -> float:
     """Processor seconds per node."""
 
     async def once() -> float:
@@ -111,11 +111,11 @@ def _planned(run: Callable[[Plan], Awaitable[None]], plan: Plan) -> float:
     return min(asyncio.run(once()) for _ in range(_ROUNDS)) / len(plan.nodes)
 
 
-async def _engine(plan: Plan) -> None:
+async def _engine(plan: PlanGraph) -> None:
     await engine(plan, {})
 
 
-async def _bare(plan: Plan) -> None:
+async def _bare(plan: PlanGraph) -> None:
     await bare(plan, {})
 
 

@@ -6,7 +6,7 @@ loses the race for the next segment of a session's journal has lost that session
 
 - `HostActor`, one per node, detached, restarted for ever, bound to its node. It runs what `iact cluster host` runs, so
   everything that is said to it goes over its own sockets, and no stream passes through Ray's object store.
-- `Directory`, one per cluster, detached. It starts a host on each node that has none, and answers for all gateways
+- `HostDirectory`, one per cluster, detached. It starts a host on each node that has none, and answers for all gateways
   where a session is. What it knows it reads from the leases again when it is restarted.
 
 Only this file imports Ray, and only a program that was given the address of a cluster imports this file.
@@ -65,7 +65,7 @@ def _end_process(running: asyncio.Task[None]) -> None:
     os._exit(1)  # the only way to be restarted; what was acknowledged is in the store
 
 
-class Directory:
+class HostDirectory:
     """Where everything is, for all gateways."""
 
     def __init__(self, program: HostProgram, open_placement: OpenPlacement) -> None:
@@ -149,7 +149,7 @@ class RayPlacement:
             except (ConnectionError, RayError, ValueError, RuntimeError) as error:
                 why = str(error).split("\n", 1)[0].rstrip(".")
                 raise UsageError(f"There is no Ray cluster at {self._address}: {why}.") from error
-        made = ray.remote(Directory).options(
+        made = ray.remote(HostDirectory).options(
             name=_DIRECTORY, namespace=NAMESPACE, get_if_exists=True, max_concurrency=1000, **_ACTORS
         )
         self._directory = made.remote(self._program, self._open_placement)

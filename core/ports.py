@@ -160,7 +160,7 @@ ModelEvent = (
 
 
 class Model(Protocol):
-    """A language model. One implementation speaks the OpenAI protocol, local models through the same door."""
+    """A language model. One implementation speaks the OpenAI protocol, local models through the same."""
 
     @property
     def profile(self) -> ModelProfile: ...
@@ -596,7 +596,7 @@ Occasion = Literal["say", "remember", "reply", "failure", "correction", "cut"]
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class MemoryEvent:
     """Something in a session that may be worth remembering, reduced from one journal record by the tree.
 
     `at`: ISO 8601, UTC, as in the record. `occasion`: a user's message, a `REMEMBER`, a reply to a caller,
@@ -619,7 +619,7 @@ class Happening:
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class MemoryQuestion:
     """What memory is asked for one turn. `input`: what the agent reads now; `recent`: its task, first of all.
 
     `history`: texts that the agent has before it, which need not be recalled. `tokens`: the budget.
@@ -675,7 +675,7 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """The answer to one `Ask`, best first. `notice`: a sentence for people, the first time that something is wrong."""
+    """The answer to one `MemoryQuestion`, best first. `notice`: a sentence for people, the first time that something is wrong."""
 
     rows: tuple[Recalled, ...] = ()
     notice: str = ""
@@ -688,11 +688,11 @@ class Memory(Protocol):
         """Get ready in the background; asked when there is time for it, and done at the first use otherwise."""
         ...
 
-    def remember(self, happening: Happening) -> None:
+    def remember(self, happening: MemoryEvent) -> None:
         """Take note of something; written behind, never blocks and never raises. Twice is as good as once."""
         ...
 
-    async def recall(self, ask: Ask) -> Recollection:
+    async def recall(self, ask: MemoryQuestion) -> Recollection:
         """What helps this agent with this turn, within the time budget; nothing if memory is slow or down."""
         ...
 

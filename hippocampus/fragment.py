@@ -26,7 +26,7 @@ _SEPARATOR: Final = "\x1f"
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class MemoryScope:
     """Whose fragments these are. `name`: the project or session; empty for the user's own."""
 
     user: str
@@ -51,7 +51,7 @@ class Fragment:
     id: str
     text: str
     kind: FragmentKind
-    scope: Scope
+    scope: MemoryScope
     session: str
     agent: str
     at: str
@@ -100,7 +100,7 @@ def fragment_id(session: str, record: int, ordinal: int = 0) -> str:
     return f"{session}/{record}" if ordinal == 0 else f"{session}/{record}.{ordinal}"
 
 
-def from_metadata(identity: str, text: str, scope: Scope, metadata: Mapping[str, object]) -> Fragment:
+def from_metadata(identity: str, text: str, scope: MemoryScope, metadata: Mapping[str, object]) -> Fragment:
     """Back from the store. Unknown kinds are read as facts, absent fields as empty."""
 
     def word(name: str) -> str:

@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from iact.core.errors import IactError, MemoryUnavailable
-from iact.core.ports import JSON, Ask, Clock, Embedder, Happening, Recalled, Recollection
+from iact.core.ports import JSON, Clock, Embedder, MemoryEvent, MemoryQuestion, Recalled, Recollection
 from iact.hippocampus import consolidation, ranking
 from iact.hippocampus.consolidation import Distill
 from iact.hippocampus.documents import Documents
-from iact.hippocampus.fragment import Fragment, Scope, readable
+from iact.hippocampus.fragment import Fragment, MemoryScope, readable
 from iact.hippocampus.lifecycle import OpenStore, StoreOpener
 from iact.hippocampus.orders import Note
 from iact.hippocampus.ranking import Candidate, Scored, Weights
@@ -99,7 +99,7 @@ class Hippocampus:
 
     # --- turns ---
 
-    def remember(self, user: str, happening: Happening) -> None:
+    def remember(self, user: str, happening: MemoryEvent) -> None:
         """Queue a happening; keep what its session is about at hand."""
         self._note_use(user)
         if happening.occasion == "say" and not happening.untrusted:
@@ -116,7 +116,7 @@ class Hippocampus:
         await self._used.wait()
         self._used.clear()
 
-    def _note_goal(self, user: str, happening: Happening) -> None:
+    def _note_goal(self, user: str, happening: MemoryEvent) -> None:
         """A session's first message, and its latest."""
         said = fragments_of(happening, user)
         if said:
@@ -126,7 +126,7 @@ class Hippocampus:
                 return  # a session that goes on: its first message is in the store
             self._goals[(user, happening.session)] = [*(held or [])[:1], goal]
 
-    async def recall(self, user: str, ask: Ask) -> Recollection:
+    async def recall(self, user: str, ask: MemoryQuestion) -> Recollection:
         """See `core.ports.Memory`."""
         self._note_use(user)
         opened = await self._upkeep.tried(self._budget)
@@ -165,7 +165,7 @@ class Hippocampus:
     async def _read(self, documents: Sequence[str], opened: OpenStore) -> None:
         await self._documents.read(documents)
 
-    async def _recall(self, opened: OpenStore, user: str, ask: Ask) -> list[Recalled]:
+    async def _recall(self, opened: OpenStore, user: str, ask: MemoryQuestion) -> list[Recalled]:
         text = ranking.wanted(ask)
         (vector,) = await self._embedder.embed([text])
         scopes = _scopes(user, ask.project, ask.session)
@@ -182,10 +182,10 @@ class Hippocampus:
         self._upkeep.index(scopes)
         return rows
 
-    def _goals_for(self, user: str, ask: Ask) -> list[Fragment]:
+    def _goals_for(self, user: str, ask: MemoryQuestion) -> list[Fragment]:
         return self._goals.get((user, ask.session), []) if _deep(ask) else []
 
-    def _without_store(self, user: str, ask: Ask, why: str) -> Recollection:
+    def _without_store(self, user: str, ask: MemoryQuestion, why: str) -> Recollection:
         goals = self._goals_for(user, ask)
         chosen = ranking.pinned(goals, ask)
         return Recollection(
@@ -193,7 +193,7 @@ class Hippocampus:
             self._once(why),
         )
 
-    def _just_said(self, user: str, ask: Ask) -> list[Recalled]:
+    def _just_said(self, user: str, ask: MemoryQuestion) -> list[Recalled]:
         """Preferences that the user has just stated in another session, and that are not stored yet: the newest."""
         scopes = _scopes(user, ask.project, ask.session)
         fresh = [
@@ -292,7 +292,7 @@ class Hippocampus:
         await self._upkeep.edit(user, identity, line)
         self._goals = {key: held for key, held in self._goals.items() if key[0] != user}
 
-    async def rebuild(self, user: str, happenings: Iterable[Happening] | None) -> int:
+    async def rebuild(self, user: str, happenings: Iterable[MemoryEvent] | None) -> int:
         """Empty the user's memory and fill it from happenings (default: the journals'); gives how many fragments."""
         found = happenings if happenings is not None else await self._upkeep.in_journals(user)
         return await self._upkeep.rebuild(user, found)
@@ -343,11 +343,11 @@ class UserMemory:
         """See `core.ports.Memory`."""
         self._hippocampus.wake()
 
-    def remember(self, happening: Happening) -> None:
+    def remember(self, happening: MemoryEvent) -> None:
         """See `core.ports.Memory`."""
         self._hippocampus.remember(self._user, happening)
 
-    async def recall(self, ask: Ask) -> Recollection:
+    async def recall(self, ask: MemoryQuestion) -> Recollection:
         """See `core.ports.Memory`."""
         return await self._hippocampus.recall(self._user, ask)
 
@@ -397,7 +397,7 @@ class UserMemory:
         """
         await self._hippocampus.edit(self._user, identity, text)
 
-    async def rebuild(self, happenings: Iterable[Happening] | None = None) -> int:
+    async def rebuild(self, happenings: Iterable[MemoryEvent] | None = None) -> int:
         """Empty this user's memory and fill it anew, from all journals by default; gives how many fragments that made.
 
         Raises:
@@ -465,19 +465,19 @@ async def open_hippocampus(
         raise failure
 
 
-def _deep(ask: Ask) -> bool:
+def _deep(ask: MemoryQuestion) -> bool:
     """Whether the agent is so far from the user that it may not know what all this is for, and could use it."""
     return ask.agent.strip("/").count("/") >= 1 and not any(
         ranking.closed(task) for task in (ask.input, *ask.recent[:1])
     )
 
 
-def _scopes(user: str, project: str, session: str) -> tuple[Scope, ...]:
-    found = [Scope(user, "user")]
+def _scopes(user: str, project: str, session: str) -> tuple[MemoryScope, ...]:
+    found = [MemoryScope(user, "user")]
     if project:
-        found.append(Scope(user, "project", project))
+        found.append(MemoryScope(user, "project", project))
     if session:
-        found.append(Scope(user, "session", session))
+        found.append(MemoryScope(user, "session", session))
     return tuple(found)
 
 

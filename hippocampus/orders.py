@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import Happening
+from iact.core.ports import MemoryEvent
 from iact.hippocampus.lifecycle import OpenStore
 
 _LOG = logging.getLogger(__name__)
@@ -21,7 +21,7 @@ class Note:
     """Something to remember for a user."""
 
     user: str
-    happening: Happening
+    happening: MemoryEvent
 
 
 class Order(Protocol):

@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from itertools import islice
 from typing import Final
 
-from iact.core.ports import Ask, FragmentKind, Recalled
+from iact.core.ports import FragmentKind, MemoryQuestion, Recalled
 from iact.hippocampus import dates
 from iact.hippocampus.fragment import Fragment
 from iact.hippocampus.remembering import shorten
@@ -215,19 +215,19 @@ def known(text: str, history: Sequence[str]) -> bool:
     return False
 
 
-def wanted(ask: Ask) -> str:
+def wanted(ask: MemoryQuestion) -> str:
     """The text to look for: what the agent reads now, with what it read before if that alone says little."""
     if len(terms(ask.input)) >= _ENOUGH:
         return ask.input
     return "\n".join([ask.input, *ask.recent[-2:]])
 
 
-def cost(one: Scored, ask: Ask) -> int:
+def cost(one: Scored, ask: MemoryQuestion) -> int:
     """Tokens that a fragment takes where an agent reads it."""
     return tokens(line(one.fragment, ask.session, ask.now))
 
 
-def pinned(goals: Sequence[Fragment], ask: Ask) -> list[Scored]:
+def pinned(goals: Sequence[Fragment], ask: MemoryQuestion) -> list[Scored]:
     """The goals that an agent does not know and that fit half its budget: they need no likeness to its task."""
     chosen: list[Scored] = []
     room = ask.tokens // 2

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from iact.core.ports import Ask, Recalled
+from iact.core.ports import MemoryQuestion, Recalled
 from iact.hippocampus import ranking
-from iact.hippocampus.fragment import Fragment, Scope
+from iact.hippocampus.fragment import Fragment, MemoryScope
 from iact.hippocampus.indexes import Indexes
 from iact.hippocampus.ranking import Candidate, Query, Scored, Weights
 from iact.hippocampus.store import FragmentSet, Store, StoredHit
@@ -29,7 +29,7 @@ class Wanted:
 
     text: str
     vector: Sequence[float]
-    scopes: tuple[Scope, ...]
+    scopes: tuple[MemoryScope, ...]
     now: datetime
 
 
@@ -68,7 +68,7 @@ class MemoryReader:
         chosen = ranking.choose(scored, self._weights, fits=lambda one: True, limit=limit)
         return [ranking.recalled(one, session, asked.now) for one in chosen]
 
-    def newest(self, scopes: Sequence[Scope], limit: int, now: datetime) -> list[Recalled]:
+    def newest(self, scopes: Sequence[MemoryScope], limit: int, now: datetime) -> list[Recalled]:
         """What was remembered last, without a question."""
         every = (
             hit.fragment for scope in scopes for hit in self._store.all(FragmentSet(scope, self._embedder))
@@ -76,7 +76,7 @@ class MemoryReader:
         found = heapq.nlargest(limit, every, key=lambda one: (one.at, one.record))
         return [ranking.recalled(Scored(Candidate(one, 0.0), 0.0, 0.0, ""), "", now) for one in found]
 
-    def recall(self, ask: Ask, asked: Wanted, goals: Sequence[Fragment]) -> list[Recalled]:
+    def recall(self, ask: MemoryQuestion, asked: Wanted, goals: Sequence[Fragment]) -> list[Recalled]:
         """What an agent is shown: the goal for the deep ones, then what is relevant, within the budget."""
         chosen = ranking.pinned(goals, ask)
         room = ask.tokens - sum(ranking.cost(one, ask) for one in chosen)
@@ -100,7 +100,7 @@ class MemoryReader:
 
     def goal(self, user: str, session: str) -> Fragment | None:
         """The goal of a session, from the store."""
-        return self._store.goal(FragmentSet(Scope(user, "user"), self._embedder), session)
+        return self._store.goal(FragmentSet(MemoryScope(user, "user"), self._embedder), session)
 
     def _relevant(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """Candidates that are current and stand out from noise."""

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
-from iact.core.ports import FragmentKind, Happening
-from iact.hippocampus.fragment import Fragment, Scope, fragment_id
+from iact.core.ports import FragmentKind, MemoryEvent
+from iact.hippocampus.fragment import Fragment, MemoryScope, fragment_id
 from iact.hippocampus.words import terms
 
 PASSAGE: Final = 480
@@ -49,14 +49,14 @@ def is_preference(sentence: str) -> bool:
     return not text.endswith("?") and _PREFERENCE.search(text) is not None
 
 
-def fragments_of(happening: Happening, user: str) -> tuple[Fragment, ...]:
+def fragments_of(happening: MemoryEvent, user: str) -> tuple[Fragment, ...]:
     """What a happening leaves in `user`'s memory; nothing if there is nothing to it."""
     parts = list(_parts(happening))[:_PASSAGES]
     made = [_fragment(happening, user, kind, text, n) for n, (kind, text) in enumerate(parts)]
     return tuple(replace(one, supersedes=happening.supersedes) if one is made[0] else one for one in made)
 
 
-def _parts(happening: Happening) -> Iterator[tuple[FragmentKind, str]]:
+def _parts(happening: MemoryEvent) -> Iterator[tuple[FragmentKind, str]]:
     match happening.occasion:
         case "say":
             yield from _said(happening, "goal" if happening.first else "fact")
@@ -75,7 +75,7 @@ def _parts(happening: Happening) -> Iterator[tuple[FragmentKind, str]]:
             yield from (("result", passage) for passage in passages(happening.text))
 
 
-def _said(happening: Happening, kind: FragmentKind) -> Iterator[tuple[FragmentKind, str]]:
+def _said(happening: MemoryEvent, kind: FragmentKind) -> Iterator[tuple[FragmentKind, str]]:
     """The message without its preferences (a goal keeps them, if it is nothing else), then these."""
     told = sentences(happening.text)
     wishes = [] if happening.untrusted else [one for one in told if is_preference(one)]
@@ -85,12 +85,12 @@ def _said(happening: Happening, kind: FragmentKind) -> Iterator[tuple[FragmentKi
     yield from (("preference", shorten(wish)) for wish in wishes)
 
 
-def _fragment(happening: Happening, user: str, kind: FragmentKind, text: str, ordinal: int) -> Fragment:
+def _fragment(happening: MemoryEvent, user: str, kind: FragmentKind, text: str, ordinal: int) -> Fragment:
     fragment = Fragment(
         id=fragment_id(happening.session, happening.record, ordinal),
         text=text,
         kind=kind,
-        scope=Scope(user, "user"),
+        scope=MemoryScope(user, "user"),
         session=happening.session,
         agent=happening.agent,
         at=happening.at,
@@ -101,19 +101,19 @@ def _fragment(happening: Happening, user: str, kind: FragmentKind, text: str, or
     return replace(fragment, scope=_scope(happening, fragment))
 
 
-def _scope(happening: Happening, fragment: Fragment) -> Scope:
+def _scope(happening: MemoryEvent, fragment: Fragment) -> MemoryScope:
     """The narrowest scope in which the fragment can help."""
     user = fragment.scope.user
-    session = Scope(user, "session", happening.session)
-    project = Scope(user, "project", happening.project) if happening.project else None
+    session = MemoryScope(user, "session", happening.session)
+    project = MemoryScope(user, "project", happening.project) if happening.project else None
     if fragment.untrusted:
         return project or session
     if happening.occasion in ("say", "correction") or fragment.kind == "preference":
-        return Scope(user, "user")
+        return MemoryScope(user, "user")
     if happening.occasion == "cut":
         return session
     if happening.occasion == "remember" or happening.agent == "/":
-        return project or Scope(user, "user")
+        return project or MemoryScope(user, "user")
     return project if project and fragment.kind == "lesson" else session
 
 

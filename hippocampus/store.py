@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import httpx
 
 from iact.core.errors import MemoryUnavailable
-from iact.hippocampus.fragment import Fragment, Scope, from_metadata
+from iact.hippocampus.fragment import Fragment, MemoryScope, from_metadata
 
 if TYPE_CHECKING:
     import numpy
@@ -46,7 +46,7 @@ class StoredHit:
 class FragmentSet:
     """A collection: the fragments of one scope, by the vectors of one embedder."""
 
-    scope: Scope
+    scope: MemoryScope
     embedder: str
 
 
@@ -292,7 +292,7 @@ def _shelf(metadata: Mapping[str, object]) -> FragmentSet | None:
     kind = metadata.get("scope")
     if metadata.get("iact") != 1 or kind not in ("user", "project", "session"):
         return None
-    scope = Scope(str(metadata.get("user")), kind, str(metadata.get("name")))
+    scope = MemoryScope(str(metadata.get("user")), kind, str(metadata.get("name")))
     return FragmentSet(scope, str(metadata.get("embedder")))
 
 

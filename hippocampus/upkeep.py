@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from iact.core.errors import IactError, MemoryUnavailable
-from iact.core.ports import Clock, Embedder, Happening
+from iact.core.ports import Clock, Embedder, MemoryEvent
 from iact.hippocampus.embedding import noise_floor
-from iact.hippocampus.fragment import Fragment, Scope
+from iact.hippocampus.fragment import Fragment, MemoryScope
 from iact.hippocampus.lifecycle import OpenStore, StoreLifecycle, StoreOpener
 from iact.hippocampus.marks import Marks
 from iact.hippocampus.orders import AnsweredOrder, Aside, Note, Order, Result
@@ -36,7 +36,7 @@ _REINDEX: Final = 512
 RETRY: Final = 30.0
 """Seconds between two attempts to open a store that failed."""
 
-Journals: TypeAlias = Callable[[], Iterable[tuple[str, Happening]]]
+Journals: TypeAlias = Callable[[], Iterable[tuple[str, MemoryEvent]]]
 """Every happening of every journal with its user, in the order of each journal. Blocking; run in a thread."""
 
 
@@ -97,7 +97,7 @@ class Upkeep:
         if self.trouble and self._clock.monotonic() >= self._retry_at:
             self.aside(_nothing)
 
-    def index(self, scopes: Sequence[Scope]) -> None:
+    def index(self, scopes: Sequence[MemoryScope]) -> None:
         """Build the lexical indexes of these scopes in the background, unless that was done."""
         opened = self.opened
         for shelf in [opened.writing.shelf(scope) for scope in scopes] if opened else []:
@@ -118,7 +118,7 @@ class Upkeep:
             self._tried.set()
         return self.trouble
 
-    def unstored(self, user: str) -> list[Happening]:
+    def unstored(self, user: str) -> list[MemoryEvent]:
         """What is still to be stored of a user's, oldest first."""
         return [note.happening for note in self._waiting if note.user == user]
 
@@ -216,7 +216,7 @@ class Upkeep:
 
         await self._order(act)
 
-    async def in_journals(self, user: str) -> list[Happening]:
+    async def in_journals(self, user: str) -> list[MemoryEvent]:
         """All that the journals hold of a user's."""
         journals = self._journals
         return (
@@ -225,7 +225,7 @@ class Upkeep:
             else []
         )
 
-    async def rebuild(self, user: str, happenings: Iterable[Happening]) -> int:
+    async def rebuild(self, user: str, happenings: Iterable[MemoryEvent]) -> int:
         """Empty a user's memory and fill it."""
         notes = [Note(user, one) for one in happenings]
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from iact.hippocampus.decisions import origin
-from iact.hippocampus.fragment import Fragment, Scope, fragment_id
+from iact.hippocampus.fragment import Fragment, MemoryScope, fragment_id
 from iact.hippocampus.indexes import Indexes
 from iact.hippocampus.ranking import dot
 from iact.hippocampus.remembering import shorten
@@ -31,7 +31,7 @@ class MemoryWriter:
         self._indexes = indexes
         self._embedder = embedder
 
-    def shelf(self, scope: Scope) -> FragmentSet:
+    def shelf(self, scope: MemoryScope) -> FragmentSet:
         """Where the fragments of a scope lie."""
         return FragmentSet(scope, self._embedder)
 
@@ -66,7 +66,7 @@ class MemoryWriter:
 
     def stored(self, fragments: Sequence[Fragment]) -> set[str]:
         """Which of these are there already."""
-        by_scope: dict[Scope, list[str]] = {}
+        by_scope: dict[MemoryScope, list[str]] = {}
         for one in fragments:
             by_scope.setdefault(one.scope, []).append(one.id)
         return {
@@ -188,7 +188,7 @@ class MemoryWriter:
         self._store.drop(shelf)
 
     def _put(self, given: Sequence[tuple[Fragment, Sequence[float]]]) -> None:
-        by_scope: dict[Scope, list[tuple[Fragment, Sequence[float]]]] = {}
+        by_scope: dict[MemoryScope, list[tuple[Fragment, Sequence[float]]]] = {}
         for one in given:
             by_scope.setdefault(one[0].scope, []).append(one)
         for scope, several in by_scope.items():
@@ -203,7 +203,7 @@ class MemoryWriter:
         pending: dict[str, tuple[Fragment, Sequence[float]]],
     ) -> Fragment:
         """Mark what the fragment replaces or contradicts, in `pending`; gives it with its own marks."""
-        scopes = {fragment.scope, Scope(fragment.scope.user, "user")}
+        scopes = {fragment.scope, MemoryScope(fragment.scope.user, "user")}
         others = [(one, dot(vector, its)) for one, its in pending.values() if one.scope in scopes]
         for scope in sorted(scopes, key=lambda one: one.key):
             hits = self._store.nearest(self.shelf(scope), [vector], _REVISED)[0]

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
 
-from iact.core.ports import Embedder, Happening, Memory
+from iact.core.ports import Embedder, Memory, MemoryEvent
 from iact.core.session.clock import SystemClock
 from iact.core.session.store import SessionStore
 from iact.hippocampus import Hippocampus, OpenAIEmbedder, WordEmbedder, open_hippocampus
@@ -20,7 +20,7 @@ USER: Final = "local"
 FOLDER: Final = "memory"
 
 
-def journals(data: Path) -> Iterator[tuple[str, Happening]]:
+def journals(data: Path) -> Iterator[tuple[str, MemoryEvent]]:
     """The same of every journal of a data directory, with its user."""
     for happening in SessionStore(data).happenings():
         yield USER, happening

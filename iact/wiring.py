@@ -17,7 +17,7 @@ from iact.core.ports import Versions
 from iact.core.rates import Rate
 from iact.core.records.parts import PlanBounds, RateTerms
 from iact.core.session import assembly, models
-from iact.core.session.assembly import Options, Shared
+from iact.core.session.assembly import RuntimeOptions, SharedStore
 from iact.core.session.clearance import Clearance
 from iact.core.session.deletion import Retention
 from iact.core.session.models import Endpoint, RoleModel
@@ -108,17 +108,19 @@ def plan_bounds(settings: Settings) -> PlanBounds:
     return PlanBounds(**settings.plans.model_dump(), rates=rates or None)
 
 
-def options_of(settings: Settings, *, scope: str | None = None, workspace: Path | None = None) -> Options:
+def options_of(
+    settings: Settings, *, scope: str | None = None, workspace: Path | None = None
+) -> RuntimeOptions:
     """How sessions are run under these settings. `scope`, `workspace`: of new ones."""
-    return Options(
-        bounds=replace(Options().bounds, **settings.bounds.model_dump(), plans=plan_bounds(settings)),
+    return RuntimeOptions(
+        bounds=replace(RuntimeOptions().bounds, **settings.bounds.model_dump(), plans=plan_bounds(settings)),
         clearance=Clearance(
             url=settings.clearance_url,
             both=settings.clearance_both == "on",
             endpoint_seconds=settings.clearance_url_seconds,
             person_seconds=settings.clearance_seconds,
         ),
-        scope=scope or Options().scope,
+        scope=scope or RuntimeOptions().scope,
         workspace=workspace,
         workspace_bytes=settings.workspace_bytes,
         idle=settings.idle,
@@ -169,7 +171,7 @@ async def open_runtime(
 
     `scope`: of new sessions.
     `workspace`: the directory in which new sessions work, in place of one of their own.
-    `pool`: for how many new sessions modules run before they are called. `claimed`: as of `Shared`.
+    `pool`: for how many new sessions modules run before they are called. `claimed`: as of `SharedStore`.
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
@@ -197,7 +199,7 @@ async def open_runtime(
 
 def shared_of(
     settings: Settings, claimed: Callable[[str, int], None] = lambda session, epoch: None
-) -> Shared | None:
+) -> SharedStore | None:
     """The store of journals that several hosts share; None without. Only here is anything of it imported.
 
     Raises:
@@ -212,7 +214,7 @@ def shared_of(
         raise UsageError(
             f"The store {settings.store} can't be used, since a package is missing ({error.name}). Install it: pip install 'iact[cluster]'."
         ) from error
-    return Shared(open_objects(settings.store), settings.host, HostCipher, claimed)
+    return SharedStore(open_objects(settings.store), settings.host, HostCipher, claimed)
 
 
 def open_store(settings: Settings) -> SessionStore:

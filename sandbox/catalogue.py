@@ -122,7 +122,7 @@ _NOT_TRUSTED: Final = Trusted()
 
 
 @dataclass(frozen=True, slots=True)
-class Module:
+class CatalogueModule:
     """A module's folder, read. `digest`: SHA-256 hex over its source and the SDK's.
 
     `memory` in bytes, `cpus` in cores, `processes` a number; 0 where it leaves that to the sandbox.
@@ -181,7 +181,7 @@ class Catalogue:
         self.root = False
         """Whether modules that may be real root are, here."""
 
-    def modules(self) -> dict[str, Module]:
+    def modules(self) -> dict[str, CatalogueModule]:
         """All modules by name. Reads and digests their source anew: it is small, and may have changed."""
         folder = self._shipped or payload.package_folder("ext_modules")
         base = payload.sdk_digest()
@@ -198,7 +198,7 @@ class Catalogue:
             known.setdefault(module.name, module)  # what ships with us can't be replaced
         return known
 
-    def find(self, name: str, digest: str | None = None) -> Module:
+    def find(self, name: str, digest: str | None = None) -> CatalogueModule:
         """The module called `name`: the version `digest` of it, or the one in the catalogue.
 
         Raises:
@@ -261,12 +261,12 @@ class Catalogue:
             raise UsageError(f"The module {name} ships with the product and can't be removed.")
         self._kept.remove(name)
 
-    def recipe_of(self, module: Module) -> Recipe:
+    def recipe_of(self, module: CatalogueModule) -> Recipe:
         """The system that `module` runs in."""
         chosen = workshop.load(self._data) if module.workshop else None
         return chosen.recipe(module.packages) if chosen is not None else Recipe(module.packages)
 
-    def _entry(self, module: Module) -> CatalogueEntry:
+    def _entry(self, module: CatalogueModule) -> CatalogueEntry:
         manifest = self._manifest(module)
         chosen = workshop.load(self._data) if module.workshop and manifest is not None else None
         if chosen is not None and manifest is not None:
@@ -281,7 +281,7 @@ class Catalogue:
             out.write(manifest)
         os.replace(out.name, target)
 
-    def _manifest(self, module: Module) -> bytes | None:
+    def _manifest(self, module: CatalogueModule) -> bytes | None:
         """What it described itself with; ours ship with that, so nobody starts them to know."""
         with suppress(OSError):
             return (self._memory / f"{module.digest}.manifest").read_bytes()
@@ -291,7 +291,7 @@ class Catalogue:
         said = json_format.Parse(shipped.read_text(encoding="utf-8"), ext_module_pb2.Manifest())
         return said.SerializeToString(deterministic=True)
 
-    def copy_of(self, module: Module) -> Path:
+    def copy_of(self, module: CatalogueModule) -> Path:
         """The folder that holds a copy of `module`'s source, readable by all; made once per digest."""
         self._memory.mkdir(parents=True, exist_ok=True)
         target = self._memory / module.digest
@@ -323,7 +323,7 @@ def _told(manifest: bytes, lines: str) -> bytes:
     return said.SerializeToString(deterministic=True)
 
 
-def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
+def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> CatalogueModule:
     """Read the module in `folder`; `sdk`: digest of the SDK that it will run on.
 
     Raises:
@@ -364,7 +364,7 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> Module:
     content = [(name, file.read_bytes()) for name, file in listed]
     digest = payload.digest_of([*content, ("sdk", sdk.encode())])
     needs = card.needs
-    return Module(
+    return CatalogueModule(
         card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
         tuple(needs.egress), tuple(requirements), tuple(program), packages,
         bool(card.image and card.image.workshop), _trusted(card.trusted), listed,

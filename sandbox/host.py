@@ -19,7 +19,7 @@ from iact.core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
 from iact.sandbox import limits, owner, packages, reaper, socket_folder
 from iact.sandbox.apps import AppOrigin
-from iact.sandbox.catalogue import Catalogue, Module
+from iact.sandbox.catalogue import Catalogue, CatalogueModule
 from iact.sandbox.egress import EgressProxy, Outside, targets
 from iact.sandbox.health import serves
 from iact.sandbox.images import cache, payload
@@ -52,10 +52,10 @@ async def nobody(host: str, port: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Start:
+class ModuleStart:
     """One instance that is to come up: of which module, for whom, where, and with what by a person's word."""
 
-    module: Module
+    module: CatalogueModule
     key: Key
     workspace: Path
     granted: Granted
@@ -163,7 +163,7 @@ class Host(ABC, Generic[Running]):
             module = await asyncio.to_thread(self._catalogue.find, name, digest)
             if right == "work" or module.workspace == "write":
                 granted = await self._granted(key, tuple(egress), secrets, permit, report)
-                return await self._found(Start(module, key, workspace, granted, report))
+                return await self._found(ModuleStart(module, key, workspace, granted, report))
         # What can't write in the workspace anyway has one instance, for looking and working.
         return await self.start(
             name,
@@ -189,7 +189,7 @@ class Host(ABC, Generic[Running]):
             )
         return Granted(egress, given, permit)
 
-    async def _found(self, start: Start) -> Running:
+    async def _found(self, start: ModuleStart) -> Running:
         """The instance that runs and is the right one, or a new one."""
         running = self._running.get(start.key)
         if running is not None:
@@ -222,7 +222,7 @@ class Host(ABC, Generic[Running]):
             for instance in list(self._running.values()):
                 group.create_task(instance.stop())
 
-    async def _start(self, start: Start) -> Running:
+    async def _start(self, start: ModuleStart) -> Running:
         restarts = await self._restart(start.key, start.module.digest, start.report)
         if start.module.workspace != "none":
             self.pool.mounted(start.key.session)
@@ -284,9 +284,9 @@ class Host(ABC, Generic[Running]):
         module = await asyncio.to_thread(self._catalogue.find, key.name, None)
         if module.origin != "shipped" or not await self._at_hand(module):
             return None
-        return await self._launch(Start(module, key, workspace, Granted((), {}, nobody), _unheard))
+        return await self._launch(ModuleStart(module, key, workspace, Granted((), {}, nobody), _unheard))
 
-    def _temporary(self, module: Module, key: Key) -> Temporary | None:
+    def _temporary(self, module: CatalogueModule, key: Key) -> Temporary | None:
         """The temporary files that viewer and worker share; None for a module that has no viewer."""
         if module.workspace != "write":
             return None
@@ -304,11 +304,11 @@ class Host(ABC, Generic[Running]):
         return reaper.sockets(self._data) / f"{self._process}@{next(self._numbers)}-set"
 
     @abstractmethod
-    async def _at_hand(self, module: Module) -> bool:
+    async def _at_hand(self, module: CatalogueModule) -> bool:
         """Whether what a module runs in is there, so that a start takes no longer than that."""
 
     @abstractmethod
-    async def _launch(self, start: Start) -> Running:
+    async def _launch(self, start: ModuleStart) -> Running:
         """Bring one instance up until its health service serves; what fails leaves nothing behind.
 
         Raises:
@@ -316,7 +316,7 @@ class Host(ABC, Generic[Running]):
             ModuleLost: it did not come up.
         """
 
-    async def _given(self, start: Start, python: str) -> Given:
+    async def _given(self, start: ModuleStart, python: str) -> Given:
         """What the module finds beside its code, its packages fetched for Python `python`."""
         module, key, granted = start.module, start.key, start.granted
         site, program = [
@@ -370,7 +370,7 @@ class Host(ABC, Generic[Running]):
         if self._running.get(instance.key) is instance:
             del self._running[instance.key]
 
-    def _proxy(self, folder: Path, start: Start) -> EgressProxy:
+    def _proxy(self, folder: Path, start: ModuleStart) -> EgressProxy:
         beside = folder.with_name(f"{folder.name}-egress")
         return EgressProxy(
             beside, targets(start.granted.egress), self._outside,
@@ -378,7 +378,7 @@ class Host(ABC, Generic[Running]):
         )  # fmt: skip
 
     def _place(
-        self, start: Start, folder: Path, given: Given, temporary: Temporary | None
+        self, start: ModuleStart, folder: Path, given: Given, temporary: Temporary | None
     ) -> tuple[limits.Place, int, int]:
         """Where the module meets the host, and as whom it runs.
 
@@ -407,7 +407,7 @@ class Host(ABC, Generic[Running]):
         )
         return place, uid, gid
 
-    def _environment(self, module: Module, place: limits.Place) -> dict[str, str]:
+    def _environment(self, module: CatalogueModule, place: limits.Place) -> dict[str, str]:
         port = {"IACT_APPS_PORT": str(self._apps.port)} if module.trusted.apps else {}
         settings = self._outside.settings
         told = {
@@ -415,7 +415,7 @@ class Host(ABC, Generic[Running]):
         }
         return {**limits.environment(place, payload.ENVIRONMENT), **port, **told}
 
-    def _bounds_of(self, module: Module) -> limits.Limits:
+    def _bounds_of(self, module: CatalogueModule) -> limits.Limits:
         """What the module asks for, within what this host gives at most."""
         return limits.within(
             self._bounds,

@@ -316,7 +316,7 @@ def test_nothing_of_ext_modules_is_loaded_into_the_trusted_process() -> None:
 
 
 def test_one_function_alone_invokes_modules() -> None:
-    """A module's functions are invoked in `core.modules.door`, which redeems a ticket first, and nowhere else."""
+    """A module's functions are invoked in `core.modules.invoker`, which redeems a ticket first, and nowhere else."""
     users = {
         module_name(path)
         for path, tree in trees()
@@ -324,7 +324,7 @@ def test_one_function_alone_invokes_modules() -> None:
         if isinstance(node, ast.Attribute) and node.attr in ("invoke", "Invoke")
     }
     inside = {name for name in users if not name.startswith(("ext_modules.", "protos."))}
-    assert inside == {"core.modules.door"}
+    assert inside == {"core.modules.invoker"}
 
 
 def test_tickets_are_made_by_the_gate_alone() -> None:

@@ -15,7 +15,7 @@ from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk
 from iact.core.records.dialogue import Recall
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
-from iact.core.records.parts import AttachedValue, Memory
+from iact.core.records.parts import AttachedValue, MemorySource
 from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
 from iact.web.render import NONE, Known, code_block, markdown, output, plain
 from iact.web.safe_text import exact
@@ -181,13 +181,13 @@ def recall_html(recall: Recall, text: str) -> str:
     lines = [line.removeprefix("- ") for line in text.split("\n") if line]
     if not lines:
         return '<p class="aside t">Nothing was recalled.</p>'
-    rows: list[Memory | None] = [*recall.rows]
+    rows: list[MemorySource | None] = [*recall.rows]
     rows += [None] * (len(lines) - len(rows))
     items = "".join(_fragment(line, row) for line, row in zip(lines, rows, strict=False))
     return f'<p class="aside t">Recalled in {recall.ms} ms:</p><ul class="recalled">{items}</ul>'
 
 
-def _fragment(line: str, row: Memory | None) -> str:
+def _fragment(line: str, row: MemorySource | None) -> str:
     if row is None:
         return f"<li><p>{plain(line)}</p></li>"
     words = " · ".join(_found(row))
@@ -200,7 +200,7 @@ _GOOD: Final = 0.5
 """Scores from here on are called a good match."""
 
 
-def _found(row: Memory) -> Iterator[str]:
+def _found(row: MemorySource) -> Iterator[str]:
     yield row.kind
     yield "good match" if row.score >= _GOOD else "match"
     if row.agent:

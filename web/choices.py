@@ -9,13 +9,13 @@ from iact.web.ports import FirstMessage, Product
 from iact.web.wire import answers, requests
 
 
-class Client(Protocol):
+class ChoicesClient(Protocol):
     """The side of a connection that these act on."""
 
     def product(self) -> Product: ...
 
 
-async def list_roles(client: Client, message: requests.ListRoles) -> answers.Roles:
+async def list_roles(client: ChoicesClient, message: requests.ListRoles) -> answers.Roles:
     found = await asyncio.to_thread(client.product().choices.roles)
     return {
         "list": [
@@ -30,34 +30,38 @@ async def list_roles(client: Client, message: requests.ListRoles) -> answers.Rol
     }  # fmt: skip
 
 
-async def try_role(client: Client, message: requests.TryRole) -> answers.TriedModel:
+async def try_role(client: ChoicesClient, message: requests.TryRole) -> answers.TriedModel:
     tried = await client.product().choices.try_role(message.choice)
     return {
         "names": [*tried.names], "model": tried.model, "answer": tried.answer, "ms": tried.ms, "fault": tried.fault,
     }  # fmt: skip
 
 
-async def choose_role(client: Client, message: requests.ChooseRole) -> answers.Nothing:
+async def choose_role(client: ChoicesClient, message: requests.ChooseRole) -> answers.Nothing:
     await client.product().choices.choose_role(message.choice)
     return {}
 
 
-async def forget_role(client: Client, message: requests.ForgetRole) -> answers.Nothing:
+async def forget_role(client: ChoicesClient, message: requests.ForgetRole) -> answers.Nothing:
     await client.product().choices.forget_role(message.role)
     return {}
 
 
-async def list_first_messages(client: Client, message: requests.ListFirstMessages) -> answers.FirstMessages:
+async def list_first_messages(
+    client: ChoicesClient, message: requests.ListFirstMessages
+) -> answers.FirstMessages:
     found = await asyncio.to_thread(client.product().choices.first_messages)
     return {"list": [{"name": one.name, "text": one.text} for one in found]}
 
 
-async def keep_first_message(client: Client, message: requests.KeepFirstMessage) -> answers.Nothing:
+async def keep_first_message(client: ChoicesClient, message: requests.KeepFirstMessage) -> answers.Nothing:
     kept = FirstMessage(message.name.strip(), message.text)
     await asyncio.to_thread(client.product().choices.keep_first_message, kept)
     return {}
 
 
-async def forget_first_message(client: Client, message: requests.ForgetFirstMessage) -> answers.Nothing:
+async def forget_first_message(
+    client: ChoicesClient, message: requests.ForgetFirstMessage
+) -> answers.Nothing:
     await asyncio.to_thread(client.product().choices.forget_first_message, message.name)
     return {}

@@ -22,7 +22,7 @@ from iact.core.session.source import source_of, written_source
 from iact.web import choices, files, inspection, review, sessions, timeline
 from iact.web.downloads import Content
 from iact.web.follower import Cursor
-from iact.web.history import History
+from iact.web.history import RecordHistory
 from iact.web.ports import Product, Runtime, Session
 from iact.web.wire import answers, news, requests
 
@@ -49,7 +49,7 @@ class Client(Protocol):
         """Begin to look at a stored session."""
         ...
 
-    def history(self) -> History:
+    def history(self) -> RecordHistory:
         """What the watched session was at any record."""
         ...
 
@@ -73,7 +73,7 @@ class Client(Protocol):
         """It is complete: hand it to the session, which is opened if there is none yet."""
         ...
 
-    def files(self) -> files.SessionFiles:
+    def files(self) -> files.FileMessages:
         """The files of the watched session."""
         ...
 
@@ -119,7 +119,7 @@ Answer: TypeAlias = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True)
-class Command(Generic[_Request]):
+class WireCommand(Generic[_Request]):
     """What is done for one type of message: it is checked by `request`, and `act` gives what the `ok` has."""
 
     request: type[_Request]
@@ -152,7 +152,7 @@ class AnyCommand(Protocol):
 
 
 def _command(request: type[_Request], act: Callable[[Client, _Request], Awaitable[Answer]]) -> AnyCommand:
-    return Command(request, act)
+    return WireCommand(request, act)
 
 
 def _cursor(message: requests.Hello | requests.Open) -> Cursor:

@@ -27,9 +27,9 @@ from iact.core.records.record import Record
 from iact.core.session.view import NodeView
 from iact.web.commands import COMMANDS, WHILE_OPENING
 from iact.web.downloads import Content, Downloads
-from iact.web.files import SessionFiles
+from iact.web.files import FileMessages
 from iact.web.follower import Cursor, Follower, node_fields, show_end
-from iact.web.history import History
+from iact.web.history import RecordHistory
 from iact.web.outbox import Outbox, SlowReader
 from iact.web.ports import Prices, Product, Runtime, Session
 from iact.web.records import Fields
@@ -128,8 +128,8 @@ class Connection:
         self._follower: asyncio.Task[None] | None = None
         self._standings: asyncio.Task[None] | None = None
         self._opening: Opening | None = None
-        self._history: History | None = None
-        self._files: SessionFiles | None = None
+        self._history: RecordHistory | None = None
+        self._files: FileMessages | None = None
         self._bucket = TokenBucket(Rate(MESSAGES_PER_SECOND, BURST))
         self._refused = 0
         self._turn = asyncio.Lock()
@@ -356,7 +356,7 @@ class Connection:
         if self._opening is opening:
             self._opening = None
 
-    def history(self) -> History:
+    def history(self) -> RecordHistory:
         """What the watched session was at any record.
 
         Raises:
@@ -448,7 +448,7 @@ class Connection:
             self._incoming = None
             self._shared.uploads.end()
 
-    def files(self) -> SessionFiles:
+    def files(self) -> FileMessages:
         """The files of the watched session.
 
         Raises:
@@ -537,8 +537,8 @@ class Connection:
         return Cursor(lazy=self._cursor.lazy)
 
     def _follow(self, session: Session, cursor: Cursor) -> None:
-        self._session, self._history = session, History(session)
-        self._files = SessionFiles.of(session, self._runtime)
+        self._session, self._history = session, RecordHistory(session)
+        self._files = FileMessages.of(session, self._runtime)
         self._follower = self._tasks.create_task(
             Follower(
                 self._outbox,

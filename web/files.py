@@ -15,7 +15,7 @@ from typing import Final, Protocol
 from iact.core.errors import UsageError
 from iact.core.ports import KeptFile
 from iact.core.records.record import Record
-from iact.core.session.file_browser import Change, FileBrowser, Files
+from iact.core.session.file_browser import FileBrowser, Files, VersionChange
 from iact.core.session.review import counts
 from iact.web.downloads import Content
 from iact.web.ports import Runtime, Session
@@ -48,7 +48,7 @@ _MOUNTED: Final = "/workspace/"
 _TABLES: Final = {".csv": ",", ".tsv": "\t"}
 
 
-class SessionFiles:
+class FileMessages:
     """The files of the watched session, for one client."""
 
     def __init__(self, session: Session, browser: FileBrowser) -> None:
@@ -57,7 +57,7 @@ class SessionFiles:
         self._one = asyncio.Lock()
 
     @staticmethod
-    def of(session: Session, runtime: Runtime) -> SessionFiles:
+    def of(session: Session, runtime: Runtime) -> FileMessages:
         """Those of `session`."""
         stored = isinstance(session, StoredSession)
         overlay = None if stored else session.effects.folder
@@ -67,7 +67,7 @@ class SessionFiles:
             overlay=overlay,
             foreign=isinstance(session, StoredSession) and bool(session.foreign or session.example),
         )
-        return SessionFiles(session, browser)
+        return FileMessages(session, browser)
 
     def records(self, at: int | None) -> Sequence[Record]:
         """All up to record `at`.
@@ -87,7 +87,7 @@ class SessionFiles:
             found = await asyncio.to_thread(self.browser.look, records, now=at is None)
             return found, await asyncio.to_thread(self._last, records)
 
-    async def changes(self, at: int | None) -> Sequence[Change]:
+    async def changes(self, at: int | None) -> Sequence[VersionChange]:
         """What each call changed, in order."""
         records = self.records(at)
         async with self._one:
@@ -133,18 +133,18 @@ class SessionFiles:
         return {step.path: change.n for change in history for step in change.paths}
 
 
-class Client(Protocol):
+class FilesClient(Protocol):
     """The side of a connection that these messages act on."""
 
     @property
     def runtime(self) -> Runtime: ...
 
-    def files(self) -> SessionFiles: ...
+    def files(self) -> FileMessages: ...
 
     def offer(self, name: str, content: Content) -> str: ...
 
 
-async def list_files(client: Client, message: requests.ListFiles) -> answers.FileList:
+async def list_files(client: FilesClient, message: requests.ListFiles) -> answers.FileList:
     """Answer `files`."""
     files = client.files()
     found, last = await files.listed(message.at)
@@ -160,7 +160,7 @@ async def list_files(client: Client, message: requests.ListFiles) -> answers.Fil
     }
 
 
-async def list_changes(client: Client, message: requests.ListChanges) -> answers.ChangeList:
+async def list_changes(client: FilesClient, message: requests.ListChanges) -> answers.ChangeList:
     """Answer `files.changes`."""
     changes = await client.files().changes(message.at)
     told: list[answers.ChangeRow] = [
@@ -177,7 +177,7 @@ async def list_changes(client: Client, message: requests.ListChanges) -> answers
     return {"list": told, "earlier": max(0, len(changes) - _CHANGES)}
 
 
-async def show_file(client: Client, message: requests.ShowFile) -> answers.FileContent:
+async def show_file(client: FilesClient, message: requests.ShowFile) -> answers.FileContent:
     """Answer `file`."""
     files = client.files()
     one = await files.found(message.path, message.at)
@@ -207,12 +207,12 @@ async def show_file(client: Client, message: requests.ShowFile) -> answers.FileC
     return shown
 
 
-async def find_files(client: Client, message: requests.FindFiles) -> answers.NamedFilesList:
+async def find_files(client: FilesClient, message: requests.FindFiles) -> answers.NamedFilesList:
     """Answer `files.find`."""
     return {"list": await client.files().named(message.texts)}
 
 
-async def compare_file(client: Client, message: requests.CompareFile) -> answers.Difference:
+async def compare_file(client: FilesClient, message: requests.CompareFile) -> answers.Difference:
     """Answer `file.diff`."""
     text = await client.files().compared(message.path, message.since, message.at)
     first, left_out, _ = shortened(text, head=_HEAD, tail=0)
@@ -220,7 +220,7 @@ async def compare_file(client: Client, message: requests.CompareFile) -> answers
     return {"text": visible(first), "left_out": left_out, "added": added, "removed": removed}
 
 
-async def fetch_file(client: Client, message: requests.FetchFile) -> answers.Download:
+async def fetch_file(client: FilesClient, message: requests.FetchFile) -> answers.Download:
     """Answer `file.download`."""
     files = client.files()
     one = await files.found(message.path, message.at)
@@ -229,7 +229,7 @@ async def fetch_file(client: Client, message: requests.FetchFile) -> answers.Dow
     return {"href": client.offer(one.path.rpartition("/")[2], lambda: files.browser.content(one))}
 
 
-async def fetch_all(client: Client, message: requests.FetchAll) -> answers.ArchiveDownload:
+async def fetch_all(client: FilesClient, message: requests.FetchAll) -> answers.ArchiveDownload:
     """Answer `files.download`."""
     files = client.files()
     found, _ = await files.listed(message.at)

@@ -21,7 +21,15 @@ from iact.core.errors import IactError
 from iact.core.records.control import SetIntent
 from iact.core.records.dialogue import Reply, Say, Turn
 from iact.core.records.record import Record, timestamp
-from iact.core.session.events import Activity, Delta, Event, Notice, Output, RecordAppended, TreeChanged
+from iact.core.session.events import (
+    Activity,
+    Delta,
+    Event,
+    NoticeEvent,
+    OutputEvent,
+    RecordAppended,
+    TreeChanged,
+)
 from iact.core.session.view import NodeView
 from iact.web.outbox import Outbox
 from iact.web.ports import Prices, Session
@@ -136,11 +144,11 @@ class Follower:
                 await self._outbox.send(delta)
             case Activity():
                 await self._outbox.send(_activity(event))
-            case Output(agent, call, text):
+            case OutputEvent(agent, call, text):
                 await self._outbox.send({"type": "output", "agent": agent, "call": call, "text": text})
             case TreeChanged(nodes):
                 await self._send_tree(nodes)
-            case Notice(text):
+            case NoticeEvent(text):
                 await self._notice(text)
 
     async def _notice(self, text: str) -> None:

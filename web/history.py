@@ -18,7 +18,7 @@ from iact.core.session.view import NodeView, Variable, View
 from iact.web.ports import Session
 
 
-class History:
+class RecordHistory:
     """Of one session, for one client."""
 
     def __init__(self, session: Session) -> None:

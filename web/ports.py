@@ -18,14 +18,14 @@ from iact.core.ports import JSON, Medium, Memory, ModuleSource
 from iact.core.records.control import InjectMode
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.catalogue import Known
-from iact.core.session.deletion import Done
-from iact.core.session.effects import Settled
+from iact.core.session.catalogue import KnownModule
+from iact.core.session.deletion import DeletionOutcome
+from iact.core.session.effects import SettledChanges
 from iact.core.session.events import Event
-from iact.core.session.index import Hit
+from iact.core.session.index import SearchHit
 from iact.core.session.models import Tried
 from iact.core.session.review import Row
-from iact.core.session.standing import SessionState, Standing
+from iact.core.session.status import SessionState, SessionStatus
 from iact.core.session.store import SessionStore
 from iact.core.session.view import NodeView, View
 
@@ -78,7 +78,7 @@ class Found(Protocol):
     """What a search found: sessions, with where their text holds it. `behind`: how many are still to be read."""
 
     @property
-    def rows(self) -> Sequence[tuple[SessionInfo, Hit | None]]: ...
+    def rows(self) -> Sequence[tuple[SessionInfo, SearchHit | None]]: ...
     @property
     def behind(self) -> int: ...
 
@@ -91,7 +91,7 @@ class SessionChanges(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None: ...
     def __aiter__(self) -> SessionChanges: ...
-    async def __anext__(self) -> tuple[str, Standing | None]: ...
+    async def __anext__(self) -> tuple[str, SessionStatus | None]: ...
 
 
 class Effects(Protocol):
@@ -106,8 +106,8 @@ class Effects(Protocol):
     async def patch(self, path: str) -> str: ...
     async def apply(
         self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
-    ) -> Settled: ...
-    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> Settled: ...
+    ) -> SettledChanges: ...
+    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> SettledChanges: ...
 
 
 class Session(Protocol):
@@ -409,12 +409,12 @@ class Runtime(Protocol):
     async def rename(self, session_id: str, title: str) -> str: ...
     async def pin(self, session_id: str, pinned: bool) -> None: ...
 
-    async def delete(self, sessions: Sequence[str]) -> Done:
+    async def delete(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Move sessions to the trash; those that are open are closed first."""
         ...
 
-    async def restore_sessions(self, sessions: Sequence[str]) -> Done: ...
-    async def purge(self, sessions: Sequence[str]) -> Done: ...
+    async def restore_sessions(self, sessions: Sequence[str]) -> DeletionOutcome: ...
+    async def purge(self, sessions: Sequence[str]) -> DeletionOutcome: ...
 
     async def open(self, session_id: str | None) -> Session: ...
 
@@ -429,16 +429,16 @@ class Runtime(Protocol):
         """Make a session of our own of records 1…`at` of a foreign one; gives its id, and does not open it."""
         ...
 
-    async def modules(self) -> Sequence[Known]:
+    async def modules(self) -> Sequence[KnownModule]:
         """The catalogue of modules, with what is approved of it."""
         ...
 
-    async def add_module(self, source: ModuleSource) -> Known:
+    async def add_module(self, source: ModuleSource) -> KnownModule:
         """A person adds a module; open sessions find its functions when their context matches."""
         ...
 
     async def remove_module(self, name: str) -> None: ...
 
-    async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> Known:
+    async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> KnownModule:
         """A person approves functions of a module (none named: its whole manifest) as it is in the catalogue."""
         ...

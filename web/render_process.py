@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from iact.core.ports import JSON
-from iact.web.render_tasks import Question
+from iact.web.render_tasks import RenderQuestion
 
 _PROGRAM: Final = Path(__file__).with_name("render_program.py")
 PATIENCE: Final = 2.0
@@ -69,7 +69,7 @@ class RenderProcess:
         if self._closed:
             self._process.kill()
 
-    def render(self, question: Question) -> Mapping[str, JSON] | None:
+    def render(self, question: RenderQuestion) -> Mapping[str, JSON] | None:
         """The answer (`web.render_tasks.answer`); None if there was none in time."""
         for _ in range(2):  # one that died since the last question says nothing about this one
             try:
@@ -122,7 +122,7 @@ class RenderProcess:
         self.reap()
 
 
-def _asked(wire: socket.socket, question: Question, seconds: float) -> Mapping[str, JSON] | None:
+def _asked(wire: socket.socket, question: RenderQuestion, seconds: float) -> Mapping[str, JSON] | None:
     end = time.monotonic() + seconds
     data = json.dumps(question.to_json()).encode()
     wire.settimeout(seconds)

@@ -42,7 +42,7 @@ _FENCED: Final = re.compile(r"(?:^|[\r\n]) {0,3}(?:`{3,}|~{3,})[^\S\r\n]*(\S+)")
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class RenderQuestion:
     """A record to render. `folder`: where its blobs are. `words`: those of its text that begin an action.
     `names`: those of its agent's variables that it mentions. `seconds`: for its Markdown."""
 
@@ -66,7 +66,7 @@ class Question:
         }
 
     @staticmethod
-    def from_json(message: Mapping[str, JSON]) -> Question:
+    def from_json(message: Mapping[str, JSON]) -> RenderQuestion:
         """The question in a message; both sides are ours, so it is one."""
         head, fields = message["record"], message["fields"]
         assert isinstance(head, list)
@@ -79,7 +79,7 @@ class Question:
         assert isinstance(step, int)
         assert isinstance(seconds, float)
         content, extra = decode(str(kind), fields)
-        return Question(
+        return RenderQuestion(
             Record(n, str(at), str(agent), step, content, str(body), extra=extra),
             str(message["folder"]),
             tuple(map(str, words)),
@@ -110,7 +110,7 @@ def _reason(record: Record) -> str:
 
 def question(
     record: Record, folder: Path, is_action: IsAction, known: Known, seconds: float = SECONDS
-) -> Question:
+) -> RenderQuestion:
     """The question about a record."""
     words: Iterable[str] = (
         dict.fromkeys(_FENCED.findall(record.body)) if isinstance(record.content, Turn) else ()
@@ -119,12 +119,12 @@ def question(
         names: Iterable[str] = islice(known, _NAMES)  # what it mentions is not known here
     else:
         names = mentions(f"{record.body}\n{_reason(record)}", known)
-    return Question(
+    return RenderQuestion(
         record, str(folder), tuple(word for word in words if is_action(word)), tuple(names), seconds
     )
 
 
-def answer(asked: Question) -> Fields:
+def answer(asked: RenderQuestion) -> Fields:
     """What `content_fields` makes of the record within its time, and how much that was, as `seconds`."""
     words, text = frozenset(asked.words), asked.record.body
     # Loaded where they are wanted, and outside of the time of a text: the first one is drawn like all others.

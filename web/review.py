@@ -7,19 +7,19 @@ from typing import Protocol
 
 from iact.core.errors import UsageError
 from iact.core.ports import AppliedChange
-from iact.core.session.effects import Settled
+from iact.core.session.effects import SettledChanges
 from iact.core.session.review import counts
 from iact.web.ports import Session
 from iact.web.wire import answers, requests
 
 
-class Client(Protocol):
+class ReviewClient(Protocol):
     """The side of a connection that these messages act on."""
 
     def watched(self) -> Session: ...
 
 
-async def list_pending(client: Client, message: requests.ListPending) -> answers.Pending:
+async def list_pending(client: ReviewClient, message: requests.ListPending) -> answers.Pending:
     """Answer `pending`."""
     session = client.watched()
     # A look at everything is made for the first page alone.
@@ -28,13 +28,13 @@ async def list_pending(client: Client, message: requests.ListPending) -> answers
     return {"total": len(rows), "at": session.view.record, "list": [*shown]}
 
 
-async def show_patch(client: Client, message: requests.ShowPatch) -> answers.Patch:
+async def show_patch(client: ReviewClient, message: requests.ShowPatch) -> answers.Patch:
     """Answer `patch`."""
     text = await client.watched().effects.patch(message.path)
     return {"text": text, **_counted(text)}
 
 
-async def count_lines(client: Client, message: requests.CountLines) -> answers.PathLinesList:
+async def count_lines(client: ReviewClient, message: requests.CountLines) -> answers.PathLinesList:
     """Answer `counts`; what waits no longer is not in the list."""
     effects = client.watched().effects
     found: list[answers.PathLines] = []
@@ -47,20 +47,20 @@ async def count_lines(client: Client, message: requests.CountLines) -> answers.P
     return {"list": found}
 
 
-async def apply(client: Client, message: requests.Apply) -> answers.Settled:
+async def apply(client: ReviewClient, message: requests.Apply) -> answers.Settled:
     """Carry out `apply`."""
     session = client.watched()
     settled = await session.effects.apply(message.paths, force=message.force, since=message.at)
     return _settled(settled)
 
 
-async def drop(client: Client, message: requests.Drop) -> answers.Settled:
+async def drop(client: ReviewClient, message: requests.Drop) -> answers.Settled:
     """Carry out `drop`."""
     session = client.watched()
     return _settled(await session.effects.drop(message.paths, since=message.at))
 
 
-def _settled(settled: Settled) -> answers.Settled:
+def _settled(settled: SettledChanges) -> answers.Settled:
     def told(changes: Sequence[AppliedChange]) -> list[answers.AppliedPath]:
         return [{"path": one.path, "outcome": one.outcome, "why": one.why} for one in changes]
 

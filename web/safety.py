@@ -106,7 +106,7 @@ _UNKNOWN: Final = Refused(
 
 
 @dataclass(frozen=True, slots=True)
-class Policy:
+class AccessPolicy:
     """The secrets and names of one running server. `key`: what programs send. `hosts` are whole `Host` values,
     lower case. `good`: whether a token of an address lets its bearer in."""
 

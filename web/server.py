@@ -29,7 +29,7 @@ from iact.web.downloads import PREFIX, Content, Download
 from iact.web.limits import MAX_MESSAGE
 from iact.web.ports import Product, Runtime
 from iact.web.streaming import Streams
-from iact.web.tokens import Tokens
+from iact.web.tokens import AccessTokens
 from iact.web.unverified import UnverifiedConnections
 
 MAX_SOCKETS: Final = 64
@@ -118,7 +118,7 @@ class PageServer:
         self._host = host
         self._port = port
         self._key = key or secrets.token_urlsafe(32)
-        self._tokens = Tokens(time.monotonic, token)
+        self._tokens = AccessTokens(time.monotonic, token)
         self._used = asyncio.Event()
         self._names = tuple(names)
         self._send_timeout = send_timeout
@@ -130,7 +130,7 @@ class PageServer:
         self._unverified: UnverifiedConnections[ServerConnection] = UnverifiedConnections(
             most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER
         )
-        self._policy: safety.Policy | None = None
+        self._policy: safety.AccessPolicy | None = None
 
     @property
     def port(self) -> int:
@@ -222,7 +222,7 @@ class PageServer:
         hosts = safety.own_hosts(
             self._host.strip("[]") and safety.bracketed(self._host), self._port, self._names
         )
-        self._policy = safety.Policy(self._key, self._port, hosts, self._tokens.good)
+        self._policy = safety.AccessPolicy(self._key, self._port, hosts, self._tokens.good)
 
     async def stop(self) -> None:
         """Close every connection and the port; returns when all is gone."""

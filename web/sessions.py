@@ -12,10 +12,10 @@ from typing import BinaryIO, Final, Protocol
 
 from iact.core.errors import UsageError
 from iact.core.session.archive import archive_name
-from iact.core.session.deletion import Done
-from iact.core.session.find import Place, find
-from iact.core.session.index import Hit
-from iact.core.session.standing import Standing
+from iact.core.session.deletion import DeletionOutcome
+from iact.core.session.index import SearchHit
+from iact.core.session.status import SessionStatus
+from iact.core.session.text_search import TextMatch, find
 from iact.web.downloads import Content
 from iact.web.ports import Runtime, Session, SessionInfo
 from iact.web.safe_text import visible
@@ -27,7 +27,7 @@ _PLACES: Final = 2_000
 """Places that are told of a search in a session."""
 
 
-class Client(Protocol):
+class SessionsClient(Protocol):
     """The side of a connection that these act on."""
 
     @property
@@ -53,7 +53,7 @@ class Client(Protocol):
 # --- lists ------------------------------------------------------------------------------------------------
 
 
-async def list_sessions(client: Client, message: requests.ListSessions) -> answers.Nothing:
+async def list_sessions(client: SessionsClient, message: requests.ListSessions) -> answers.Nothing:
     client.watch_sessions()
     stored = await asyncio.to_thread(client.runtime.sessions)
     deleted = await asyncio.to_thread(client.runtime.store.trash.all)
@@ -77,7 +77,7 @@ def _first(stored: Sequence[SessionInfo], limit: int | None) -> Sequence[Session
     ]
 
 
-async def search_sessions(client: Client, message: requests.SearchSessions) -> answers.FoundSessions:
+async def search_sessions(client: SessionsClient, message: requests.SearchSessions) -> answers.FoundSessions:
     found = await asyncio.to_thread(client.runtime.search_sessions, message.query, message.limit)
     rows: list[answers.SessionRow] = []
     for info, hit in found.rows:
@@ -108,14 +108,14 @@ def info_fields(info: SessionInfo) -> answers.SessionRow:
     }
 
 
-def standing_fields(session: str, now: Standing | None) -> news.StandingNews:
+def standing_fields(session: str, now: SessionStatus | None) -> news.StandingNews:
     """A message that tells of a change."""
     if now is None:
         return {"type": "standing", "session": session}
     return {"type": "standing", "session": session, "state": now.state, "since": now.since, "what": now.what}
 
 
-def _place_fields(hit: Hit | Place) -> answers.Place:
+def _place_fields(hit: SearchHit | TextMatch) -> answers.Place:
     return {
         "n": hit.n,
         "agent": hit.agent,
@@ -130,34 +130,34 @@ def _place_fields(hit: Hit | Place) -> answers.Place:
 # --- one or several ---------------------------------------------------------------------------------------
 
 
-async def rename(client: Client, message: requests.RenameSession) -> answers.Title:
+async def rename(client: SessionsClient, message: requests.RenameSession) -> answers.Title:
     return {"title": await client.runtime.rename(message.session, message.title)}
 
 
-async def pin(client: Client, message: requests.PinSession) -> answers.Nothing:
+async def pin(client: SessionsClient, message: requests.PinSession) -> answers.Nothing:
     await client.runtime.pin(message.session, message.pinned)
     return {}
 
 
-async def delete(client: Client, message: requests.OnSessions) -> answers.DoneSessions:
+async def delete(client: SessionsClient, message: requests.OnSessions) -> answers.DoneSessions:
     return _done_fields(await client.runtime.delete(message.sessions))
 
 
-async def restore(client: Client, message: requests.OnSessions) -> answers.DoneSessions:
+async def restore(client: SessionsClient, message: requests.OnSessions) -> answers.DoneSessions:
     return _done_fields(await client.runtime.restore_sessions(message.sessions))
 
 
-async def purge(client: Client, message: requests.OnSessions) -> answers.DoneSessions:
+async def purge(client: SessionsClient, message: requests.OnSessions) -> answers.DoneSessions:
     return _done_fields(await client.runtime.purge(message.sessions))
 
 
-def _done_fields(done: Done) -> answers.DoneSessions:
+def _done_fields(done: DeletionOutcome) -> answers.DoneSessions:
     if not done.sessions and len(done.refused) == 1:
         raise UsageError(next(iter(done.refused.values())))
     return {"sessions": [*done.sessions], "refused": dict(done.refused), "note": done.note}
 
 
-async def list_deleted(client: Client, message: requests.ListDeleted) -> answers.DeletedSessions:
+async def list_deleted(client: SessionsClient, message: requests.ListDeleted) -> answers.DeletedSessions:
     rows = await asyncio.to_thread(client.runtime.store.deleted)
     return {
         "list": [
@@ -167,7 +167,7 @@ async def list_deleted(client: Client, message: requests.ListDeleted) -> answers
     }
 
 
-async def archive(client: Client, message: requests.ArchiveSession) -> answers.Download:
+async def archive(client: SessionsClient, message: requests.ArchiveSession) -> answers.Download:
     store = client.runtime.store
     store.path_of(message.session)
     content = partial(_archived, store.folder, partial(store.export, message.session))
@@ -187,7 +187,7 @@ def _archived(folder: Path, export: _Export) -> Iterator[bytes]:
             yield piece
 
 
-async def import_archive(client: Client, message: requests.ImportSession) -> answers.ImportedSession:
+async def import_archive(client: SessionsClient, message: requests.ImportSession) -> answers.ImportedSession:
     store = client.runtime.store
     with client.uploaded() as file:
         made = await asyncio.to_thread(store.import_session, file, called="the file")
@@ -197,12 +197,12 @@ async def import_archive(client: Client, message: requests.ImportSession) -> ans
 # --- within one -------------------------------------------------------------------------------------------
 
 
-async def find_text(client: Client, message: requests.Find) -> answers.Places:
+async def find_text(client: SessionsClient, message: requests.Find) -> answers.Places:
     session = client.watched()
     records = session.records(0)
     until = len(records) if message.at is None else message.at
 
-    def look() -> list[Place]:
+    def look() -> list[TextMatch]:
         directory, agent = session.journal.parent, message.agent or ""
         return [*find(records[:until], message.text, agent=agent, whose=message.whose, directory=directory)]
 

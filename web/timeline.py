@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Final, Protocol
 
-from iact.core.session.waterfall import Span, Waterfall, waterfall
+from iact.core.session.waterfall import Stretch, Waterfall, waterfall
 from iact.web.ports import Session
 from iact.web.wire import answers, requests
 
@@ -13,13 +13,13 @@ MOST: Final = 4_000
 """Spans in one answer."""
 
 
-class Client(Protocol):
+class TimelineClient(Protocol):
     """The side of a connection that this message acts on."""
 
     def watched(self) -> Session: ...
 
 
-async def show_timeline(client: Client, message: requests.ShowTimeline) -> answers.Timeline:
+async def show_timeline(client: TimelineClient, message: requests.ShowTimeline) -> answers.Timeline:
     """Answer `timeline`; who watches nothing is told so, since a look must not begin a session."""
     records = list(client.watched().records())
     return await asyncio.to_thread(lambda: timeline_fields(waterfall(records)))
@@ -43,7 +43,7 @@ def timeline_fields(told: Waterfall) -> answers.Timeline:
     }
 
 
-def _longest(told: Waterfall) -> list[Span]:
+def _longest(told: Waterfall) -> list[Stretch]:
     """As many as are told, in order; those on a critical path and the long ones first."""
     if len(told.spans) <= MOST:
         return [*told.spans]

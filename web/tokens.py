@@ -42,7 +42,7 @@ class _Token:
         return young or now < self.exchanged + GRACE
 
 
-class Tokens:
+class AccessTokens:
     """The tokens of one server. `clock`: monotonic seconds. `first`: that of the start."""
 
     def __init__(self, clock: Callable[[], float], first: str | None = None) -> None:

@@ -3,7 +3,7 @@
 A call's result carries the labels that the product gives it (`core.gate.provenance.returned`): those of its function
 and of all its arguments. A planner binds each value of an argument to one of:
 
-- the user's words, where it stands in them (`core.gate.wording`): `user`;
+- the user's words, where it stands in them (`core.gate.user_values`): `user`;
 - a typed field of an earlier result (an id, an address, a number, a date): the labels of the result, and `picked` if
   the field is one of several objects', since then somebody chose;
 - a piece of a text in an earlier result: the labels of the result and `model`, since somebody read it out;
@@ -26,7 +26,7 @@ from agentdojo.functions_runtime import FunctionsRuntime
 from pydantic import BaseModel, EmailStr
 
 from iact.core.gate.provenance import MODEL, NOTHING, PICKED, USER, Labels, join, returned
-from iact.core.gate.wording import wrote
+from iact.core.gate.user_values import wrote
 
 _OWN_WORD: Labels = frozenset({MODEL})
 _WORDS = 4

@@ -13,7 +13,7 @@ from benchmarks.latency.work import ANSWER, Measured, Meter, before, goal, tool
 from iact.core.plan.model import make_plan
 from iact.core.plan.modes import auto
 from iact.core.plan.modes.registry import make_mode
-from iact.core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
+from iact.core.plan.protocol import Firing, FunctionInfo, Outcome, PlanQuestion, StepSuccess
 from iact.core.ports import JSON
 from iact.core.session.clock import SystemClock
 from tests.core.plan.engine import PlanEngine, Waiting
@@ -42,7 +42,7 @@ class Reader:
     """Fires a node: the tool, with its latency."""
 
     async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
-        return Success(await tool())
+        return StepSuccess(await tool())
 
 
 @dataclass
@@ -52,12 +52,12 @@ class Timed:
     meter: Meter
     count: int
 
-    async def ask(self, question: Question) -> AsyncGenerator[str]:
+    async def ask(self, question: PlanQuestion) -> AsyncGenerator[str]:
         text = self._reply(question)
         await self.meter.think(len(question.text), len(text))
         yield text
 
-    def _reply(self, question: Question) -> str:
+    def _reply(self, question: PlanQuestion) -> str:
         if question.kind in ("plan", "profile"):
             extra: dict[str, JSON] = {"confidence": 0.95} if question.kind == "profile" else {}
             return json.dumps({"steps": [_step(number) for number in range(self.count)], **extra})

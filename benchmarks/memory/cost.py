@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.memory.locomo import Conversation
 from benchmarks.memory.quality import FixedClock
-from iact.core.ports import Ask, Happening
+from iact.core.ports import MemoryEvent, MemoryQuestion
 from iact.hippocampus import WordEmbedder, open_hippocampus
 
 _NAMES = [
@@ -71,17 +71,19 @@ async def measure(conversations: Sequence[Conversation], count: int, asks: int) 
             for n in range(count):
                 at = (start + timedelta(minutes=10 * n)).isoformat()
                 memory.remember(
-                    Happening(f"s{n // 50}", n % 50, "/", at, "say", vary(rng.choice(texts), rng))
+                    MemoryEvent(f"s{n // 50}", n % 50, "/", at, "say", vary(rng.choice(texts), rng))
                 )
                 if n % 5_000 == 4_999:
                     await opened.settled()
             await opened.settled()
             store = (time.perf_counter() - began) / count
-            await memory.recall(Ask("now", "/", "first", clock.now()))
+            await memory.recall(MemoryQuestion("now", "/", "first", clock.now()))
             await opened.settled()
             taken = []
             for _ in range(asks):
-                ask = Ask("now", "/a/b", rng.choice(questions), clock.now(), recent=[rng.choice(texts)])
+                ask = MemoryQuestion(
+                    "now", "/a/b", rng.choice(questions), clock.now(), recent=[rng.choice(texts)]
+                )
                 began = time.perf_counter()
                 answer = await memory.recall(ask)
                 taken.append((time.perf_counter() - began) * 1000)

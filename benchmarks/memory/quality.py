@@ -18,7 +18,7 @@ import numpy
 from chromadb.config import Settings
 
 from benchmarks.memory.locomo import Conversation, Turn
-from iact.core.ports import Happening
+from iact.core.ports import MemoryEvent
 from iact.hippocampus import UserMemory, WordEmbedder, open_hippocampus
 from iact.hippocampus.ranking import Weights
 
@@ -123,9 +123,9 @@ async def ours(conversations: Sequence[Conversation], weights: Weights) -> Async
             yield Ours(memory, names)
 
 
-def _happening(one: Conversation, turn: Turn) -> Happening:
+def _happening(one: Conversation, turn: Turn) -> MemoryEvent:
     session = f"{one.name}-{turn.session}"
-    return Happening(session, turn.n, "/", turn.at.isoformat(), "say", turn.text)
+    return MemoryEvent(session, turn.n, "/", turn.at.isoformat(), "say", turn.text)
 
 
 async def measure(way: Way, conversations: Sequence[Conversation]) -> dict[str, Score]:

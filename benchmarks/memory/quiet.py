@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from benchmarks.memory import quality
 from benchmarks.memory.locomo import Conversation
-from iact.core.ports import Ask
+from iact.core.ports import MemoryQuestion
 from iact.hippocampus.ranking import Weights, tokens
 
 NEEDLESS = (
@@ -52,9 +52,9 @@ async def measure(conversations: Sequence[Conversation], asked: Sequence[Convers
     questions = [(one, question) for one in asked for question in one.questions]
     async with quality.ours(conversations, Weights()) as way:
         for task in NEEDLESS:
-            shown += bool((await way.memory.recall(Ask("now", "/a", task, now))).rows)
+            shown += bool((await way.memory.recall(MemoryQuestion("now", "/a", task, now))).rows)
         for one, question in questions:
-            rows = (await way.memory.recall(Ask("now", "/a", question.text, now))).rows
+            rows = (await way.memory.recall(MemoryQuestion("now", "/a", question.text, now))).rows
             names = {way.names[row.id.split(".")[0]] for row in rows}
             found += bool(names & {f"{one.name}/{identity}" for identity in question.evidence})
             spent += sum(tokens(row.line) for row in rows)

@@ -20,7 +20,7 @@ from benchmarks.memory.cost import vary
 from benchmarks.memory.locomo import Conversation
 from benchmarks.tree.fakes import InstantModel, runtime
 from benchmarks.tree.measure import resident
-from iact.core.ports import Happening
+from iact.core.ports import MemoryEvent
 from iact.core.session.clock import SystemClock
 from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 
@@ -57,7 +57,7 @@ async def measure(conversations: Sequence[Conversation], count: int, turns: int)
             memory, at = opened.of(_SOMEONE), clock.now().isoformat()
             for n in range(count):
                 said = vary(rng.choice(texts), rng)
-                memory.remember(Happening(f"s{n // 50}", n % 50, "/", at, "say", said))
+                memory.remember(MemoryEvent(f"s{n // 50}", n % 50, "/", at, "say", said))
                 if n % 5_000 == 4_999:
                     await opened.settled()
             await opened.settled()

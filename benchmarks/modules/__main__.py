@@ -124,7 +124,7 @@ def rows(found: Found) -> list[Row]:
     return [
         Row("bare unary echo, unix socket", bare, "ms"),
         Row("the same into a container", found["call_contained"]["p50"], "ms"),
-        Row("whole call: gate, ticket, door, gRPC, container", found["call_whole"]["p50"], "ms", bare),
+        Row("whole call: gate, ticket, invoker, gRPC, container", found["call_whole"]["p50"], "ms", bare),
         Row("a durable journal record beside it", found["call_journal"]["p50"], "ms"),
         *(
             Row(f"{_FLIGHT} in flight, {name}", found[f"flight_{name}"]["per_s"], "calls/s")

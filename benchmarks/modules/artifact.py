@@ -9,7 +9,7 @@ from time import perf_counter
 from benchmarks.modules.calls import call
 from iact.core.journal.spool import Spool
 from iact.core.modules.client import ArtifactChunk, Completed
-from iact.core.modules.door import Door
+from iact.core.modules.invoker import Invoker
 from iact.sandbox import DockerHost
 
 
@@ -53,20 +53,20 @@ def forget_high_water() -> int:
 
 async def stream(host: DockerHost, place: Path, *, mebibytes: int, rounds: int) -> dict[str, float]:
     """One artifact after the other; gives the worst of all rounds."""
-    door = Door(host, "artifact", place)
+    invoker = Invoker(host, "artifact", place)
     blocked, grown, seconds = 0.0, 0, 0.0
     (place / "blobs").mkdir()
     try:
-        await _once(door, place, mebibytes=4)
+        await _once(invoker, place, mebibytes=4)
         for _ in range(rounds):
             held = forget_high_water()
             async with Ticking() as ticking:
                 began = perf_counter()
-                await _once(door, place, mebibytes=mebibytes)
+                await _once(invoker, place, mebibytes=mebibytes)
                 seconds = max(seconds, perf_counter() - began)
             blocked, grown = max(blocked, ticking.longest), max(grown, high_water() - held)
     finally:
-        await door.close()
+        await invoker.close()
     return {
         "mebibytes": mebibytes,
         "seconds": round(seconds, 2),
@@ -75,14 +75,14 @@ async def stream(host: DockerHost, place: Path, *, mebibytes: int, rounds: int) 
     }
 
 
-async def _once(door: Door, place: Path, *, mebibytes: int) -> None:
+async def _once(invoker: Invoker, place: Path, *, mebibytes: int) -> None:
     """One artifact into a blob, exactly as the tree does it."""
     with Spool(place) as spool:
 
         async def keep(chunk: ArtifactChunk) -> None:
             await spool.take(chunk.id, chunk.data, last=chunk.last)
 
-        outcome = await call(door, "echo.send", {"mebibytes": mebibytes}, on_artifact=keep)
+        outcome = await call(invoker, "echo.send", {"mebibytes": mebibytes}, on_artifact=keep)
         assert isinstance(outcome, Completed), outcome
         (artifact,) = outcome.artifacts
         assert spool.kept[artifact.id].size == mebibytes << 20

@@ -4,7 +4,7 @@
 |---|---|
 | bare | a unary echo of grpc.aio, over a unix socket, between two processes of this machine |
 | contained | the same server inside the module's own container |
-| whole | digest of the arguments, the gate's decision, its ticket, the door, the core's client, gRPC, the SDK, the function, and its result checked |
+| whole | digest of the arguments, the gate's decision, its ticket, the invoker, the core's client, gRPC, the SDK, the function, and its result checked |
 | journal | what a call that changes something waits for besides: its `call` record, durable |
 
 The whole call leaves out what the tree does before (parsing the turn) and after (recording the result).
@@ -33,7 +33,7 @@ from iact.core.gate.policy import Policy
 from iact.core.gate.provenance import USER, Provenance
 from iact.core.journal.file import Journal
 from iact.core.modules.client import ArtifactChunk, Completed
-from iact.core.modules.door import Door, FunctionCall
+from iact.core.modules.invoker import FunctionCall, Invoker
 from iact.core.modules.outcome import Outcome
 from iact.core.modules.registry import Start
 from iact.core.ports import JSON
@@ -58,7 +58,7 @@ async def drop(chunk: ArtifactChunk) -> None:
 
 
 async def call(
-    door: Door,
+    invoker: Invoker,
     function: str,
     arguments: dict[str, JSON],
     *,
@@ -70,7 +70,7 @@ async def call(
     provenance = Provenance({name: frozenset({USER}) for name in arguments})
     ticket = consider(call.request, 0, GRANT, Policy(), arguments=arguments, provenance=provenance)
     assert isinstance(ticket, Ticket)
-    return await door.call(
+    return await invoker.call(
         ticket,
         call,
         on_output=ignore,
@@ -105,9 +105,9 @@ async def kinds(host: DockerHost, place: Path) -> AsyncIterator[dict[str, Call]]
         stack.callback(server.stdout.close)
         channel = await stack.enter_async_context(grpc.aio.insecure_channel(f"unix:{folder}/s"))
 
-        door = Door(host, "calls", place)
-        stack.push_async_callback(door.close)
-        assert isinstance(await call(door, "echo.echo", {"text": TEXT}), Completed)
+        invoker = Invoker(host, "calls", place)
+        stack.push_async_callback(invoker.close)
+        assert isinstance(await call(invoker, "echo.echo", {"text": TEXT}), Completed)
         instance = await host.start("echo", session="calls", workspace=place, report=ignore)
         beside = socket_folder.open_socket(instance.folder, "bare.sock")
         assert beside is not None
@@ -115,7 +115,7 @@ async def kinds(host: DockerHost, place: Path) -> AsyncIterator[dict[str, Call]]
         contained = await stack.enter_async_context(grpc.aio.insecure_channel(beside.target))
 
         async def whole() -> None:
-            outcome = await call(door, "echo.echo", {"text": TEXT})
+            outcome = await call(invoker, "echo.echo", {"text": TEXT})
             assert isinstance(outcome, Completed)
             assert outcome.output == TEXT
 

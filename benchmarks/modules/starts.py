@@ -9,7 +9,7 @@ from time import perf_counter
 
 from benchmarks.modules.calls import call, ignore
 from iact.core.modules.client import Completed
-from iact.core.modules.door import Door
+from iact.core.modules.invoker import Invoker
 from iact.core.modules.registry import Start
 from iact.sandbox import DockerHost
 
@@ -55,18 +55,20 @@ async def first_calls(host: DockerHost, sessions: Path, *, kind: str, rounds: in
         session = f"{kind}-{number}"
         workspace = sessions / session / "workspace"
         workspace.mkdir(parents=True)
-        door = Door(host, session, workspace)
+        invoker = Invoker(host, session, workspace)
         try:
             if kind == "pool":
                 await _filled(host)
             if kind == "warmed":
-                await door.warm("shell", ignore, start)
+                await invoker.warm("shell", ignore, start)
             for times in (first, second):
                 began = perf_counter()
-                assert isinstance(await call(door, "shell.run", {"command": "true"}, start=start), Completed)
+                assert isinstance(
+                    await call(invoker, "shell.run", {"command": "true"}, start=start), Completed
+                )
                 times.append(perf_counter() - began)
         finally:
-            await door.close()
+            await invoker.close()
     return {"first": _middle(first), "worst": round(max(first) * 1000, 1), "second": _middle(second)}
 
 

@@ -18,7 +18,7 @@ from iact.core.gate.gate import Ticket
 from iact.core.models.openai import OpenAIModel
 from iact.core.models.roles import Models
 from iact.core.modules.client import OnArtifact, Outcome
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.ports import ModelProfile, ModuleHost, Report
 from iact.core.records.parts import Bounds
 from iact.core.session.clock import SystemClock

@@ -23,14 +23,14 @@ from pathlib import Path
 
 from benchmarks import kept
 from benchmarks.environments import installed, interpreter
-from iact.core.plan.limits import Limits
-from iact.core.plan.model import Node, Plan, PlanVersion, make_plan
-from iact.core.plan.seams import Firing, Outcome, Question, Success
+from iact.core.plan.limits import PlanLimits
+from iact.core.plan.model import PlanGraph, PlanNode, PlanVersion, make_plan
+from iact.core.plan.protocol import Firing, Outcome, PlanQuestion, StepSuccess
 from iact.core.plan.state import NodeChange
 from iact.core.session.clock import SystemClock
 from tests.core.plan.engine import PlanEngine, Waiting
 
-DONE = Success("ok")
+DONE = StepSuccess("ok")
 
 
 @dataclass
@@ -58,7 +58,7 @@ class Lines:
     def on_version(self, version: PlanVersion) -> None:
         self._file.write(str(version.version))
 
-    def on_text(self, question: Question, text: str) -> None:
+    def on_text(self, question: PlanQuestion, text: str) -> None:
         return None
 
     def on_notice(self, text: str) -> None:
@@ -68,7 +68,7 @@ class Lines:
         self._file.close()
 
 
-def layered(count: int, width: int, seed: int = 1) -> Plan:
+def layered(count: int, width: int, seed: int = 1) -> PlanGraph:
     """A DAG of `count` nodes in layers of `width`; each node stands behind three of the layer before."""
     rng = random.Random(seed)
     nodes = []
@@ -76,16 +76,16 @@ def layered(count: int, width: int, seed: int = 1) -> Plan:
         layer = i // width
         before = range((layer - 1) * width, layer * width) if layer else ()
         after = tuple(f"n{one:05}" for one in sorted(rng.sample(before, 3))) if layer else ()
-        nodes.append(Node(f"n{i:05}", call="f", after=after))
+        nodes.append(PlanNode(f"n{i:05}", call="f", after=after))
     return make_plan("p", nodes)
 
 
-def fan(count: int) -> Plan:
+def fan(count: int) -> PlanGraph:
     """`count` independent nodes."""
-    return make_plan("p", [Node(f"n{i:05}", call="f") for i in range(count)])
+    return make_plan("p", [PlanNode(f"n{i:05}", call="f") for i in range(count)])
 
 
-async def bare(plan: Plan, seconds: Mapping[str, float]) -> None:
+async def bare(plan: PlanGraph, seconds: Mapping[str, float]) -> None:
     """The floor: indegree counters and a task per node."""
     missing = {one: len(node.dependencies) for one, node in plan.nodes.items()}
     serves: dict[str, list[str]] = {one: [] for one in plan.nodes}
@@ -109,11 +109,11 @@ async def bare(plan: Plan, seconds: Mapping[str, float]) -> None:
 
 
 async def ours(
-    plan: Plan, seconds: Mapping[str, float], *, limit: float | None = 120.0, lines: bool = False
+    plan: PlanGraph, seconds: Mapping[str, float], *, limit: float | None = 120.0, lines: bool = False
 ) -> None:
     """The engine, with its trail; `lines`: with every event written too."""
     observer = Lines() if lines else None
-    limits = Limits(concurrency=100_000, nodes=100_000, node_timeout=limit)
+    limits = PlanLimits(concurrency=100_000, nodes=100_000, node_timeout=limit)
     engine = PlanEngine(plan, runner=Sleeper(seconds), clock=SystemClock(), limits=limits, observer=observer)
     result = await engine.run()
     if observer is not None:
@@ -122,7 +122,7 @@ async def ours(
         raise SystemExit(f"benchmarks.plan: the plan came back {result.status}")
 
 
-def ideal(plan: Plan, seconds: Mapping[str, float]) -> float:
+def ideal(plan: PlanGraph, seconds: Mapping[str, float]) -> float:
     """The critical path."""
     end: dict[str, float] = {}
     for one, node in plan.nodes.items():
@@ -130,10 +130,12 @@ def ideal(plan: Plan, seconds: Mapping[str, float]) -> float:
     return max(end.values())
 
 
-Way = Callable[[Plan, Mapping[str, float]], Awaitable[None]]
+Way = Callable[[PlanGraph, Mapping[str, float]], Awaitable[None]]
 
 
-def timed(ways: Mapping[str, Way], plan: Plan, seconds: Mapping[str, float], rounds: int) -> dict[str, float]:
+def timed(
+    ways: Mapping[str, Way], plan: PlanGraph, seconds: Mapping[str, float], rounds: int
+) -> dict[str, float]:
     """Median seconds of each way; the ways take turns."""
     took: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
@@ -149,11 +151,11 @@ def timed(ways: Mapping[str, Way], plan: Plan, seconds: Mapping[str, float], rou
     return {name: statistics.median(some) for name, some in took.items()}
 
 
-async def _ours_without_limit(plan: Plan, seconds: Mapping[str, float]) -> None:
+async def _ours_without_limit(plan: PlanGraph, seconds: Mapping[str, float]) -> None:
     await ours(plan, seconds, limit=None)
 
 
-async def _ours_written(plan: Plan, seconds: Mapping[str, float]) -> None:
+async def _ours_written(plan: PlanGraph, seconds: Mapping[str, float]) -> None:
     await ours(plan, seconds, lines=True)
 
 
@@ -165,7 +167,7 @@ WAYS: Mapping[str, Way] = {
 }
 
 
-def langgraph(graphs: Mapping[str, tuple[Plan, Mapping[str, float]]]) -> dict[str, float]:
+def langgraph(graphs: Mapping[str, tuple[PlanGraph, Mapping[str, float]]]) -> dict[str, float]:
     """LangGraph's seconds for each."""
     given = {
         title: {
@@ -193,7 +195,7 @@ async def streamed(count: int = 12, gap: float = 0.2, seconds: float = 0.5) -> d
     ]
     sleeper = Sleeper({f"s{n:02}": seconds for n in range(count)})
     engine = PlanEngine(
-        make_plan("p", ()), runner=sleeper, clock=SystemClock(), limits=Limits(), asker=None, growing=True
+        make_plan("p", ()), runner=sleeper, clock=SystemClock(), limits=PlanLimits(), asker=None, growing=True
     )
     run = asyncio.create_task(engine.run())
     await asyncio.sleep(0)
@@ -244,7 +246,7 @@ def measure(rounds: int, peers: bool) -> dict[str, dict[str, float]]:
         rows[f"{count:,} branches of 50 ms, ms"] = {name: one * 1e3 for name, one in took.items()}
     if peers:
         none: dict[str, float] = {}
-        graphs: dict[str, tuple[Plan, Mapping[str, float]]] = {
+        graphs: dict[str, tuple[PlanGraph, Mapping[str, float]]] = {
             "zero": (small, none), "random": (small, waits),
             **{str(n): (fan(n), dict.fromkeys(fan(n).nodes, 0.05)) for n in (100, 1_000)},
         }  # fmt: skip

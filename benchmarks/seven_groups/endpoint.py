@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Self
 
 from benchmarks.seven_groups.model import Meter
-from iact.core.plan.seams import Question
+from iact.core.plan.protocol import PlanQuestion
 from iact.core.ports import JSON, ChatMessage, Model, ModelProfile, TextDelta
 from iact.core.session.clock import SystemClock
 
@@ -47,7 +47,7 @@ class Real:
         finally:
             await model.close()
 
-    async def ask(self, question: Question) -> AsyncGenerator[str]:
+    async def ask(self, question: PlanQuestion) -> AsyncGenerator[str]:
         yield await self._reply(question.text)
 
     async def decide(self, text: str, *, careful: bool, planned: bool) -> str:

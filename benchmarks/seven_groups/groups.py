@@ -19,9 +19,17 @@ from benchmarks.seven_groups.world import World
 from iact.core.plan import questions
 from iact.core.plan.answers import extract
 from iact.core.plan.forms import node_to_json
-from iact.core.plan.limits import Limits
+from iact.core.plan.limits import PlanLimits
 from iact.core.plan.model import make_plan
-from iact.core.plan.seams import Catalogue, Failure, Firing, FunctionInfo, Outcome, Question, Success
+from iact.core.plan.protocol import (
+    Firing,
+    FunctionCatalogue,
+    FunctionInfo,
+    Outcome,
+    PlanQuestion,
+    StepFailure,
+    StepSuccess,
+)
 from iact.core.ports import JSON, Clock
 from tests.core.plan.engine import PlanEngine, Waiting
 
@@ -106,7 +114,7 @@ async def _loop(group: str, world: World, mind: Mind, clock: Clock, until: float
     if group == "G0":
         head += f"{_CAREFUL}\n\n"
     if group == "G2":
-        asked = Question("plan", questions.plan(goal, catalogue.all()))
+        asked = PlanQuestion("plan", questions.plan(goal, catalogue.all()))
         head += "Plan:\n" + "".join([piece async for piece in mind.ask(asked)]) + "\n\n"
     history: list[str] = []
     while clock.monotonic() < until and mind.meter.tokens < TOKENS:
@@ -116,14 +124,14 @@ async def _loop(group: str, world: World, mind: Mind, clock: Clock, until: float
             return str(action["finish"])
         params = action.get("params")
         outcome = await world.call(str(action.get("call")), params if isinstance(params, dict) else {})
-        said = outcome.message if isinstance(outcome, Failure) else json.dumps(outcome.output)
+        said = outcome.message if isinstance(outcome, StepFailure) else json.dumps(outcome.output)
         history.append(f"Action: {json.dumps(action)}\nResult: {said}\n\n")
         mind.saw(_value(outcome), said)
     return ""
 
 
 def _value(outcome: Outcome) -> str | None:
-    output = outcome.output if isinstance(outcome, Success) else None
+    output = outcome.output if isinstance(outcome, StepSuccess) else None
     return str(output["value"]) if isinstance(output, dict) else None
 
 
@@ -142,7 +150,7 @@ class Firer:
         arguments: Mapping[str, JSON] = firing.arguments
         while True:
             outcome = await self.world.call(firing.node.call, arguments)
-            if isinstance(outcome, Success) or not self.amending or self.mind.meter.tokens >= TOKENS:
+            if isinstance(outcome, StepSuccess) or not self.amending or self.mind.meter.tokens >= TOKENS:
                 return outcome
             if outcome.transient:
                 continue
@@ -155,12 +163,12 @@ class Firer:
             arguments = {**arguments, **(given if isinstance(given, dict) else {})}
 
 
-_CATALOGUE: Final[Catalogue] = Offered()
-_BOUNDS: Final[Mapping[str, Limits]] = {
-    "G3": Limits(concurrency=1, patches=0, replans=0, wall_clock=SECONDS, node_timeout=None),
-    "G4": Limits(patches=0, replans=0, wall_clock=SECONDS, node_timeout=None),
-    "G5": Limits(replans=0, wall_clock=SECONDS),
-    "G6": Limits(wall_clock=SECONDS),
+_CATALOGUE: Final[FunctionCatalogue] = Offered()
+_BOUNDS: Final[Mapping[str, PlanLimits]] = {
+    "G3": PlanLimits(concurrency=1, patches=0, replans=0, wall_clock=SECONDS, node_timeout=None),
+    "G4": PlanLimits(patches=0, replans=0, wall_clock=SECONDS, node_timeout=None),
+    "G5": PlanLimits(replans=0, wall_clock=SECONDS),
+    "G6": PlanLimits(wall_clock=SECONDS),
 }
 
 

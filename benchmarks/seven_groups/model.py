@@ -19,7 +19,7 @@ from typing import Final, Protocol
 
 from benchmarks.seven_groups.tasks import Step
 from benchmarks.seven_groups.world import NEAR, World
-from iact.core.plan.seams import Question
+from iact.core.plan.protocol import PlanQuestion
 from iact.core.ports import JSON
 
 CHARACTERS_PER_TOKEN: Final = 4
@@ -79,7 +79,7 @@ class Mind(Protocol):
 
     meter: Meter
 
-    def ask(self, question: Question) -> AsyncGenerator[str]: ...
+    def ask(self, question: PlanQuestion) -> AsyncGenerator[str]: ...
     async def decide(self, text: str, *, careful: bool, planned: bool) -> str:
         """The next action of a loop, as JSON: {"call", "params"} or {"finish": VALUE}.
 
@@ -116,7 +116,7 @@ class Simulated:
 
     # --- questions of the engine --------------------------------------------------------------------
 
-    async def ask(self, question: Question) -> AsyncGenerator[str]:
+    async def ask(self, question: PlanQuestion) -> AsyncGenerator[str]:
         if question.kind == "patch":
             text = self._patch(question.text)
         elif question.kind in ("plan", "correct"):

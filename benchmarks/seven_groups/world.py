@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from benchmarks.seven_groups.tasks import PARTS, Step, Task, Tool, Trouble, tools
-from iact.core.plan.seams import Failure, Outcome, Success
+from iact.core.plan.protocol import Outcome, StepFailure, StepSuccess
 from iact.core.ports import JSON
 
 NEAR: Final = "-old"
@@ -58,7 +58,7 @@ class World:
         """Run a tool: takes its latency, also when it fails."""
         tool = _TOOLS.get(name)
         if tool is None:
-            return Failure("raised", f"There is no tool {name!r}.")
+            return StepFailure("raised", f"There is no tool {name!r}.")
         self.calls += 1
         await asyncio.sleep(tool.seconds)
         literal = str(arguments.get(tool.literal, ""))
@@ -66,25 +66,25 @@ class World:
         key = (name, literal, inputs)
         self._tries[key] += 1
         outcome = self._answer(tool, literal, inputs, self._tries[key])
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, StepFailure):
             return outcome
         self.repeated += key in self._done
         self._done.add(key)
         for step in self.task.steps:
             if outcome == self.wanted(step.id):
                 self.values[step.id] = outcome
-        return Success({"value": outcome, "text": _BULK})
+        return StepSuccess({"value": outcome, "text": _BULK})
 
-    def _answer(self, tool: Tool, literal: str, inputs: tuple[str, ...], attempt: int) -> str | Failure:
+    def _answer(self, tool: Tool, literal: str, inputs: tuple[str, ...], attempt: int) -> str | StepFailure:
         meant = [step for step in self.task.steps if step.tool is tool and self._meant(step, literal)]
         if not meant:
             names = sorted({step.literal for step in self.task.steps if step.tool is tool})
             hint = f"; there is {', '.join(names)}" if names else ""
-            return Failure("raised", f"There is no {tool.literal} {literal!r}{hint}.")
+            return StepFailure("raised", f"There is no {tool.literal} {literal!r}{hint}.")
         # Of several steps with one literal, the one whose inputs fit best is meant.
         step = max(meant, key=lambda one: sum(self.wanted(i) in inputs for i in one.inputs))
         if len(inputs) < (1 if tool.inputs == PARTS else len(step.inputs)):
-            return Failure("raised", f"The parameter {tool.inputs[len(inputs)]!r} is missing.")
+            return StepFailure("raised", f"The parameter {tool.inputs[len(inputs)]!r} is missing.")
         trouble = self.task.troubles.get(step.id)
         if trouble is not None:
             failure = self._trouble(trouble, step, literal, inputs, attempt)
@@ -97,14 +97,14 @@ class World:
 
     def _trouble(
         self, trouble: Trouble, step: Step, literal: str, inputs: tuple[str, ...], attempt: int
-    ) -> Failure | None:
+    ) -> StepFailure | None:
         if trouble.kind == "flaky" and attempt <= trouble.times:
-            return Failure("unavailable", "The tool did not answer.")
+            return StepFailure("unavailable", "The tool did not answer.")
         if trouble.kind == "moved" and literal == step.literal:
-            return Failure("raised", f"{literal!r} is called {trouble.now!r} now.")
+            return StepFailure("raised", f"{literal!r} is called {trouble.now!r} now.")
         if trouble.kind == "upstream" and self.wanted(trouble.of) not in inputs:
             before = self.task.step(trouble.of)
-            return Failure(
+            return StepFailure(
                 "raised",
                 f"The input made by {before.tool.name} {before.literal!r} can't be used here; it has to be made "
                 f"with {before.tool.literal} {trouble.now!r}.",

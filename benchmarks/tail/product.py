@@ -22,7 +22,7 @@ from iact.core.gate.gate import Ticket
 from iact.core.language.variables import Table
 from iact.core.models.roles import Models
 from iact.core.modules.client import Completed, OnArtifact, Outcome
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
 from iact.core.ports import (
     JSON,

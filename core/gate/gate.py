@@ -4,7 +4,7 @@
 checked in that order. `consider` answers the first three and says what to ask a clearance authority;
 `settle` takes the authority's answer. `decide` answers the first two alone. What the answer was and why goes into the journal as a `gate` record; an agent sees neither (law 7). A `Ticket` is
 good for one call of exactly this function with exactly these arguments by exactly this agent, and says whether the
-call may write where it runs; `core.modules.door` refuses to invoke anything without one.
+call may write where it runs; `core.modules.invoker` refuses to invoke anything without one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from iact.core.gate.grant import Grant
 from iact.core.gate.policy import CallRate, Policy, Require
 from iact.core.gate.provenance import USER, Labels, Provenance
 from iact.core.gate.rules import host_allowed, texts_of
-from iact.core.gate.wording import identifiers, wrote
+from iact.core.gate.user_values import identifiers, wrote
 from iact.core.ports import JSON, Right
 
 Authority = Literal["scope", "impact", "provenance", "clearance", "lockdown", "rate"]

@@ -58,7 +58,7 @@ class _Copy:
     sha256: str = ""
 
 
-class Documents:
+class SharedDocuments:
     """The shared files of one data directory. Everything here blocks."""
 
     def __init__(self, store: ObjectStore, data: Path, cipher: Cipher) -> None:

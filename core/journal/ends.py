@@ -24,7 +24,7 @@ _TRIES: Final = 16
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class JournalEnds:
     """`first`: records at its start, up to the user's first words; `last`: number of the last whole one, 0 if there is none.
 
     `sealed`: the last whole record is the sealer's. Of all the others that is looked at when the session is opened.
@@ -40,7 +40,7 @@ class Ends:
         return next((one.body for one in self.first if one.kind == "say"), "")
 
     @staticmethod
-    def of(file: Path, sealer: Sealer) -> Ends:
+    def of(file: Path, sealer: Sealer) -> JournalEnds:
         """Of a journal's file.
 
         Raises:
@@ -55,7 +55,7 @@ class Ends:
                 found = _last(stream.read(length), last, sealer)
                 if found is not None or size <= length:
                     break
-        return Ends(first, last, bool(found))
+        return JournalEnds(first, last, bool(found))
 
 
 def _until_said(records: Iterator[Record]) -> Iterator[Record]:

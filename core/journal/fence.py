@@ -45,13 +45,13 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SegmentFound:
     """The segment is there, and is this writer's (an answer to `get`)."""
 
     stamp: Stamp
 
 
-Answer: TypeAlias = Found | Literal["absent", "created", "exists", "unknown"]
+Answer: TypeAlias = SegmentFound | Literal["absent", "created", "exists", "unknown"]
 """`absent`: to `get`. `created`, `exists`: to `create`. `unknown`: no answer came; the request may have been carried out."""
 
 
@@ -93,7 +93,7 @@ class Fence:
         match self.phase, answer:
             case (("reading" | "claiming" | "writing" | "checking"), "unknown"):
                 return self  # and asks again
-            case "reading", Found(stamp):
+            case "reading", SegmentFound(stamp):
                 return self._past(stamp)
             case "reading", "absent":
                 return replace(self, phase="claiming")
@@ -101,9 +101,9 @@ class Fence:
                 return self._mine()
             case (("claiming" | "writing"), "exists"):
                 return replace(self, phase="checking")
-            case "checking", Found(stamp) if stamp.writer == self.writer:
+            case "checking", SegmentFound(stamp) if stamp.writer == self.writer:
                 return self._mine()
-            case "checking", Found(stamp):
+            case "checking", SegmentFound(stamp):
                 return replace(self, phase="superseded") if self.owner else self._past(stamp)
         raise ValueError(f"{answer!r} is no answer to a writer that is {self.phase}")
 

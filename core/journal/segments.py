@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from iact.core.errors import JournalCorrupt, JournalUnwritable, StoreUnavailable, Superseded
-from iact.core.journal.fence import Answer, Fence, Found, Stamp
+from iact.core.journal.fence import Answer, Fence, SegmentFound, Stamp
 from iact.core.ports import ObjectStore
 
 _HEAD: Final = re.compile(rb"iact 1 (\d{1,18}) ([0-9a-f]{32})\n")
@@ -109,7 +109,7 @@ class SegmentWriter:
         """The segments that are there and were not read yet. Claim when there are none any more."""
         fence = self._fence
         for segment in read_segments(self._store, self.session, fence.segment - 1):
-            fence = fence.answered(Found(segment.stamp))
+            fence = fence.answered(SegmentFound(segment.stamp))
             self._fence = fence
             yield segment
 
@@ -201,7 +201,7 @@ class SegmentWriter:
                 if request.operation == "create":
                     answer = "created" if self._store.create(name, content) else "exists"
                 else:
-                    answer = Found(_segment(self.session, wanted, self._store.get(name)).stamp)
+                    answer = SegmentFound(_segment(self.session, wanted, self._store.get(name)).stamp)
             except StoreUnavailable as error:
                 answer = "unknown"
                 attempt = self._wait(error, attempt, deadline)

@@ -16,7 +16,7 @@ from typing import IO
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class StoredArtifact:
     """An artifact that became a blob."""
 
     sha256: str
@@ -38,7 +38,7 @@ class Spool:
     def __init__(self, directory: Path) -> None:
         self._blobs = directory / "blobs"
         self._open: dict[str, _Draft] = {}
-        self.kept: dict[str, Kept] = {}
+        self.kept: dict[str, StoredArtifact] = {}
 
     def __enter__(self) -> Spool:
         return self
@@ -67,4 +67,4 @@ class Spool:
             draft.stream.close()
             draft.path.rename(self._blobs / digest)
             del self._open[artifact]
-            self.kept[artifact] = Kept(digest, size)
+            self.kept[artifact] = StoredArtifact(digest, size)

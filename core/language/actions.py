@@ -284,7 +284,7 @@ CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Unknown:
+class UnknownFunction:
     """A dotted name of a known module that has no such function. `nearest`: the names that come closest."""
 
     name: str
@@ -305,11 +305,11 @@ class Registry:
     def __contains__(self, name: str) -> bool:
         return name in self._specs
 
-    def find(self, name: str) -> ActionSpec | Unknown | None:
-        """The action called `name`; `Unknown` for a missing function of a known module; None for plain code."""
+    def find(self, name: str) -> ActionSpec | UnknownFunction | None:
+        """The action called `name`; `UnknownFunction` for a missing function of a known module; None for plain code."""
         spec = self._specs.get(name)
         if spec is None and self.is_action(name):
-            return Unknown(name, tuple(self.nearest(name)))
+            return UnknownFunction(name, tuple(self.nearest(name)))
         return spec
 
     def is_action(self, name: str) -> bool:

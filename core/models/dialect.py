@@ -59,7 +59,7 @@ _QUOTED: Final = 160
 
 
 @dataclass(frozen=True, slots=True)
-class Fragment:
+class CallFragment:
     """A piece of one function call. `call`: which one, by the endpoint's count; `id` stands in its first piece."""
 
     call: int
@@ -71,7 +71,7 @@ class Fragment:
 class CallReader(Protocol):
     """Turns text and function calls, as they stream in, into the text of the reply."""
 
-    def feed(self, text: str, fragments: Sequence[Fragment]) -> Iterator[str]:
+    def feed(self, text: str, fragments: Sequence[CallFragment]) -> Iterator[str]:
         """Take the next pieces; give the text that became certain."""
         ...
 
@@ -83,7 +83,7 @@ class CallReader(Protocol):
 class ArgumentReader:
     """A reply that is the arguments of one forced function; further calls are ignored, plain text passes."""
 
-    def feed(self, text: str, fragments: Sequence[Fragment]) -> Iterator[str]:
+    def feed(self, text: str, fragments: Sequence[CallFragment]) -> Iterator[str]:
         yield from (piece for piece in (text, *(one.arguments for one in fragments if not one.call)) if piece)
 
     def end(self) -> Iterator[str]:
@@ -124,7 +124,7 @@ class ActionWriter:
         self._begun = False
         self._given = 0
 
-    def feed(self, text: str, fragments: Sequence[Fragment]) -> Iterator[str]:
+    def feed(self, text: str, fragments: Sequence[CallFragment]) -> Iterator[str]:
         if text:
             yield from self._text(text)
         for fragment in fragments:
@@ -142,7 +142,7 @@ class ActionWriter:
             self._waiting.append(_Text([text]))
             yield from self._release()
 
-    def _fragment(self, fragment: Fragment) -> Iterator[str]:
+    def _fragment(self, fragment: CallFragment) -> Iterator[str]:
         call = self._calls.get(fragment.call)
         if call is None or (fragment.id and fragment.id != call.id):
             call = _Call(fragment.id, fragment.name, [fragment.arguments])

@@ -30,8 +30,8 @@ import httpx
 
 from iact.core.errors import ModelError, ModelUnreachable
 from iact.core.models import steering, weights
-from iact.core.models.steering import LEAD, MENU, STATIC, STRENGTH, TALK, Plan
-from iact.core.models.structured import Form, Ladder
+from iact.core.models.steering import LEAD, MENU, STATIC, STRENGTH, TALK, ReplyForm
+from iact.core.models.structured import Form, FormLadder
 from iact.core.ports import (
     JSON,
     ChatMessage,
@@ -98,7 +98,7 @@ class EmbeddedModel:
         self._running: _Running | None = None
         self._starting = asyncio.Lock()
         self._closed = False
-        self._ladder = Ladder()
+        self._ladder = FormLadder()
 
     @property
     def profile(self) -> ModelProfile:
@@ -128,7 +128,7 @@ class EmbeddedModel:
         return self._stream(messages, max_tokens)
 
     @property
-    def ladder(self) -> Ladder:
+    def ladder(self) -> FormLadder:
         """See `core.models.structured.Formed`; llama.cpp makes a grammar of the schema."""
         return self._ladder
 
@@ -197,7 +197,9 @@ class EmbeddedModel:
         return steering.phrase_of(said), usage
 
 
-async def _shown(reply: AsyncGenerator[ModelEvent], plan: Plan, first: Usage) -> AsyncGenerator[ModelEvent]:
+async def _shown(
+    reply: AsyncGenerator[ModelEvent], plan: ReplyForm, first: Usage
+) -> AsyncGenerator[ModelEvent]:
     """A reply's events as the consumer gets them: its given parts added, the mark of small talk taken off."""
     held: str | None = ""
     async with aclosing(reply) as events:

@@ -1,6 +1,6 @@
 """What went wrong at a model endpoint, in words for a person, and whether trying again makes sense.
 
-Pure: an HTTP status, a body and headers go in, a `Failure` comes out. What an endpoint says about an
+Pure: an HTTP status, a body and headers go in, a `AttemptFailure` comes out. What an endpoint says about an
 error is untrusted text that ends up on screens and in journals, so it is cleaned, shortened and freed
 of keys here, in the one place that quotes it.
 """
@@ -45,7 +45,7 @@ class ContextTooLong(ModelRefused):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class AttemptFailure:
     """Why one attempt gave no reply.
 
     `why` continues "The model endpoint URL …", `remedy` continues it after a semicolon. `again`: whether
@@ -80,11 +80,13 @@ class Retries:
     cap: float = 30.0
     longest: float = 60.0
 
-    def limit(self, failure: Failure) -> int:
+    def limit(self, failure: AttemptFailure) -> int:
         """How many attempts there are in all where they end like this."""
         return {"no": 1, "once": min(2, self.attempts), "yes": self.attempts}[failure.again]
 
-    def wait(self, failure: Failure, *, attempt: int, elapsed: float, rng: random.Random) -> float | None:
+    def wait(
+        self, failure: AttemptFailure, *, attempt: int, elapsed: float, rng: random.Random
+    ) -> float | None:
         """Seconds to wait after failed attempt number `attempt`; None to give up."""
         if attempt >= self.limit(failure):
             return None
@@ -160,28 +162,30 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
 
 def from_status(
     status: int, body: object, headers: Mapping[str, str], *, model: str, now: datetime, secret: str | None
-) -> Failure:
+) -> AttemptFailure:
     """The failure behind an HTTP error (or an error object in the middle of a stream)."""
     raw = message_of(body)
     said = words(raw, secret)
     quoted = f": {said}" if said else ""
     marks = f"{codes_of(body)} {raw}"
     if status in (402, 429) and _NO_CREDIT.search(marks):
-        return Failure(
+        return AttemptFailure(
             ModelRefused, f"says that the account has no credit{quoted}", "check its billing page", again="no"
         )
     if status in (408, 409, 429) or status >= 500:
         kind = ModelUnreachable if status == 408 else ModelOverloaded
         remedy = "it is busy or broken for now, so try again later or choose another one"
         after, limited = retry_after(headers, now), status == 429
-        return Failure(kind, f"answers HTTP {status}{quoted}", remedy, after=after, limited=limited)
+        return AttemptFailure(kind, f"answers HTTP {status}{quoted}", remedy, after=after, limited=limited)
     if status == 413 or (status in (400, 422) and _TOO_LONG.search(marks)):
         remedy = "set IACT_CONTEXT to the context size of the model"
-        return Failure(ContextTooLong, f"says that the context is too long{quoted}", remedy, again="no")
+        return AttemptFailure(
+            ContextTooLong, f"says that the context is too long{quoted}", remedy, again="no"
+        )
     return _refused(status, quoted, model)
 
 
-def _refused(status: int, quoted: str, model: str) -> Failure:
+def _refused(status: int, quoted: str, model: str) -> AttemptFailure:
     if status in (401, 403):
         why, remedy = f"does not accept the API key (HTTP {status}{quoted})", "check OPENAI_API_KEY"
     elif status == 404:
@@ -189,26 +193,32 @@ def _refused(status: int, quoted: str, model: str) -> Failure:
         remedy = "check IACT_MODEL and OPENAI_BASE_URL"
     else:
         why, remedy = f"refuses the request (HTTP {status}{quoted})", "check IACT_MODEL and OPENAI_BASE_URL"
-    return Failure(ModelRefused, why, remedy, again="no")
+    return AttemptFailure(ModelRefused, why, remedy, again="no")
 
 
-def unreachable(why: str, *, again: Literal["no", "once", "yes"] = "yes") -> Failure:
+def unreachable(why: str, *, again: Literal["no", "once", "yes"] = "yes") -> AttemptFailure:
     """No connection, or no answer."""
-    return Failure(ModelUnreachable, why, "check that it runs and that OPENAI_BASE_URL is right", again)
+    return AttemptFailure(
+        ModelUnreachable, why, "check that it runs and that OPENAI_BASE_URL is right", again
+    )
 
 
-def garbled(what: str) -> Failure:
+def garbled(what: str) -> AttemptFailure:
     """An answer that isn't the protocol."""
     remedy = "check that OPENAI_BASE_URL is the address of an OpenAI-compatible API (it often ends in /v1)"
-    return Failure(ModelGarbled, f"did not answer in the OpenAI protocol ({what})", remedy, again="once")
+    return AttemptFailure(
+        ModelGarbled, f"did not answer in the OpenAI protocol ({what})", remedy, again="once"
+    )
 
 
-def empty() -> Failure:
+def empty() -> AttemptFailure:
     """A reply without any text."""
-    return Failure(ModelGarbled, "sent an empty reply", "try again, or choose another model", again="once")
+    return AttemptFailure(
+        ModelGarbled, "sent an empty reply", "try again, or choose another model", again="once"
+    )
 
 
-def cut(text: str) -> Failure:
+def cut(text: str) -> AttemptFailure:
     """A stream that ended before the reply did."""
     remedy = "check the connection to it"
-    return Failure(ModelUnreachable, f"broke off in the middle of a reply ({text})", remedy)
+    return AttemptFailure(ModelUnreachable, f"broke off in the middle of a reply ({text})", remedy)

@@ -27,10 +27,10 @@ from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaTool
 
 from iact.core.context import tokens
 from iact.core.models import failures
-from iact.core.models.dialect import ACT, ActionWriter, ArgumentReader, CallReader, Fragment
-from iact.core.models.failures import Failure, Retries
+from iact.core.models.dialect import ACT, ActionWriter, ArgumentReader, CallFragment, CallReader
+from iact.core.models.failures import AttemptFailure, Retries
 from iact.core.models.reading import Pairs, Piece, Thoughts
-from iact.core.models.structured import Form, Ladder
+from iact.core.models.structured import Form, FormLadder
 from iact.core.ports import (
     JSON,
     ChatMessage,
@@ -72,7 +72,7 @@ class Timeouts:
 class _Failed(Exception):
     """One attempt failed; never leaves this module."""
 
-    def __init__(self, failure: Failure) -> None:
+    def __init__(self, failure: AttemptFailure) -> None:
         super().__init__(failure.why)
         self.failure = failure
 
@@ -166,7 +166,7 @@ class _Reading:
             yield from self._take(piece.text, (), thought=piece.thought)
 
     def _take(
-        self, text: str, fragments: Sequence[Fragment], *, thought: bool = False
+        self, text: str, fragments: Sequence[CallFragment], *, thought: bool = False
     ) -> Iterator[ModelEvent]:
         if thought:
             yield from self._think(self.thought_pairs.feed(text))
@@ -202,14 +202,14 @@ class _Reading:
         return not any(piece.strip() for piece in self.text)
 
 
-def _fragment(call: ChoiceDeltaToolCall) -> Fragment:
+def _fragment(call: ChoiceDeltaToolCall) -> CallFragment:
     """A piece of a function call; raises as `_Reading.feed`."""
     function = call.function
     parts = (call.id, function.name if function else None, function.arguments if function else None)
     if not all(part is None or isinstance(part, str) for part in parts):
         raise TypeError("a function call that isn't text")
     index = call.index if isinstance(call.index, int) else 0
-    return Fragment(index, *(part or "" for part in parts))
+    return CallFragment(index, *(part or "" for part in parts))
 
 
 def _reported(chunk: ChatCompletionChunk) -> Usage | None:
@@ -259,7 +259,7 @@ class OpenAIModel:
         self._extra = dict(extra or {})
         self._tools = dialect == "tools"
         self._dialect = _Dialect()
-        self._ladder = Ladder()
+        self._ladder = FormLadder()
         # Silence is bounded here, not by the transport: a keep-alive comment is not a token.
         waits = openai.Timeout(None, connect=self._timeouts.connect, write=60.0)
         self._client = openai.AsyncOpenAI(
@@ -296,7 +296,7 @@ class OpenAIModel:
         return self.stream_with(messages, max_tokens=max_tokens, extra={})
 
     @property
-    def ladder(self) -> Ladder:
+    def ladder(self) -> FormLadder:
         """Which forms of structured output the endpoint serves, as far as it is known."""
         return self._ladder
 
@@ -425,7 +425,7 @@ class OpenAIModel:
             failure = self._failure(error, wait)
         raise _Failed(failure)
 
-    def _failure(self, error: Exception, wait: Literal["first", "between", "ending"]) -> Failure:
+    def _failure(self, error: Exception, wait: Literal["first", "between", "ending"]) -> AttemptFailure:
         """What an exception of the SDK or of the transport means."""
         silence = getattr(self._timeouts, wait)
         match error:
@@ -447,7 +447,7 @@ class OpenAIModel:
             case _:
                 return failures.garbled("what it streams has the wrong form")
 
-    def _from_body(self, status: int, body: object, headers: Mapping[str, str]) -> Failure:
+    def _from_body(self, status: int, body: object, headers: Mapping[str, str]) -> AttemptFailure:
         return failures.from_status(
             status, body, headers, model=self._profile.name, now=self._clock.now(), secret=self._key
         )
@@ -505,13 +505,13 @@ def _events(reading: _Reading, chunk: ChatCompletionChunk) -> list[ModelEvent]:
     raise _Failed(failures.garbled("what it streams has the wrong form"))
 
 
-def _unfinished(reading: _Reading) -> Failure:
+def _unfinished(reading: _Reading) -> AttemptFailure:
     if not reading.events:
         return failures.garbled("it sent no server-sent events")
     return failures.cut("without a finish reason")
 
 
-def _nothing(finish: str) -> Failure:
+def _nothing(finish: str) -> AttemptFailure:
     if finish == "content_filter":
         return replace(failures.empty(), why="withheld the reply (content filter)", again="no")
     if finish == "length":
@@ -519,7 +519,7 @@ def _nothing(finish: str) -> Failure:
     return failures.empty()
 
 
-def _no_connection(error: Exception, *, begun: bool) -> Failure:
+def _no_connection(error: Exception, *, begun: bool) -> AttemptFailure:
     causes: list[BaseException] = []
     cause: BaseException | None = error
     while cause is not None and cause not in causes:

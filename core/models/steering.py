@@ -220,7 +220,7 @@ def one_of(texts: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class ReplyForm:
     """How a reply is written: `begin` is given, the model goes on under `grammar`, `end` is put behind it."""
 
     grammar: str
@@ -228,29 +228,29 @@ class Plan:
     end: str = ""
 
 
-def talking() -> Plan:
+def talking() -> ReplyForm:
     """A reply that runs nothing."""
     sentence = "[A-Z] [^`\\n(){}\\[\\]#.!?]{1,120} [.!?]"
-    return Plan(f'root ::= {literal(TALK)} sentence (" " sentence)?\nsentence ::= {sentence}')
+    return ReplyForm(f'root ::= {literal(TALK)} sentence (" " sentence)?\nsentence ::= {sentence}')
 
 
-def pointing() -> Plan:
+def pointing() -> ReplyForm:
     """The first step: what does the user want?"""
     wants = [f" the {phrase}\n" for phrase in MENU] + [" some small talk\n"]
-    return Plan(f"root ::= {one_of(wants)}", begin=WANTS)
+    return ReplyForm(f"root ::= {one_of(wants)}", begin=WANTS)
 
 
-def commanding(phrase: str, request: str, tried: Sequence[str] = ()) -> Plan | None:
+def commanding(phrase: str, request: str, tried: Sequence[str] = ()) -> ReplyForm | None:
     """A reply with one command that fits `phrase`, the first one that was not `tried`; None if there is none."""
     left = MENU.get(phrase, ())[len(tried) :]
     if not left:
         return None
-    return Plan(
+    return ReplyForm(
         f"root ::= {_command(left[0], request)} {literal(_BLOCK_END)}", begin=f"{LEAD} {phrase}:{_BLOCK}"
     )
 
 
-def answering(outcome: Outcome) -> Plan:
+def answering(outcome: Outcome) -> ReplyForm:
     """The reply that tells what came out, quoting it: the model never writes a number of its own."""
     quoted = _quoted(outcome.output)
     if outcome.status is None:
@@ -263,7 +263,7 @@ def answering(outcome: Outcome) -> Plan:
         paths = [f" ({word})" for word in _tokens(outcome.request) if _is_path(word)]
         said = f"{one_of(['This is what I found about the ', 'Here is the result for the '])} {literal(outcome.phrase or 'result')}"
         said += f" {one_of(['', *paths])} {literal(':')}"
-    return Plan(f"root ::= {said}", end=quoted)
+    return ReplyForm(f"root ::= {said}", end=quoted)
 
 
 def _quoted(output: str) -> str:

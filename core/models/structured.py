@@ -46,13 +46,13 @@ T = TypeVar("T", bound=BaseModel)
 
 
 @dataclass(slots=True)
-class Ladder:
+class FormLadder:
     """What one endpoint turned out to serve; starts out trusting."""
 
     _useless: dict[Form, int] = field(default_factory=dict)
 
     @classmethod
-    def plain(cls) -> Ladder:
+    def plain(cls) -> FormLadder:
         """Of a model that can only be asked in text."""
         return cls(dict.fromkeys(FORMS, _PATIENCE))
 
@@ -74,7 +74,7 @@ class Formed(Protocol):
     """A model whose endpoint can be told the form of its reply. Others are asked in plain text."""
 
     @property
-    def ladder(self) -> Ladder:
+    def ladder(self) -> FormLadder:
         """What its endpoint is known to serve."""
         ...
 
@@ -157,7 +157,7 @@ class _Asking(Generic[T]):
         self._usage = Usage()
 
     async def run(self) -> Structured[T]:
-        ladder = self._model.ladder if isinstance(self._model, Formed) else Ladder.plain()
+        ladder = self._model.ladder if isinstance(self._model, Formed) else FormLadder.plain()
         refused: list[Form] = []
         answered = False
         for form in ladder.forms():

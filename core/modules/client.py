@@ -24,10 +24,8 @@ from google.protobuf.message import DecodeError
 from grpc_health.v1 import health_pb2
 
 from iact.core.errors import ModuleFault, ModuleLost
-from iact.core.modules.conversing import Call, Stream, Streams
 from iact.core.modules.manifest import Manifest
 from iact.core.modules.outcome import (
-    Artifact,
     ArtifactChunk,
     Attached,
     Completed,
@@ -35,24 +33,26 @@ from iact.core.modules.outcome import (
     Outcome,
     Progress,
     Raised,
+    SentArtifact,
     StateChange,
     TimedOut,
 )
-from iact.core.modules.reading import Limits, Reading, line, read_state
+from iact.core.modules.outcome_reader import CallLimits, OutcomeReader, line, read_state
+from iact.core.modules.stream_pool import Stream, StreamCall, StreamPool
 from iact.core.modules.time_limit import time_limit
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 __all__ = [
-    "Artifact",
     "ArtifactChunk",
     "Attached",
+    "CallLimits",
     "Completed",
     "Invocation",
-    "Limits",
     "ModuleClient",
     "Outcome",
     "Progress",
     "Raised",
+    "SentArtifact",
     "StateChange",
     "TimedOut",
 ]
@@ -116,12 +116,12 @@ class _Told:
 class ModuleClient:
     """A connection to one module at `target` ("unix:/path"); close it when done."""
 
-    def __init__(self, target: str, *, limits: Limits | None = None) -> None:
+    def __init__(self, target: str, *, limits: CallLimits | None = None) -> None:
         self._channel = grpc.aio.insecure_channel(target, options=list(OPTIONS))
-        self._limits = limits or Limits()
+        self._limits = limits or CallLimits()
         self._heard = -FRESH
-        self._streams = Streams(
-            lambda: cast(Call, self._channel.stream_stream(f"/{SERVICE}/Converse", None, None)(None))
+        self._streams = StreamPool(
+            lambda: cast(StreamCall, self._channel.stream_stream(f"/{SERVICE}/Converse", None, None)(None))
         )
 
     async def __aenter__(self) -> Self:
@@ -217,14 +217,14 @@ class ModuleClient:
             return Raised("BadArguments", _too_large(len(request)), "", "")
         begun = time.monotonic()
         teller = _Told(on_output, on_progress, on_artifact)
-        reading = Reading(self._limits)
+        reading = OutcomeReader(self._limits)
         try:
             async with time_limit(timeout, waited) as scope:
                 stream = await self._streams.take()
                 if stream is None:
                     await self._invoke(request, reading, teller, timeout)
                     return reading.end()
-                reading = Reading(self._limits, call=invocation.call_id, before=stream.last)
+                reading = OutcomeReader(self._limits, call=invocation.call_id, before=stream.last)
                 await self._converse(stream, request, reading, teller, invocation.call_id)
                 return reading.end()
         except TimeoutError:
@@ -240,7 +240,7 @@ class ModuleClient:
             raise _failure(error) from error
 
     async def _converse(
-        self, stream: Stream, request: bytes, reading: Reading, told: _Told, call: str
+        self, stream: Stream, request: bytes, reading: OutcomeReader, told: _Told, call: str
     ) -> None:
         """Make a call on a stream that has been opened."""
         begun = time.monotonic()
@@ -255,7 +255,7 @@ class ModuleClient:
             else:
                 stream.call.cancel()
 
-    async def _invoke(self, request: bytes, reading: Reading, told: _Told, timeout: float) -> None:  # noqa: ASYNC109
+    async def _invoke(self, request: bytes, reading: OutcomeReader, told: _Told, timeout: float) -> None:  # noqa: ASYNC109
         call, begun = self._stream(f"/{SERVICE}/Invoke", request, timeout), time.monotonic()
         try:
             while isinstance(data := await call.read(), bytes):

@@ -1,7 +1,7 @@
 """The instances of modules that run for one session: found or started, bounded in number, let go of.
 
 A module that has the workspace for writing runs as a *viewer*, which can't write, and as a *worker*; one whose
-manifest says so runs for each agent alone. So what is looked after here is not a module but a `Key`.
+manifest says so runs for each agent alone. So what is looked after here is not a module but a `InstanceKey`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ MOST: Final = 24
 
 
 @dataclass(frozen=True, slots=True)
-class Key:
+class InstanceKey:
     """One instance of a session: of which module, what it may do, and whose alone it is (empty: everybody's).
 
     `copy`: the copy of the workspace that it works in; None: the workspace itself.
@@ -50,16 +50,16 @@ class Running:
     ending: bool = False
     """It is stopped as soon as no call is under way."""
     served: set[str] = field(default_factory=set)
-    """The names under which it was called (`core.modules.whose`)."""
+    """The names under which it was called (`core.modules.state_names`)."""
 
     async def well(self) -> bool:
         """Whether it can be called. It is asked, and at last its host, unless it has just answered."""
         return self.client.fresh or await self.client.serves() or await self.instance.why_lost() is None
 
 
-def key_of(module: str, start: Start, right: Right, agent: str, copy: Path | None = None) -> Key:
+def key_of(module: str, start: Start, right: Right, agent: str, copy: Path | None = None) -> InstanceKey:
     """Which instance of a module serves a call of `agent` with this right, perhaps in a `copy` of the workspace."""
-    return Key(module, right if start.views else "work", agent if start.own else "", copy)
+    return InstanceKey(module, right if start.views else "work", agent if start.own else "", copy)
 
 
 @dataclass(slots=True)
@@ -72,25 +72,25 @@ class Instances:
     host: ModuleHost
     session: str
     workspace: Path
-    holds: Callable[[Key], bool]
-    forget: Callable[[Key], Awaitable[None]]
+    holds: Callable[[InstanceKey], bool]
+    forget: Callable[[InstanceKey], Awaitable[None]]
     most: int = MOST
-    running: dict[Key, Running] = field(default_factory=dict)
+    running: dict[InstanceKey, Running] = field(default_factory=dict)
     tell: Callable[[], None] = lambda: None
     """Told whenever another number of them runs."""
     permit: Callable[[str], Permit] | None = None
     """By module, who says which hosts it may reach."""
-    _locks: dict[Key, asyncio.Lock] = field(default_factory=dict)
+    _locks: dict[InstanceKey, asyncio.Lock] = field(default_factory=dict)
     _begun: int = 0
     """How many are being started."""
     _freed: asyncio.Event = field(default_factory=asyncio.Event)
     _count: itertools.count[int] = field(default_factory=itertools.count)
 
-    def lock(self, key: Key) -> asyncio.Lock:
+    def lock(self, key: InstanceKey) -> asyncio.Lock:
         """Held by whoever starts, checks or stops an instance."""
         return self._locks.setdefault(key, asyncio.Lock())
 
-    async def reach(self, key: Key, report: Report, start: Start) -> Running:
+    async def reach(self, key: InstanceKey, report: Report, start: Start) -> Running:
         """The instance for `key`, which runs as `start` says.
 
         Raises:
@@ -143,28 +143,28 @@ class Instances:
         running.calls += 1
         running.used = next(self._count)
 
-    async def ended(self, key: Key, running: Running) -> None:
+    async def ended(self, key: InstanceKey, running: Running) -> None:
         """That call is over."""
         running.calls -= 1
         self._freed.set()
         if running.ending and not running.calls and self.running.get(key) is running:
             await self.give_up(key)
 
-    def move(self, key: Key, to: Key, start: Start) -> None:
+    def move(self, key: InstanceKey, to: InstanceKey, start: Start) -> None:
         """Let an instance be another's, for which it is as good."""
         if to not in self.running:
             running = self.running.pop(key)
             running.start = start
             self.running[to] = running
 
-    async def drop(self, key: Key) -> None:
+    async def drop(self, key: InstanceKey) -> None:
         """Stop an instance, if it runs; the next call starts it again."""
         running = self.take(key)
         await self.forget(key)
         if running is not None:
             await self.stop(running)
 
-    def take(self, key: Key) -> Running | None:
+    def take(self, key: InstanceKey) -> Running | None:
         """Let an instance be nobody's, so that no call reaches it any more; it is to be stopped."""
         running = self.running.pop(key, None)
         if running is not None:
@@ -177,12 +177,12 @@ class Instances:
         await running.client.close()
         await running.instance.stop()
 
-    async def give_up(self, key: Key) -> None:
+    async def give_up(self, key: InstanceKey) -> None:
         """Stop an instance; what can't be stopped is removed by the host at the end of the session."""
         with suppress(SandboxError):
             await self.drop(key)
 
-    async def look_after(self, key: Key) -> None:
+    async def look_after(self, key: InstanceKey) -> None:
         """Let go of an instance that serves no longer. While it is called, that call's time limit is what counts:
         a function may keep its module from answering anything else.
         """
@@ -191,6 +191,6 @@ class Instances:
             if running is not None and not running.calls and not await running.well():
                 await self.give_up(key)
 
-    def of(self, module: str) -> Iterable[Key]:
+    def of(self, module: str) -> Iterable[InstanceKey]:
         """The instances of a module that run."""
         return [key for key in self.running if key.module == module]

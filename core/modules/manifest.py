@@ -119,7 +119,7 @@ class Function(_Frozen):
         return schema
 
 
-class State(_Frozen):
+class DeclaredState(_Frozen):
     """A state of the module's state machine."""
 
     name: FunctionName
@@ -147,7 +147,7 @@ class Manifest(_Frozen):
     purpose: Annotated[str, Field(max_length=600), AfterValidator(_one_line)] = ""
     keywords: Annotated[tuple[Keyword, ...], Field(max_length=100, strict=False)] = ()
     functions: Annotated[tuple[Function, ...], Field(min_length=1, max_length=100, strict=False)]
-    states: Annotated[tuple[State, ...], Field(max_length=32, strict=False)] = ()
+    states: Annotated[tuple[DeclaredState, ...], Field(max_length=32, strict=False)] = ()
     needs: Needs = Needs()
 
     @model_validator(mode="after")

@@ -11,7 +11,7 @@ from typing import Final
 
 from iact.core.errors import ModuleFault, SandboxError
 from iact.core.modules.background import Background, Supervisor
-from iact.core.modules.instances import Key
+from iact.core.modules.instances import InstanceKey
 from iact.core.modules.outcome import StateChange
 
 _READ: Final = 10_000
@@ -20,11 +20,11 @@ _TOLD: Final = 200
 """Changes that are told of at most; then nobody listens any more."""
 
 OnState = Callable[[StateChange], Awaitable[None]]
-_Who = tuple[Key, str]
+_Who = tuple[InstanceKey, str]
 
 
 class Observer:
-    """One listener for each instance and name (`core.modules.whose`) whose calls told of a state. What a call told of
+    """One listener for each instance and name (`core.modules.state_names`) whose calls told of a state. What a call told of
     is no news.
     """
 
@@ -36,7 +36,7 @@ class Observer:
         self._ended = asyncio.Event()
 
     @contextmanager
-    def calling(self, key: Key, whose: str) -> Iterator[None]:
+    def calling(self, key: InstanceKey, whose: str) -> Iterator[None]:
         """Changes are the call's own within."""
         self._calls[key, whose] += 1
         try:
@@ -47,11 +47,13 @@ class Observer:
                 self._ended.set()
                 self._ended = asyncio.Event()
 
-    def told(self, key: Key, whose: str, state: StateChange) -> None:
+    def told(self, key: InstanceKey, whose: str, state: StateChange) -> None:
         """A call under this name told of this state."""
         self._told[key, whose] = state
 
-    def listen(self, key: Key, whose: str, stream: AsyncIterator[StateChange], on_state: OnState) -> None:
+    def listen(
+        self, key: InstanceKey, whose: str, stream: AsyncIterator[StateChange], on_state: OnState
+    ) -> None:
         """Tell `on_state` of what comes on `stream`, unless somebody listens there already."""
         who = key, whose
         if who not in self._tasks:
@@ -59,7 +61,7 @@ class Observer:
                 partial(self._listen, who, stream, on_state), f"changes of {whose or key}"
             )
 
-    async def forget(self, key: Key) -> None:
+    async def forget(self, key: InstanceKey) -> None:
         """Listen to an instance no more."""
         await self._end([who for who in self._tasks if who[0] == key])
 

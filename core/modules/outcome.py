@@ -56,7 +56,7 @@ class ArtifactChunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Artifact:
+class SentArtifact:
     """An artifact that a call brought forth, `size` in bytes. Its content went to `on_artifact`."""
 
     id: str
@@ -87,7 +87,7 @@ class Completed:
     media: str
     data: Mapping[str, JSON]
     artifact: str | None
-    artifacts: tuple[Artifact, ...]
+    artifacts: tuple[SentArtifact, ...]
     state: StateChange | None
     carried: bytes | None = None
     cached: str = ""

@@ -65,7 +65,7 @@ def _everything(folder: int, depth: int) -> Iterator[os.stat_result | None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class FolderUse:
     """What calls fill: a folder, and what it holds, as their agents are told."""
 
     folder: Path
@@ -75,7 +75,7 @@ class Room:
 class Quota:
     """The bound of one workspace: `most` bytes on disk; 0 bounds nothing."""
 
-    def __init__(self, room: Room, most: int) -> None:
+    def __init__(self, room: FolderUse, most: int) -> None:
         self._room = room
         self._most = most
         self._tries: int | None = None

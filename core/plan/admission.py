@@ -8,10 +8,10 @@ from typing import Final
 
 from iact.core.plan import answers
 from iact.core.plan.forms import read_plan
-from iact.core.plan.limits import Limits
-from iact.core.plan.model import WORK, Node, PlanError, PlanVersion, Ref, make_plan
+from iact.core.plan.limits import PlanLimits
+from iact.core.plan.model import WORK, PlanError, PlanNode, PlanVersion, Ref, make_plan
 from iact.core.plan.modes.base import Mode
-from iact.core.plan.seams import Catalogue
+from iact.core.plan.protocol import FunctionCatalogue
 from iact.core.plan.state import PlanState
 from iact.core.plan.states import State
 from iact.core.plan.validate import Checked, check
@@ -24,13 +24,15 @@ UNDER_WAY: Final[tuple[State, ...]] = ("running", "waiting_human")
 class Admission:
     """Looks at steps for one plan; changes nothing."""
 
-    def __init__(self, state: PlanState, mode: Mode, limits: Limits, catalogue: Catalogue | None) -> None:
+    def __init__(
+        self, state: PlanState, mode: Mode, limits: PlanLimits, catalogue: FunctionCatalogue | None
+    ) -> None:
         self._state = state
         self._mode = mode
         self._limits = limits
         self._catalogue = catalogue
 
-    def check(self, nodes: Iterable[Node], known: Collection[str]) -> Checked:
+    def check(self, nodes: Iterable[PlanNode], known: Collection[str]) -> Checked:
         """Whether `nodes` may join; `known`: ids of the plan that they may refer to.
 
         Raises:
@@ -40,7 +42,7 @@ class Admission:
         plan = make_plan(self._state.plan.id, nodes)
         return check(plan, self._catalogue, known=known, max_nodes=max(room, 0), agents=self._mode.agents)
 
-    def check_renamed(self, nodes: Iterable[Node], known: Collection[str]) -> Checked:
+    def check_renamed(self, nodes: Iterable[PlanNode], known: Collection[str]) -> Checked:
         """The same for steps whose writer did not know which ids are taken.
 
         Raises:
@@ -52,7 +54,7 @@ class Admission:
     def _suffix(self) -> str:
         return f"-v{self._state.plan.version + 1}"
 
-    def read(self, text: str) -> tuple[Node, ...]:
+    def read(self, text: str) -> tuple[PlanNode, ...]:
         """The steps in a reply that writes a plan, under ids that are free; whether they may join is not looked at.
 
         Raises:
@@ -74,12 +76,12 @@ class Admission:
         return self.check(rest, known) if rest else None
 
 
-def spawned(nodes: Iterable[Node], by: str) -> tuple[Node, ...]:
+def spawned(nodes: Iterable[PlanNode], by: str) -> tuple[PlanNode, ...]:
     """The nodes, as follow-ups or replacements of node `by`."""
     return tuple(dataclasses.replace(one, spawned_by=by) for one in nodes)
 
 
-def graft(state: PlanState, failed: str, new: Sequence[Node]) -> PlanVersion:
+def graft(state: PlanState, failed: str, new: Sequence[PlanNode]) -> PlanVersion:
     """The version in which `new` stand in for `failed`, or nothing does.
 
     Raises:
@@ -96,7 +98,7 @@ def graft(state: PlanState, failed: str, new: Sequence[Node]) -> PlanVersion:
     return state.plan.revise(f"patch: {failed} is {instead}", add=new, rewire=rewired)
 
 
-def renamed(nodes: Iterable[Node], *, taken: Container[str], suffix: str) -> tuple[Node, ...]:
+def renamed(nodes: Iterable[PlanNode], *, taken: Container[str], suffix: str) -> tuple[PlanNode, ...]:
     """New nodes under ids that are not taken; they keep referring to each other."""
     new = list(nodes)
     ids = {one.id: f"{one.id[:56]}{suffix}" for one in new if one.id in taken}
@@ -113,7 +115,7 @@ def renamed(nodes: Iterable[Node], *, taken: Container[str], suffix: str) -> tup
     )
 
 
-def rewire(node: Node, failed: str, lasts: Sequence[str]) -> Node:
+def rewire(node: PlanNode, failed: str, lasts: Sequence[str]) -> PlanNode:
     """A dependent of `failed`, standing behind `lasts` instead; a ref goes to the last of them.
 
     Raises:

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from iact.core.objects import objects
 from iact.core.plan.forms import read_data, read_step
-from iact.core.plan.model import Node, PlanError
-from iact.core.plan.seams import QuestionKind
+from iact.core.plan.model import PlanError, PlanNode
+from iact.core.plan.protocol import QuestionKind
 from iact.core.ports import JSON
 
 VerdictKind = Literal["continue", "conclude", "replan"]
@@ -117,7 +117,7 @@ SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class ReflectionAnswer:
     """A reflection's: what to do with the rest of the plan.
 
     `answer`: the result, if it concludes with one. `reached`: whether the goal is, where it says so.
@@ -135,13 +135,13 @@ class Observation:
     """An observer's, about one result."""
 
     action: Literal["continue", "inject", "cancel", "reflect"]
-    steps: tuple[Node, ...] = ()
+    steps: tuple[PlanNode, ...] = ()
     cancel: tuple[str, ...] = ()
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Diagnosis:
+class DiagnosisAnswer:
     """Why a step failed and what is to be done: the failure, its cause, the action, how sure (Graph Harness, definition 6.4)."""
 
     failure: str
@@ -151,13 +151,13 @@ class Diagnosis:
 
 
 @dataclass(frozen=True, slots=True)
-class Patch:
+class PatchAnswer:
     """A micro-planner's: replacement steps, or to do without the failed one, or (neither) to leave it failed."""
 
-    steps: tuple[Node, ...] = ()
+    steps: tuple[PlanNode, ...] = ()
     skip: bool = False
     reason: str = ""
-    diagnosis: Diagnosis | None = None
+    diagnosis: DiagnosisAnswer | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +214,7 @@ def plan_text(text: str) -> str:
     return "\n".join(lines[:past])
 
 
-def verdict(text: str, *, final: bool) -> Verdict:
+def verdict(text: str, *, final: bool) -> ReflectionAnswer:
     """A reflection's reply. Default: go on, or, at the end, conclude."""
     data = extract(text)
     said = str(data.get("decision", data.get("verdict", ""))).lower() or _field(text, "decision").lower()
@@ -224,7 +224,7 @@ def verdict(text: str, *, final: bool) -> Verdict:
         default if said != "continue" or final else "continue"
     )  # fmt: skip
     answer = data.get("answer")
-    return Verdict(
+    return ReflectionAnswer(
         decision,
         str(data.get("reason", "")) if said else UNREADABLE,
         str(data.get("progress", "")).lower() == "diminishing",
@@ -252,22 +252,22 @@ def observation(text: str) -> Observation:
     return Observation("reflect" if action == "reflect" else "continue", reason=reason)
 
 
-def patch(text: str) -> Patch:
+def patch(text: str) -> PatchAnswer:
     """A micro-planner's reply. Default: leave it failed."""
     data = extract(text)
     steps = _steps(data)
     reason = str(data.get("reason", "")) or str(data.get("cause", ""))
     skip = not steps and (_truth(data.get("skip")) or data.get("action") == "skip")
-    return Patch(steps, skip, reason if data else UNREADABLE, _diagnosis(data, bool(steps), skip))
+    return PatchAnswer(steps, skip, reason if data else UNREADABLE, _diagnosis(data, bool(steps), skip))
 
 
-def _diagnosis(data: Mapping[str, JSON], replaces: bool, skips: bool) -> Diagnosis | None:
+def _diagnosis(data: Mapping[str, JSON], replaces: bool, skips: bool) -> DiagnosisAnswer | None:
     """The diagnosis in a reply; its action is what the reply really leads to. None if it tells neither failure nor cause."""
     failure, cause = (str(data.get(name) or "")[:_SAID] for name in ("failure", "cause"))
     if not failure and not cause:
         return None
     action: Literal["replace", "skip", "give_up"] = "replace" if replaces else "skip" if skips else "give_up"
-    return Diagnosis(failure, cause, action, _confidence(data.get("confidence")))
+    return DiagnosisAnswer(failure, cause, action, _confidence(data.get("confidence")))
 
 
 def analysis(text: str) -> Analysis:
@@ -293,7 +293,7 @@ def judged(text: str) -> bool:
     return text.strip().lower().rstrip(".!").split("\n")[0] in ("yes", "true")
 
 
-def _steps(data: Mapping[str, JSON]) -> tuple[Node, ...]:
+def _steps(data: Mapping[str, JSON]) -> tuple[PlanNode, ...]:
     """The steps in a reply; none at all if one of them is not well-formed."""
     raw = data.get("steps", data.get("nodes"))
     try:

@@ -14,7 +14,7 @@ SHORT: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownValue:
     """A value that the caller handed over. `about`: "$hosts (text/plain, 40 B)". `text`: all of it, where it is short."""
 
     about: str
@@ -27,7 +27,7 @@ class Briefing:
 
     date: str = ""
     constraints: Sequence[str] = ()
-    known: Sequence[Known] = ()
+    known: Sequence[KnownValue] = ()
     models: Sequence[str] = ()
 
     def ruled(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Literal, NamedTuple
 
 from iact.core.plan.model import PlanExtension, PlanVersion
-from iact.core.plan.seams import Firing, Question
+from iact.core.plan.protocol import Firing, PlanQuestion
 from iact.core.plan.state import NodeChange
 
 
@@ -20,7 +20,7 @@ class StopFiring(NamedTuple):
     node: str
 
 
-class TakeOver(NamedTuple):
+class TakeOverCopy(NamedTuple):
     """What the attempt at a node wrote in its copy of the workspace is to stand in the workspace: then it has succeeded."""
 
     node: str
@@ -30,7 +30,7 @@ class AskModel(NamedTuple):
     """Put a question to a model. `pieces`: its answer is to be told piece by piece, too."""
 
     thought: int
-    question: Question
+    question: PlanQuestion
     pieces: bool
 
 
@@ -40,7 +40,7 @@ class StopAsking(NamedTuple):
     thought: int
 
 
-class Notice(NamedTuple):
+class PlanNotice(NamedTuple):
     """Something for a person; nothing that a model sees."""
 
     text: str
@@ -90,9 +90,9 @@ Command = (
     | PlanExtension
     | Firing
     | StopFiring
-    | TakeOver
+    | TakeOverCopy
     | AskModel
     | StopAsking
-    | Notice
+    | PlanNotice
     | Assessed
 )

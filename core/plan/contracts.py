@@ -16,7 +16,7 @@ import jsonschema
 
 from iact.core.plan.model import NO_ERROR, Contract
 from iact.core.plan.pattern import Pattern
-from iact.core.plan.seams import Success
+from iact.core.plan.protocol import StepSuccess
 from iact.core.ports import JSON
 
 _REFUSED: Final = ("pattern", "patternProperties", "$ref", "$dynamicRef", "$recursiveRef", "propertyNames")
@@ -37,7 +37,7 @@ def well_formed(contract: Contract) -> str | None:
     return None
 
 
-def violation(contract: Contract, success: Success) -> str | None:
+def violation(contract: Contract, success: StepSuccess) -> str | None:
     """The first deterministic rule that the output breaks, as a sentence; None if all hold."""
     if contract is NO_ERROR:
         if success.exit_status:

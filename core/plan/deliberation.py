@@ -15,14 +15,14 @@ from functools import partial
 
 from iact.core.plan import answers, questions
 from iact.core.plan.admission import DONE_OR_RUNNING, NOT_STARTED, UNDER_WAY, graft, spawned
-from iact.core.plan.answers import Verdict
+from iact.core.plan.answers import ReflectionAnswer
 from iact.core.plan.contracts import as_text, is_empty
 from iact.core.plan.execution import Execution
-from iact.core.plan.model import WORK, Node, NodeKind, PlanError
-from iact.core.plan.modes.base import Ask
+from iact.core.plan.model import WORK, NodeKind, PlanError, PlanNode
+from iact.core.plan.modes.base import DueThought
 from iact.core.plan.planner import Planner, Thinking
+from iact.core.plan.protocol import PlanQuestion, QuestionKind
 from iact.core.plan.recovery import Exhausted, RecoveryRefused
-from iact.core.plan.seams import Question, QuestionKind
 from iact.core.plan.states import TERMINAL
 from iact.core.ports import JSON
 
@@ -147,7 +147,7 @@ class Deliberation:
                 )
                 return True
         if self._report_due():
-            self._think(Ask("synthesize", final=True, reason=self._assessment))
+            self._think(DueThought("synthesize", final=True, reason=self._assessment))
             return True
         return False
 
@@ -176,7 +176,7 @@ class Deliberation:
         state, superseded = self._run.state, self._run.superseded
         return any(one not in superseded and not state.superfluous(one) for one in state.work_in("failed"))
 
-    def _think(self, ask: Ask) -> None:
+    def _think(self, ask: DueThought) -> None:
         think = {
             "reflect": self._reflect,
             "observe": self._observe,
@@ -199,7 +199,7 @@ class Deliberation:
         """Add a node that stands for a thought, and let it run."""
         run = self._run
         node = self._fresh_id(kind)
-        added = Node(node, kind, task=task or reason, spawned_by=spawned_by)
+        added = PlanNode(node, kind, task=task or reason, spawned_by=spawned_by)
         run.join(reason, [added])
         if start:
             run.emit(node, "dispatched")
@@ -220,10 +220,10 @@ class Deliberation:
 
     # --- judging ----------------------------------------------------------------------------------------
 
-    def _reflect(self, ask: Ask) -> Thinking:
+    def _reflect(self, ask: DueThought) -> Thinking:
         run, state = self._run, self._run.state
         node = self._thought("reflection", ask.reason or "what was found so far")
-        text = yield Question(
+        text = yield PlanQuestion(
             "reflect", questions.reflect(run.goal, state, ask.subject, briefing=run.briefing), node
         )
         verdict = answers.verdict(text or "", final=ask.final)
@@ -241,11 +241,11 @@ class Deliberation:
         try:
             done = [r.node.id for r in questions.work(state) if r.ended is not None]
             said = questions.reflect(run.goal, state, done, message, run.briefing)
-            asked = Question("interject", said, node)
+            asked = PlanQuestion("interject", said, node)
             text = yield asked
             verdict = answers.verdict(text or "", final=False)
             if verdict.decision == "continue" and run.mode.on_interjection == "replan" and not run.concluded:
-                verdict = Verdict("replan", message)
+                verdict = ReflectionAnswer("replan", message)
             self._answered(node, text, {"decision": verdict.decision, "reason": verdict.reason})
             if verdict.decision == "conclude":
                 self._end_for_person(verdict, at_once=at_once)
@@ -260,7 +260,7 @@ class Deliberation:
         finally:
             self._run.let_go()
 
-    def _end_for_person(self, verdict: Verdict, *, at_once: bool) -> None:
+    def _end_for_person(self, verdict: ReflectionAnswer, *, at_once: bool) -> None:
         """A person's message ends the plan; what it leaves undone counts as not reached, unless it is said to be."""
         run = self._run
         undone = run.state.work_in(*NOT_STARTED, "failed_retryable", *(UNDER_WAY if at_once else ()))
@@ -272,7 +272,7 @@ class Deliberation:
             for one in run.state.work_in(*UNDER_WAY):
                 run.emit(one, "cancelled", detail="A message of the user ended the plan.")
 
-    def _follow(self, verdict: Verdict, *, charge: bool) -> Thinking:
+    def _follow(self, verdict: ReflectionAnswer, *, charge: bool) -> Thinking:
         """Do what a verdict says. What was concluded stays so, whoever says otherwise later."""
         run = self._run
         if run.cancelled or run.concluded or verdict.decision == "continue":
@@ -291,12 +291,12 @@ class Deliberation:
             return
         yield from self._planner.replan(verdict.reason or "the evidence does not suffice")
 
-    def _observe(self, ask: Ask) -> Thinking:
+    def _observe(self, ask: DueThought) -> Thinking:
         run, state = self._run, self._run.state
         seen = ask.subject[0]
         node = self._thought("observer", f"the result of {seen}", spawned_by=seen)
         waiting = [r.node.id for r in questions.work(state) if r.state in NOT_STARTED]
-        text = yield Question(
+        text = yield PlanQuestion(
             "observe", questions.observe(run.goal, state.nodes[seen], waiting, run.briefing), node
         )
         seen_as = answers.observation(text or "")
@@ -316,7 +316,7 @@ class Deliberation:
             if more is not None:
                 self._think(more)
 
-    def _inject(self, seen: str, steps: Sequence[Node]) -> None:
+    def _inject(self, seen: str, steps: Sequence[PlanNode]) -> None:
         """Follow-up steps of an observer; what is wrong with them is only warned of."""
         run = self._run
         known = set(run.state.in_state(*DONE_OR_RUNNING, *NOT_STARTED))
@@ -327,10 +327,10 @@ class Deliberation:
             return
         self._run.add(f"inject: after the result of {seen}", spawned(checked.nodes.values(), seen))
 
-    def _analyze(self, ask: Ask) -> Thinking:
+    def _analyze(self, ask: DueThought) -> Thinking:
         run, state = self._run, self._run.state
         node = self._thought("reflection", "was the goal reached?")
-        text = yield Question("analyze", questions.analyze(run.goal, state, run.briefing), node)
+        text = yield PlanQuestion("analyze", questions.analyze(run.goal, state, run.briefing), node)
         analysis = answers.analysis(text or "")
         verdict = run.mode.analyzed(analysis)
         self._fallback = analysis.final_answer or self._fallback
@@ -349,11 +349,11 @@ class Deliberation:
         else:
             yield from self._follow(verdict, charge=True)
 
-    def _synthesize(self, ask: Ask) -> Thinking:
+    def _synthesize(self, ask: DueThought) -> Thinking:
         run, state = self._run, self._run.state
         self._reported = self._subject()
         node = self._thought("aggregator", "the answer")
-        text = yield Question(
+        text = yield PlanQuestion(
             "synthesize", questions.synthesize(run.goal, state, ask.reason, run.briefing, self._gaps()), node
         )
         self._answered(node, text, text)
@@ -376,7 +376,7 @@ class Deliberation:
             if record.state in ("failed", "skipped", "cancelled") and record.node.id not in run.superseded
         ]
 
-    def _own(self, ask: Ask) -> Thinking:
+    def _own(self, ask: DueThought) -> Thinking:
         run, state = self._run, self._run.state
         aim = f"{run.goal}\n\n{run.briefing.ruled()}".strip()
         question = run.mode.question(state, ask, aim, run.infos())
@@ -405,7 +405,7 @@ class Deliberation:
         siblings = [state.nodes[one] for one in sorted(family)]
         tried = questions.lineage(state, record)
         asked = questions.patch(run.goal, record, siblings, run.infos(), tried, run.briefing)
-        text = yield Question("patch", asked, node)
+        text = yield PlanQuestion("patch", asked, node)
         patch = answers.patch(text or "")
         self._answered(node, text, _patched(patch))
         if run.concluded or not (patch.steps or patch.skip):
@@ -419,7 +419,7 @@ class Deliberation:
         run.superseded.add(failed)
         run.adopt(version)
 
-    def _checked(self, steps: Sequence[Node]) -> Sequence[Node]:
+    def _checked(self, steps: Sequence[PlanNode]) -> Sequence[PlanNode]:
         """Steps of a patch, which may refer to what has run or runs; a patch may have none.
 
         Raises:
@@ -432,7 +432,7 @@ class Deliberation:
         return tuple(run.admission.check_renamed(steps, known).nodes.values())
 
 
-def _patched(patch: answers.Patch) -> JSON:
+def _patched(patch: answers.PatchAnswer) -> JSON:
     """What a patch came to: what was done about the failure, and its diagnosis, if there is one."""
     found: dict[str, JSON] = {
         "steps": [one.id for one in patch.steps], "skip": patch.skip, "reason": patch.reason

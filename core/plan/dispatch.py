@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from iact.core.plan.execution import NEVER, Attempt, Execution
-from iact.core.plan.model import Node
+from iact.core.plan.model import PlanNode
 from iact.core.plan.modes.base import LeaveOut
+from iact.core.plan.protocol import Firing, FunctionInfo
 from iact.core.plan.refs import MissingField, resolve
 from iact.core.plan.schedule import Resources
-from iact.core.plan.seams import Firing, FunctionInfo
 from iact.core.ports import JSON
 from iact.core.rates import TokenBucket
 
@@ -25,7 +25,7 @@ class Dispatch:
         self._run = run
         self._resources = Resources()
         self._parked: dict[str, list[str]] = {}
-        self._prepared: dict[str, tuple[Node, dict[str, JSON]]] = {}
+        self._prepared: dict[str, tuple[PlanNode, dict[str, JSON]]] = {}
         """What nodes that were set aside are to be fired with, as they were then."""
         self._buckets = {one: TokenBucket(rate) for one, rate in run.limits.rates.items()}
         self._deadlines: dict[str, float] = {}
@@ -140,7 +140,7 @@ class Dispatch:
         self._prepared[node] = record.node, prepared
         return prepared
 
-    def _exclusive(self, node: Node, info: FunctionInfo | None) -> tuple[str, ...]:
+    def _exclusive(self, node: PlanNode, info: FunctionInfo | None) -> tuple[str, ...]:
         """What no other node may hold meanwhile: resources that it writes, and the races that it writes in.
 
         An agent has one dialogue with its caller, so two steps that call it take turns.
@@ -160,7 +160,7 @@ class Dispatch:
         ]
         return tuple(dict.fromkeys((*writes, *races)))
 
-    def _race(self, node: Node, info: FunctionInfo | None) -> str:
+    def _race(self, node: PlanNode, info: FunctionInfo | None) -> str:
         """The node for which it races in a copy of the workspace; empty if it works in the workspace itself.
 
         Whatever stands behind it but that one needs what it writes, whoever wins.
@@ -171,7 +171,7 @@ class Dispatch:
             return ""
         return serves[0] if node.id in state.nodes[serves[0]].node.candidates else ""
 
-    def _throttled(self, node: Node, info: FunctionInfo | None) -> float:
+    def _throttled(self, node: PlanNode, info: FunctionInfo | None) -> float:
         """Seconds until its endpoint takes another call."""
         if not self._buckets:
             return 0.0
@@ -180,7 +180,7 @@ class Dispatch:
 
     # --- time limits ------------------------------------------------------------------------------------------
 
-    def time_limit(self, node: Node) -> float:
+    def time_limit(self, node: PlanNode) -> float:
         """Seconds that an attempt may take, as far as that is watched here.
 
         A tool's time begins when its module has the call, behind all that it may have to wait for; so whoever fires it

@@ -15,13 +15,20 @@ from typing import Final, Literal
 from iact.core.plan.admission import NOT_STARTED, Admission
 from iact.core.plan.answers import SHAPES
 from iact.core.plan.briefing import NOTHING, Briefing
-from iact.core.plan.commands import Command, Notice
-from iact.core.plan.limits import Limits
-from iact.core.plan.model import WORK, Node, Plan, PlanError, PlanExtension, PlanVersion
+from iact.core.plan.commands import Command, PlanNotice
+from iact.core.plan.limits import PlanLimits
+from iact.core.plan.model import WORK, PlanError, PlanExtension, PlanGraph, PlanNode, PlanVersion
 from iact.core.plan.modes.base import Mode
-from iact.core.plan.recovery import Exhausted, Ladder, LadderBudget, Retry
+from iact.core.plan.protocol import (
+    ROLES,
+    FunctionCatalogue,
+    FunctionInfo,
+    PlanQuestion,
+    StepFailure,
+    StepSuccess,
+)
+from iact.core.plan.recovery import Exhausted, LadderBudget, RecoveryLadder, Retry
 from iact.core.plan.schedule import ReadyQueue
-from iact.core.plan.seams import ROLES, Catalogue, Failure, FunctionInfo, Question, Success
 from iact.core.plan.state import NodeChange, PlanEvent, PlanState
 from iact.core.plan.states import TERMINAL, Cause
 from iact.core.ports import JSON
@@ -41,14 +48,14 @@ class Attempt:
     over or because nothing is to come of it.
     """
 
-    node: Node
+    node: PlanNode
     arguments: Mapping[str, JSON]
     names: tuple[str, ...]
     shared: tuple[str, ...] = ()
     race: str = ""
     ending: Literal["", "timeout", "stopped"] = ""
     judging: int = 0
-    kept: Success | None = None
+    kept: StepSuccess | None = None
 
 
 class Execution:
@@ -56,11 +63,11 @@ class Execution:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: PlanGraph,
         *,
         mode: Mode,
-        limits: Limits,
-        catalogue: Catalogue | None,
+        limits: PlanLimits,
+        catalogue: FunctionCatalogue | None,
         asks: bool,
         briefing: Briefing = NOTHING,
     ) -> None:
@@ -73,7 +80,9 @@ class Execution:
         self.state = PlanState(plan.id, plan.goal)
         self.contract = plan.contract
         replans = limits.replans if mode.max_replans is None else mode.max_replans
-        self.ladder = Ladder(self.state, LadderBudget(limits.patches, replans), backoff=limits.backoff)
+        self.ladder = RecoveryLadder(
+            self.state, LadderBudget(limits.patches, replans), backoff=limits.backoff
+        )
         self.admission = Admission(self.state, mode, limits, catalogue)
         self.trail: list[PlanEvent] = []
         self.warnings: list[str] = []
@@ -138,7 +147,7 @@ class Execution:
         self.out.append(version)
         self._begin((*version.add, *version.rewire))
 
-    def _begin(self, nodes: Iterable[Node]) -> None:
+    def _begin(self, nodes: Iterable[PlanNode]) -> None:
         """Nodes that need nothing, or nothing more, are ready at once."""
         for node in sorted(nodes, key=lambda node: node.id):
             record = self.state.nodes[node.id]
@@ -211,21 +220,21 @@ class Execution:
     def warn(self, *texts: str) -> None:
         """For a person; nothing that a model sees."""
         self.warnings.extend(texts)
-        self.out.extend(map(Notice, texts))
+        self.out.extend(map(PlanNotice, texts))
 
     def thought(self, node: str, answer: JSON) -> None:
         """A node that stands for a thought has its answer."""
         if self.state.nodes[node].state == "running":
             self.succeed(node, answer, ("model",), "parsed")
 
-    def add(self, reason: str, nodes: Sequence[Node]) -> None:
+    def add(self, reason: str, nodes: Sequence[PlanNode]) -> None:
         """Go over to the version that adds `nodes`, since somebody decided so; the first one if there is none yet."""
         if self.state.versions:
             self.adopt(self.state.plan.revise(reason, add=nodes))
         else:
             self.join(reason, nodes)
 
-    def join(self, reason: str, nodes: Sequence[Node]) -> None:
+    def join(self, reason: str, nodes: Sequence[PlanNode]) -> None:
         """Let `nodes` join the present version: nobody decided anything. The first one begins if there is none yet.
 
         Raises:
@@ -245,17 +254,17 @@ class Execution:
 
     # --- what is known ----------------------------------------------------------------------------------
 
-    def info(self, node: Node) -> FunctionInfo | None:
+    def info(self, node: PlanNode) -> FunctionInfo | None:
         """What is known of the function that a tool node calls."""
         return self.catalogue.find(node.call) if self.catalogue is not None and node.kind == "tool" else None
 
-    def info_of(self, node: Node, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
+    def info_of(self, node: PlanNode, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
         """The same of the very call that it makes."""
         if self.catalogue is None or node.kind != "tool":
             return None
         return self.catalogue.of_call(node.call, arguments)
 
-    def impact_of(self, node: Node, arguments: Mapping[str, JSON]) -> float:
+    def impact_of(self, node: PlanNode, arguments: Mapping[str, JSON]) -> float:
         """How much an attempt can do. An agent counts as one that writes, unless the plan says otherwise."""
         info = self.info_of(node, arguments)
         claimed = (1 if node.kind == "agent" else 0) if node.impact is None else node.impact
@@ -273,13 +282,13 @@ class Execution:
             bound = min(bound, self.mode.max_calls)
         return self.asks and self.calls < bound and not self.bound
 
-    def addressed(self, question: Question) -> Question:
+    def addressed(self, question: PlanQuestion) -> PlanQuestion:
         """A question as it is put: to whom, and which form its answer is to have. Nobody else decides about either."""
         role = self.limits.roles.get(question.kind) or ROLES[question.kind]
         return replace(question, role=role, shape=question.shape or SHAPES.get(question.kind))
 
     def try_again(
-        self, node: Node, failure: Failure, arguments: Mapping[str, JSON], *, copied: bool = False
+        self, node: PlanNode, failure: StepFailure, arguments: Mapping[str, JSON], *, copied: bool = False
     ) -> Retry | Exhausted:
         """Rung 1, for an attempt with these arguments. `copied`: it was made in a copy, so nothing came of it."""
         info = self.info_of(node, arguments)

@@ -37,14 +37,14 @@ _WORDS: Final = {"true": True, "false": False, "null": None}
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class StepOutputs:
     """What expressions see: outputs by step, and which steps failed."""
 
     outputs: Mapping[str, JSON]
     failed: Collection[str] = ()
 
 
-_Value = Callable[[Store], JSON]
+_Value = Callable[[StepOutputs], JSON]
 
 
 class Expression:
@@ -66,11 +66,11 @@ class Expression:
         if self._at < len(self._tokens):
             raise self._wrong(f"{self._tokens[self._at][1]!r} is not expected here")
 
-    def value(self, store: Store) -> JSON:
+    def value(self, store: StepOutputs) -> JSON:
         """What it comes to."""
         return self._value(store)
 
-    def holds(self, store: Store) -> bool:
+    def holds(self, store: StepOutputs) -> bool:
         """Whether it comes to something true."""
         return _truth(self._value(store))
 
@@ -171,7 +171,7 @@ class Expression:
         return lambda store: _apply(name, inner(store))
 
 
-def _look(store: Store, step: str, path: str) -> JSON:
+def _look(store: StepOutputs, step: str, path: str) -> JSON:
     try:
         return select(store.outputs[step], path) if step in store.outputs else None
     except MissingField:

@@ -15,7 +15,16 @@ from typing import Annotated, Any, Final, Literal, cast
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator
 
-from iact.core.plan.model import NO_ERROR, Contract, Node, Plan, PlanError, PlanVersion, Ref, make_plan
+from iact.core.plan.model import (
+    NO_ERROR,
+    Contract,
+    PlanError,
+    PlanGraph,
+    PlanNode,
+    PlanVersion,
+    Ref,
+    make_plan,
+)
 from iact.core.ports import JSON
 
 MAX_BYTES: Final = 1 << 20
@@ -141,7 +150,7 @@ def read_form(text: str) -> PlanForm:
     return form
 
 
-def read_step(data: JSON) -> Node:
+def read_step(data: JSON) -> PlanNode:
     """One step as it streams in, already read as data.
 
     Raises:
@@ -153,7 +162,7 @@ def read_step(data: JSON) -> Node:
         raise PlanError(_sentence(error, {"steps": [data]}, ("steps", 0))) from error
 
 
-def read_plan(text: str, *, id: str) -> Plan:
+def read_plan(text: str, *, id: str) -> PlanGraph:
     """Version 1 of the plan in `text`; without steps when only a goal is given.
 
     Raises:
@@ -175,7 +184,7 @@ def goal_text(goal: str) -> str:
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
 
 
-def node_of(step: StepForm) -> Node:
+def node_of(step: StepForm) -> PlanNode:
     """The node that a step describes.
 
     Raises:
@@ -189,7 +198,7 @@ def node_of(step: StepForm) -> Node:
         raise PlanError(
             f"step {step.id!r} calls the agent {step.agent!r} without a `task:`; say what it shall do"
         )
-    return Node(
+    return PlanNode(
         id=step.id,
         kind="agent" if step.agent else "tool",
         call=step.agent or step.call,
@@ -222,7 +231,7 @@ def contract_of(form: ContractForm | None) -> Contract:
     )
 
 
-def step_of(node: Node) -> dict[str, JSON]:
+def step_of(node: PlanNode) -> dict[str, JSON]:
     """A tool or agent node as a step is written; what has its default is left out."""
     out = node_to_json(node)
     del out["kind"]
@@ -235,14 +244,14 @@ def step_of(node: Node) -> dict[str, JSON]:
     return out
 
 
-def plan_text(goal: str, nodes: Iterable[Node]) -> str:
+def plan_text(goal: str, nodes: Iterable[PlanNode]) -> str:
     """A plan as a person writes it: what `read_plan` takes."""
     data: dict[str, JSON] = {"goal": goal} if goal else {}
     data["steps"] = [_written(node) for node in nodes]
     return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110))
 
 
-def _written(node: Node) -> JSON:
+def _written(node: PlanNode) -> JSON:
     """A step in the words of its form."""
     data = {
         name: value
@@ -261,11 +270,11 @@ def _written(node: Node) -> JSON:
 # --- as events stand in a journal -----------------------------------------------------------------
 
 
-def node_to_json(node: Node) -> dict[str, JSON]:
+def node_to_json(node: PlanNode) -> dict[str, JSON]:
     """A node as it stands in a journal; what has its default is left out."""
-    plain = Node(node.id)
+    plain = PlanNode(node.id)
     out: dict[str, JSON] = {"id": node.id, "kind": node.kind}
-    for field in dataclasses.fields(Node):
+    for field in dataclasses.fields(PlanNode):
         value = getattr(node, field.name)
         if field.name in out or value == getattr(plain, field.name):
             continue
@@ -273,13 +282,13 @@ def node_to_json(node: Node) -> dict[str, JSON]:
     return out
 
 
-def node_from_json(data: Mapping[str, JSON]) -> Node:
+def node_from_json(data: Mapping[str, JSON]) -> PlanNode:
     """Back from a journal; fields that this version does not know are ignored.
 
     Raises:
         PlanError: it holds no node.
     """
-    known: dict[str, Any] = {f.name: data[f.name] for f in dataclasses.fields(Node) if f.name in data}
+    known: dict[str, Any] = {f.name: data[f.name] for f in dataclasses.fields(PlanNode) if f.name in data}
     try:
         if "refs" in known:
             known["refs"] = {name: Ref(**ref) for name, ref in known["refs"].items()}
@@ -288,7 +297,7 @@ def node_from_json(data: Mapping[str, JSON]) -> Node:
         for name in ("after", "writes"):
             if name in known:
                 known[name] = tuple(known[name])
-        return Node(**known)
+        return PlanNode(**known)
     except (TypeError, AttributeError) as error:
         raise PlanError(f"the journal holds a plan node that can't be read ({error})") from error
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from iact.core.plan.seams import QuestionKind
+from iact.core.plan.protocol import QuestionKind
 from iact.core.rates import Rate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
+class PlanLimits:
     """Bounds of one plan. Times in seconds; None: none.
 
     `nodes`: tool and agent nodes over all versions. `tokens`: what runner and asker report together.
     `node_timeout`: of a step that says none (a tool step's is kept by whoever fires it).
     `rates`: by endpoint. `backoff`: before a first retry. `roles`: which model answers which question, where that is
-    not as in `core.plan.seams.ROLES`. `report`: whether a mode that judges ends with a report in words.
+    not as in `core.plan.protocol.ROLES`. `report`: whether a mode that judges ends with a report in words.
     """
 
     concurrency: int = 16

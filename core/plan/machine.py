@@ -18,19 +18,27 @@ from typing import Final
 from iact.core.plan import answers, contracts, questions, revision
 from iact.core.plan.admission import NOT_STARTED
 from iact.core.plan.briefing import NOTHING, Briefing
-from iact.core.plan.commands import AskModel, Command, StopAsking, StopFiring, TakeOver
+from iact.core.plan.commands import AskModel, Command, StopAsking, StopFiring, TakeOverCopy
 from iact.core.plan.deliberation import NO_REPLY, Deliberation
 from iact.core.plan.dispatch import Dispatch
 from iact.core.plan.execution import Attempt, Execution, Timer
 from iact.core.plan.forms import plan_text
-from iact.core.plan.limits import Limits
-from iact.core.plan.model import NO_ERROR, WORK, Plan, PlanError, PlanExtension, PlanVersion
+from iact.core.plan.limits import PlanLimits
+from iact.core.plan.model import NO_ERROR, WORK, PlanError, PlanExtension, PlanGraph, PlanVersion
 from iact.core.plan.modes.base import Mode
 from iact.core.plan.planner import Planner, Thinking
+from iact.core.plan.protocol import (
+    Decision,
+    FunctionCatalogue,
+    Outcome,
+    PlanQuestion,
+    QuestionKind,
+    StepFailure,
+    StepSuccess,
+)
 from iact.core.plan.questions import excerpt
 from iact.core.plan.recovery import Exhausted
 from iact.core.plan.result import PlanResult, Status, gather
-from iact.core.plan.seams import Catalogue, Decision, Failure, Outcome, Question, QuestionKind, Success
 from iact.core.plan.state import NodeChange, PlanEvent
 from iact.core.plan.states import TERMINAL
 from iact.core.plan.validate import check
@@ -48,7 +56,7 @@ class _Thought:
     thinking: Thinking
     holds: bool = False
     judges: str = ""
-    question: Question | None = None
+    question: PlanQuestion | None = None
 
 
 class PlanMachine:
@@ -56,11 +64,11 @@ class PlanMachine:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: PlanGraph,
         *,
         mode: Mode | None = None,
-        limits: Limits | None = None,
-        catalogue: Catalogue | None = None,
+        limits: PlanLimits | None = None,
+        catalogue: FunctionCatalogue | None = None,
         asks: bool = False,
         growing: bool = False,
         first: bool = False,
@@ -84,7 +92,7 @@ class PlanMachine:
         self.run: Final = Execution(
             plan,
             mode=mode or Mode(),
-            limits=limits or Limits(),
+            limits=limits or PlanLimits(),
             catalogue=catalogue,
             asks=asks,
             briefing=replace(briefing, constraints=plan.constraints),
@@ -146,7 +154,7 @@ class PlanMachine:
             self._deliberation.begin()
         self._turn()
 
-    def _checked(self, plan: Plan) -> PlanVersion:
+    def _checked(self, plan: PlanGraph) -> PlanVersion:
         run = self.run
         checked = check(plan, run.catalogue, max_nodes=run.limits.nodes, agents=run.mode.agents)
         run.warn(*checked.warnings)
@@ -190,7 +198,7 @@ class PlanMachine:
     def _recovered(self, node: str) -> None:
         """A node of an earlier run that can't be told to have finished."""
         run, record = self.run, self.run.state.nodes[node]
-        failure = Failure("interrupted", record.error)
+        failure = StepFailure("interrupted", record.error)
         is_work = record.node.kind in WORK  # thoughts are had anew
         exhausted = not is_work or isinstance(
             run.try_again(record.node, failure, record.node.params), Exhausted
@@ -238,18 +246,18 @@ class PlanMachine:
         self.run.emit(node, "expired", detail=f"{call} did not complete.")
         self._ended_work(node)
 
-    def _overtime(self, attempt: Attempt) -> Failure:
+    def _overtime(self, attempt: Attempt) -> StepFailure:
         limit = self._dispatch.time_limit(attempt.node)
-        return Failure("timeout", f"It took longer than {limit:g} seconds and was stopped.")
+        return StepFailure("timeout", f"It took longer than {limit:g} seconds and was stopped.")
 
     def _kept(self, attempt: Attempt, outcome: Outcome) -> Outcome | None:
         """The outcome, held against the node's contract; None while a model judges it."""
-        if isinstance(outcome, Failure):
+        if isinstance(outcome, StepFailure):
             return outcome
         contract = attempt.node.contract
         broken = contracts.violation(contract, outcome)
         if broken is not None:
-            return Failure("contract", f"{broken}{_said(outcome)}", outcome.exit_status, outcome.tokens)
+            return StepFailure("contract", f"{broken}{_said(outcome)}", outcome.exit_status, outcome.tokens)
         if contract.judgement is None:
             return outcome
         if attempt.ending:
@@ -257,15 +265,17 @@ class PlanMachine:
         self._think(_Thought(self._judge(attempt, outcome), judges=attempt.node.id))
         return None
 
-    def _judge(self, attempt: Attempt, outcome: Success) -> Thinking:
+    def _judge(self, attempt: Attempt, outcome: StepSuccess) -> Thinking:
         """Whether a model finds that the output keeps the node's contract; no answer means no."""
         node = attempt.node
         judgement = node.contract.judgement or ""
-        text = yield Question("judge", questions.judge(node, judgement, outcome.output), node.id)
+        text = yield PlanQuestion("judge", questions.judge(node, judgement, outcome.output), node.id)
         attempt.judging = 0
         kept = text is not None and answers.judged(text)
         why = f"The result was judged not to hold: {judgement}"
-        self._settle_attempt(attempt, outcome if kept else Failure("contract", why, tokens=outcome.tokens))
+        self._settle_attempt(
+            attempt, outcome if kept else StepFailure("contract", why, tokens=outcome.tokens)
+        )
 
     def uncopied(self, node: str, at: float) -> None:
         """An attempt that races can have no copy: it works in the workspace itself, in turn with the others."""
@@ -273,7 +283,7 @@ class PlanMachine:
         if node in self.run.attempts:
             self.run.attempts[node].race = ""
 
-    def taken_over(self, node: str, failure: Failure | None, at: float) -> None:
+    def taken_over(self, node: str, failure: StepFailure | None, at: float) -> None:
         """What an attempt wrote in its copy stands in the workspace now, or can't: `failure`."""
         run = self.run
         run.at = at
@@ -284,18 +294,18 @@ class PlanMachine:
         self._stop_stopped()  # who lost the race by this is not taken over
         arrived.remove(node)
         if arrived:
-            run.out.append(TakeOver(arrived[0]))
+            run.out.append(TakeOverCopy(arrived[0]))
         else:
             del self._arrived[attempt.race]
         self._turn()
 
-    def _arrive(self, attempt: Attempt, success: Success) -> None:
+    def _arrive(self, attempt: Attempt, success: StepSuccess) -> None:
         """An attempt came to the end of its copy. It has won if nobody did before and its changes can be taken over."""
         attempt.kept = success
         arrived = self._arrived.setdefault(attempt.race, [])
         arrived.append(attempt.node.id)
         if len(arrived) == 1:
-            self.run.out.append(TakeOver(attempt.node.id))
+            self.run.out.append(TakeOverCopy(attempt.node.id))
 
     def _settle_attempt(self, attempt: Attempt, outcome: Outcome, *, final: bool = False) -> None:
         """An attempt has its outcome: another try at once by a rule of the mode, or its node's end.
@@ -303,10 +313,10 @@ class PlanMachine:
         `final`: what it wrote in a copy has been dealt with.
         """
         run, node = self.run, attempt.node
-        if isinstance(outcome, Success) and attempt.race and not attempt.ending and not final:
+        if isinstance(outcome, StepSuccess) and attempt.race and not attempt.ending and not final:
             self._arrive(attempt, outcome)
             return
-        if isinstance(outcome, Failure) and not attempt.ending and not run.concluded:
+        if isinstance(outcome, StepFailure) and not attempt.ending and not run.concluded:
             again = run.mode.recover(run.state, node.id, outcome, dict(attempt.arguments))
             if again is not None:
                 attempt.arguments, attempt.kept = again, None
@@ -315,7 +325,7 @@ class PlanMachine:
         self._dispatch.over(node.id)
         if attempt.ending == "stopped":
             return
-        if isinstance(outcome, Success):
+        if isinstance(outcome, StepSuccess):
             run.succeed(node.id, outcome.output, outcome.labels, contracts.passed_by(node.contract))
             self._deliberation.ended(node.id)
         else:
@@ -323,7 +333,7 @@ class PlanMachine:
         if outcome.tokens:
             self.spend(outcome.tokens)
 
-    def _failed(self, attempt: Attempt, failure: Failure) -> None:
+    def _failed(self, attempt: Attempt, failure: StepFailure) -> None:
         run, node = self.run, attempt.node
         rung = run.try_again(node, failure, attempt.arguments, copied=bool(attempt.race))
         if isinstance(rung, Exhausted) or run.concluded:
@@ -426,7 +436,7 @@ class PlanMachine:
         else:
             self._put(number, question)
 
-    def _put(self, number: int, question: Question) -> None:
+    def _put(self, number: int, question: PlanQuestion) -> None:
         pieces = self._planner.reading and question.kind == "plan"
         self.run.out.append(AskModel(number, question, pieces))
 
@@ -574,7 +584,7 @@ class PlanMachine:
             self.run.let_go()
             self._turn()
 
-    def edited(self, plan: Plan) -> PlanVersion:
+    def edited(self, plan: PlanGraph) -> PlanVersion:
         """The version that a person's edit makes.
 
         Raises:
@@ -586,7 +596,7 @@ class PlanMachine:
             raise PlanError("The plan is being written or thought about; wait until that is done.")
         return revision.edited(self.run.state, plan, self.run.admission)
 
-    def edit(self, plan: Plan, at: float) -> None:
+    def edit(self, plan: PlanGraph, at: float) -> None:
         """A person writes other steps for what has not started.
 
         Raises:
@@ -803,7 +813,7 @@ class PlanMachine:
         if ends.missing or run.bound or run.shortfall or not ends.any_done:
             status = "partial" if ends.any_done else "failed"
         if status == "concluded" and run.contract is not NO_ERROR:
-            broken = contracts.violation(run.contract, Success(result))
+            broken = contracts.violation(run.contract, StepSuccess(result))
             if broken:
                 status = "partial"
                 warnings += (f"The plan's own contract does not hold: {broken}",)
@@ -813,7 +823,7 @@ class PlanMachine:
         )  # fmt: skip
 
 
-def _said(success: Success) -> str:
+def _said(success: StepSuccess) -> str:
     """What an output that broke its contract holds, for whoever is to repair the step."""
     text = excerpt(success.output, _SAID).strip() if not contracts.is_empty(success.output) else ""
     return f" Its output: {text}" if text else ""

@@ -1,6 +1,6 @@
 """What a plan is: an immutable version of a graph of steps.
 
-A version never changes; whoever changes the structure makes the next one with `Plan.revise`, which
+A version never changes; whoever changes the structure makes the next one with `PlanGraph.revise`, which
 names its parent and its reason and refuses what a running plan must not suffer: dropping a node that
 is finished, or rewiring one that has started (KAIJU grafts onto a live graph, the Graph Harness
 forbids any change; a version that says what governed which action allows both).
@@ -76,7 +76,7 @@ NO_ERROR: Final = Contract(exit_status=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class PlanNode:
     """One step. `after`: ids of what must come before; with `any_of`, the candidates of the join.
 
     `call`: a function, or the name of a child agent. `impact`: what the plan claims; the gate decides by
@@ -125,11 +125,11 @@ class Node:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class PlanGraph:
     """One version of a plan. `nodes` by id, in the order in which they were written."""
 
     id: str
-    nodes: Mapping[str, Node]
+    nodes: Mapping[str, PlanNode]
     goal: str = ""
     version: int = 1
     parent_version: int | None = None
@@ -142,9 +142,9 @@ class Plan:
         self,
         reason: str,
         *,
-        add: Iterable[Node] = (),
+        add: Iterable[PlanNode] = (),
         drop: Collection[str] = (),
-        rewire: Mapping[str, Node] | None = None,
+        rewire: Mapping[str, PlanNode] | None = None,
         started: Collection[str] = (),
         finished: Collection[str] = (),
     ) -> PlanVersion:
@@ -173,15 +173,15 @@ class Plan:
             self.version + 1, self.version, reason, added, tuple(sorted(drop)), tuple(rewired.values())
         )
 
-    def about(self, goal: str) -> Plan:
+    def about(self, goal: str) -> PlanGraph:
         """The same steps for another goal; empty: its own."""
         return replace(self, goal=goal or self.goal)
 
-    def extend(self, nodes: Iterable[Node]) -> Plan:
+    def extend(self, nodes: Iterable[PlanNode]) -> PlanGraph:
         """The same version with more nodes."""
         return replace(self, nodes={**self.nodes, **{node.id: node for node in nodes}})
 
-    def adopt(self, change: PlanVersion) -> Plan:
+    def adopt(self, change: PlanVersion) -> PlanGraph:
         """The plan as `change` makes it."""
         nodes = {one: node for one, node in self.nodes.items() if one not in change.drop}
         nodes.update((node.id, node) for node in (*change.rewire, *change.add))
@@ -197,12 +197,12 @@ class PlanVersion:
     version: int
     parent: int | None
     reason: str
-    add: tuple[Node, ...] = ()
+    add: tuple[PlanNode, ...] = ()
     drop: tuple[str, ...] = ()
-    rewire: tuple[Node, ...] = ()
+    rewire: tuple[PlanNode, ...] = ()
 
     @staticmethod
-    def first(plan: Plan) -> PlanVersion:
+    def first(plan: PlanGraph) -> PlanVersion:
         """How a plan begins."""
         return PlanVersion(plan.version, plan.parent_version, plan.reason, tuple(plan.nodes.values()))
 
@@ -213,25 +213,25 @@ class PlanExtension:
 
     version: int
     reason: str
-    add: tuple[Node, ...]
+    add: tuple[PlanNode, ...]
 
 
 def make_plan(
     id: str,
-    nodes: Iterable[Node],
+    nodes: Iterable[PlanNode],
     *,
     goal: str = "",
     contract: Contract = NO_ERROR,
     constraints: Iterable[str] = (),
-) -> Plan:
+) -> PlanGraph:
     """Version 1 of a plan.
 
     Raises:
         PlanError: two nodes have one id.
     """
-    kept: dict[str, Node] = {}
+    kept: dict[str, PlanNode] = {}
     for node in nodes:
         if node.id in kept:
             raise PlanError(f"two steps have the id {node.id!r}; give each its own")
         kept[node.id] = node
-    return Plan(id, MappingProxyType(kept), goal, contract=contract, constraints=tuple(constraints))
+    return PlanGraph(id, MappingProxyType(kept), goal, contract=contract, constraints=tuple(constraints))

@@ -14,16 +14,16 @@ from iact.core.plan import answers, questions
 from iact.core.plan.admission import DONE_OR_RUNNING, NOT_STARTED
 from iact.core.plan.execution import Execution
 from iact.core.plan.forms import read_plan, read_step
-from iact.core.plan.model import WORK, Node, PlanError
-from iact.core.plan.seams import Question
-from iact.core.plan.streaming import StepReader
+from iact.core.plan.model import WORK, PlanError, PlanNode
+from iact.core.plan.protocol import PlanQuestion
+from iact.core.plan.step_reader import StepReader
 from iact.core.plan.validate import Checked, PlanInvalid
 from iact.core.ports import JSON
 
 _FITS: Final = 2
 """How often the parameters of one set of steps are asked for again."""
 
-Thinking = Generator[Question, str | None, None]
+Thinking = Generator[PlanQuestion, str | None, None]
 """A thought: it yields questions, and is sent what was answered."""
 
 
@@ -37,9 +37,9 @@ class Planner:
         self._run = run
         run.whole = not growing
         self._reader = StepReader()
-        self.given: Sequence[Node] = ()
+        self.given: Sequence[PlanNode] = ()
         """Steps that somebody else wrote."""
-        self._held: dict[str, Node] = {}
+        self._held: dict[str, PlanNode] = {}
         self._problems: list[str] = []
 
     # --- asking for steps -----------------------------------------------------------------------------
@@ -55,7 +55,7 @@ class Planner:
                     run.warn("The steps run as they are written, without a profile.")
                     run.add("planned", self.given)
                 return
-        question = Question("plan", questions.plan(run.goal, run.infos(), run.briefing))
+        question = PlanQuestion("plan", questions.plan(run.goal, run.infos(), run.briefing))
         self.reading, run.whole = True, False
         text = yield question
         self.reading = False
@@ -67,7 +67,7 @@ class Planner:
         if not joined:
             yield from self._corrected(question, text)
 
-    def _open(self, opening: Question) -> Generator[Question, str | None, bool]:
+    def _open(self, opening: PlanQuestion) -> Generator[PlanQuestion, str | None, bool]:
         """The mode's own opening, with one corrected try, and one for parameters. Whether there are steps now."""
         run, question, fits, left = self._run, opening, 1, 2
         while left:
@@ -86,12 +86,12 @@ class Planner:
                 else:
                     left -= 1
                     corrected = questions.correct(opening.text, text, problems)
-                question = Question("correct", corrected, shape=answers.SHAPES["profile"])
+                question = PlanQuestion("correct", corrected, shape=answers.SHAPES["profile"])
             else:
                 return True
         return False
 
-    def _corrected(self, question: Question, text: str) -> Thinking:
+    def _corrected(self, question: PlanQuestion, text: str) -> Thinking:
         """The planner's one corrected try; steps that have started stay as they are."""
         run = self._run
         running = [one for one, node in run.state.plan.nodes.items() if node.kind in WORK]
@@ -99,7 +99,7 @@ class Planner:
             *self._problems,
             *([f"These steps run already, don't write them again: {', '.join(running)}."] if running else []),
         ]
-        rest = yield Question("correct", questions.correct(question.text, text, problems))
+        rest = yield PlanQuestion("correct", questions.correct(question.text, text, problems))
         if run.concluded:
             return
         first, self._problems = self._problems, []
@@ -109,8 +109,8 @@ class Planner:
             run.warn("The plan could not be used, also after one correction.", *(self._problems or first))
 
     def _join(
-        self, reason: str, nodes: Sequence[Node], *, decided: bool = False
-    ) -> Generator[Question, str | None, bool]:
+        self, reason: str, nodes: Sequence[PlanNode], *, decided: bool = False
+    ) -> Generator[PlanQuestion, str | None, bool]:
         """Let steps join the plan. Whether they could, and nothing else is wrong; if not, `_problems` say why.
 
         `decided`: they make a version of their own, where the first has begun.
@@ -125,8 +125,8 @@ class Planner:
         return not self._problems
 
     def _fitted(
-        self, nodes: Sequence[Node], known: Collection[str]
-    ) -> Generator[Question, str | None, Checked | None]:
+        self, nodes: Sequence[PlanNode], known: Collection[str]
+    ) -> Generator[PlanQuestion, str | None, Checked | None]:
         """The steps as they may join; None and `_problems` if they may not. `known`: steps that they may refer to.
 
         Where only parameters don't fit their functions, they are asked for again, with the functions' schemas: whoever
@@ -148,14 +148,16 @@ class Planner:
                 run.warn(*checked.warnings)
                 return checked
 
-    def _misfit(self, nodes: Sequence[Node], error: PlanError) -> Question | None:
+    def _misfit(self, nodes: Sequence[PlanNode], error: PlanError) -> PlanQuestion | None:
         """Asks for other parameters, where nothing else is wrong."""
         if not isinstance(error, PlanInvalid) or not error.shaped:
             return None
         wrong = [node for node in nodes if node.id in error.misfits]
-        return Question("correct", questions.fit(self._run.goal, wrong, self._run.infos(), error.problems))
+        return PlanQuestion(
+            "correct", questions.fit(self._run.goal, wrong, self._run.infos(), error.problems)
+        )
 
-    def _refitted(self, nodes: Sequence[Node], text: str) -> tuple[Node, ...] | None:
+    def _refitted(self, nodes: Sequence[PlanNode], text: str) -> tuple[PlanNode, ...] | None:
         """The steps with the parameters that `text` gives some of them; None if it can't be read."""
         try:
             found = read_plan(answers.plan_text(text), id=self._run.state.plan.id).nodes
@@ -173,7 +175,7 @@ class Planner:
         run = self._run
         reason = "the plan was cut off while it was being written"
         asked = questions.replan(run.goal, run.infos(), run.state, reason, run.briefing)
-        text = yield Question("plan", asked)
+        text = yield PlanQuestion("plan", asked)
         if text is None or run.concluded:
             return
         try:
@@ -190,12 +192,14 @@ class Planner:
         """Ask for further steps in place of those that have not run; one corrected try."""
         run, state = self._run, self._run.state
         self._problems = []
-        question = Question("replan", questions.replan(run.goal, run.infos(), state, reason, run.briefing))
+        question = PlanQuestion(
+            "replan", questions.replan(run.goal, run.infos(), state, reason, run.briefing)
+        )
         text = yield question
         checked = (yield from self._replanned(text)) if text is not None else None
         if checked is None and text is not None:
             correction = questions.correct(question.text, text, self._problems)
-            rest = yield Question("correct", correction)
+            rest = yield PlanQuestion("correct", correction)
             checked = (yield from self._replanned(rest)) if rest is not None else None
         if run.concluded:  # meanwhile
             return
@@ -217,14 +221,14 @@ class Planner:
             self._held.clear()
         return begun
 
-    def _replanned(self, text: str) -> Generator[Question, str | None, Checked | None]:
+    def _replanned(self, text: str) -> Generator[PlanQuestion, str | None, Checked | None]:
         """The further steps in a reply; they may refer to what has run or runs."""
         nodes = self._parsed(text)
         if not nodes:
             return None
         return (yield from self._fitted(nodes, self._run.state.in_state(*DONE_OR_RUNNING)))
 
-    def _parsed(self, text: str) -> tuple[Node, ...]:
+    def _parsed(self, text: str) -> tuple[PlanNode, ...]:
         """The steps in a reply, under ids that are free; none and `_problems` if none can be read."""
         try:
             return self._run.admission.read(text)
@@ -275,7 +279,7 @@ class Planner:
         able = [n for n in self._held.values() if all(d in present for d in n.dependencies)]
         return bool([n for n in able if self._admitted(n)])
 
-    def _admitted(self, node: Node) -> bool:
+    def _admitted(self, node: PlanNode) -> bool:
         try:
             self._run.admission.check([node], self._run.state.plan.nodes.keys())
         except PlanError:
@@ -284,7 +288,7 @@ class Planner:
         self._run.join("planned", [node])
         return True
 
-    def _left(self) -> tuple[str, Sequence[Node]]:
+    def _left(self) -> tuple[str, Sequence[PlanNode]]:
         """The steps of what was read that wait still, and how they come into the plan."""
         run = self._run
         for raw in self._reader.close():

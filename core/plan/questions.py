@@ -15,8 +15,8 @@ from typing import Final
 from iact.core.plan.briefing import NOTHING, Briefing
 from iact.core.plan.contracts import as_text
 from iact.core.plan.forms import step_of
-from iact.core.plan.model import WINNER, WORK, Node
-from iact.core.plan.seams import FunctionInfo
+from iact.core.plan.model import WINNER, WORK, PlanNode
+from iact.core.plan.protocol import FunctionInfo
 from iact.core.plan.state import NodeRecord, PlanState
 from iact.core.ports import JSON
 
@@ -53,7 +53,7 @@ def excerpt(output: JSON, limit: int = EXCERPT) -> str:
     return f"{text[:half]}\n[… {len(text) - 2 * half} characters left out …]\n{text[-half:]}"
 
 
-def step(node: Node) -> str:
+def step(node: PlanNode) -> str:
     """A step in one line: what it calls, with which parameters, or which agent does what."""
     given: dict[str, JSON] = dict(node.params)
     for name, ref in node.refs.items():
@@ -178,7 +178,7 @@ def refit(question: str, reply: str, infos: Sequence[FunctionInfo], problems: Se
     return f"{asked}\n\nThe functions, with the JSON Schema of their parameters:\n{_schemas(infos, named)}"
 
 
-def fit(goal: str, nodes: Sequence[Node], infos: Sequence[FunctionInfo], problems: Sequence[str]) -> str:
+def fit(goal: str, nodes: Sequence[PlanNode], infos: Sequence[FunctionInfo], problems: Sequence[str]) -> str:
     """Asks for the steps again whose parameters don't fit; the rest of their plan stands."""
     steps = "\n".join(f"  - {json.dumps(step_of(node), ensure_ascii=False)}" for node in nodes)
     rules = _schemas(infos, {node.call for node in nodes})
@@ -289,7 +289,7 @@ def synthesize(
     )
 
 
-def judge(node: Node, question: str, output: JSON) -> str:
+def judge(node: PlanNode, question: str, output: JSON) -> str:
     """Asks whether an output keeps its contract."""
     return (
         f"Does this result keep its condition?\n\nStep: {step(node)}\nCondition: {question}\n\nResult:\n{excerpt(output)}\n\n"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from iact.core.plan.model import WORK
-from iact.core.plan.seams import Failure
+from iact.core.plan.protocol import StepFailure
 from iact.core.plan.state import PlanState
 
 
@@ -46,7 +46,7 @@ class LadderBudget:
     replans: int
 
 
-class Ladder:
+class RecoveryLadder:
     """Recovery of one plan. `backoff`: seconds before the first retry, doubled for each further one, at most 30."""
 
     def __init__(self, state: PlanState, budget: LadderBudget, *, backoff: float = 0.5) -> None:
@@ -56,7 +56,7 @@ class Ladder:
         self._given_up: set[str] = set()
 
     def attempt_retry(
-        self, node: str, failure: Failure, *, impact: float, idempotent: bool
+        self, node: str, failure: StepFailure, *, impact: float, idempotent: bool
     ) -> Retry | Exhausted:
         """Rung 1, for a node that has just failed. `impact`: of the call that it made.
 

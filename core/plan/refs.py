@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Final
 
-from iact.core.plan.model import WINNER, Node, Ref
+from iact.core.plan.model import WINNER, PlanNode, Ref
 from iact.core.ports import JSON
 
 PLAIN: Final = "stdout"
@@ -64,7 +64,7 @@ def fill(template: str, value: JSON) -> str:
     return template.replace("{}", shown)
 
 
-def resolve(node: Node, outputs: Mapping[str, JSON], winner: str | None = None) -> dict[str, JSON]:
+def resolve(node: PlanNode, outputs: Mapping[str, JSON], winner: str | None = None) -> dict[str, JSON]:
     """The node's arguments with every ref replaced by its value.
 
     Raises:
@@ -78,7 +78,7 @@ def resolve(node: Node, outputs: Mapping[str, JSON], winner: str | None = None) 
     return values
 
 
-def _value(node: Node, name: str, ref: Ref, outputs: Mapping[str, JSON], winner: str | None) -> JSON:
+def _value(node: PlanNode, name: str, ref: Ref, outputs: Mapping[str, JSON], winner: str | None) -> JSON:
     step = winner if ref.step == WINNER else ref.step
     if step is None or step not in outputs:
         raise MissingField(f"parameter {name!r} of {node.id!r} refers to {ref.step!r}, which has no output")

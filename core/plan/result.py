@@ -80,7 +80,7 @@ def node_json(record: NodeRecord) -> dict[str, JSON]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class PlanEnds:
     """What the last steps of a plan came to: outputs, and why there is none, by id. `any_done`: of all steps."""
 
     outputs: Mapping[str, JSON]
@@ -93,7 +93,7 @@ class Ends:
         return next(iter(self.outputs.values())) if len(self.outputs) == 1 else dict(self.outputs) or None
 
 
-def gather(state: PlanState, superseded: Container[str]) -> Ends:
+def gather(state: PlanState, superseded: Container[str]) -> PlanEnds:
     """Look at the steps that nothing followed on, but those that were `superseded` by others."""
     work = {one: state.nodes[one] for one, node in state.plan.nodes.items() if node.kind in WORK}
     outputs: dict[str, JSON] = {}
@@ -106,4 +106,4 @@ def gather(state: PlanState, superseded: Container[str]) -> Ends:
             outputs[one] = record.output
         elif record.cause != "concluded":
             missing[one] = record.error or record.state
-    return Ends(outputs, missing, any(record.state == "executed" for record in work.values()))
+    return PlanEnds(outputs, missing, any(record.state == "executed" for record in work.values()))

@@ -11,14 +11,14 @@ from collections.abc import Collection, Mapping
 from typing import Final
 
 from iact.core.plan.admission import Admission
-from iact.core.plan.model import WORK, Node, Plan, PlanError, PlanVersion, Ref
+from iact.core.plan.model import WORK, PlanError, PlanGraph, PlanNode, PlanVersion, Ref
 from iact.core.plan.state import PlanState
 from iact.core.plan.states import STARTED, TERMINAL
 
 EDITED: Final = "changed by the user"
 
 
-def edited(state: PlanState, plan: Plan, admission: Admission) -> PlanVersion:
+def edited(state: PlanState, plan: PlanGraph, admission: Admission) -> PlanVersion:
     """The version in which the plan's steps are those of `plan`, as far as they have not started.
 
     Raises:
@@ -26,8 +26,8 @@ def edited(state: PlanState, plan: Plan, admission: Admission) -> PlanVersion:
     """
     present = {one: node for one, node in state.plan.nodes.items() if node.kind in WORK}
     ended = [one for one in present if one not in plan.nodes and state.nodes[one].state in TERMINAL]
-    add: list[Node] = []
-    rewire: dict[str, Node] = {}
+    add: list[PlanNode] = []
+    rewire: dict[str, PlanNode] = {}
     for written in admission.check(plan.nodes.values(), ended).nodes.values():
         record = state.nodes.get(written.id)
         if record is None:
@@ -100,7 +100,7 @@ def _fresh(state: PlanState, node: str) -> str:
     return f"{stem}-{count}"
 
 
-def _renamed(node: Node, names: Mapping[str, str]) -> Node:
+def _renamed(node: PlanNode, names: Mapping[str, str]) -> PlanNode:
     """A node that stands behind the new ones in place of the old."""
     refs: dict[str, Ref] = {
         name: dataclasses.replace(ref, step=names.get(ref.step, ref.step)) for name, ref in node.refs.items()
@@ -108,7 +108,7 @@ def _renamed(node: Node, names: Mapping[str, str]) -> Node:
     return dataclasses.replace(node, after=tuple(names.get(one, one) for one in node.after), refs=refs)
 
 
-def standing(state: PlanState, superseded: Collection[str]) -> list[Node]:
+def standing(state: PlanState, superseded: Collection[str]) -> list[PlanNode]:
     """The steps that the plan consists of now: without those that others stand in for, and what was taken out."""
     return [
         node

@@ -13,7 +13,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal, NamedTuple, cast, get_args
 
-from iact.core.plan.model import WINNER, WORK, Node, Plan, PlanError, PlanExtension, PlanVersion, make_plan
+from iact.core.plan.model import (
+    WINNER,
+    WORK,
+    PlanError,
+    PlanExtension,
+    PlanGraph,
+    PlanNode,
+    PlanVersion,
+    make_plan,
+)
 from iact.core.plan.refs import picks
 from iact.core.plan.states import STARTED, TERMINAL, Cause, IllegalTransition, JoinState, State, step
 from iact.core.ports import JSON
@@ -93,7 +102,7 @@ class NodeRecord:
     `version`: the plan version that governed its last change. `rung`: how far recovery has gone with it.
     """
 
-    node: Node
+    node: PlanNode
     state: State = "pending"
     version: int = 1
     attempts: int = 0
@@ -119,7 +128,7 @@ class PlanState:
     """A plan and its nodes, as their events made them."""
 
     def __init__(self, id: str = "plan", goal: str = "") -> None:
-        self.plan: Plan = make_plan(id, (), goal=goal)
+        self.plan: PlanGraph = make_plan(id, (), goal=goal)
         self.versions: list[PlanVersion] = []
         self.nodes: dict[str, NodeRecord] = {}
         """Every node that any version had, dropped ones too."""
@@ -174,7 +183,7 @@ class PlanState:
         for node in more.add:
             self._count(self.nodes[node.id])
 
-    def _take_in(self, nodes: Iterable[Node], version: int) -> None:
+    def _take_in(self, nodes: Iterable[PlanNode], version: int) -> None:
         for node in nodes:
             self.nodes[node.id] = NodeRecord(node, version=version)
             self.open += 1

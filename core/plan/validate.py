@@ -17,8 +17,8 @@ from typing import Final
 import jsonschema
 
 from iact.core.plan.contracts import well_formed
-from iact.core.plan.model import NO_ERROR, WINNER, WORK, Node, Plan, PlanError
-from iact.core.plan.seams import Catalogue, FunctionInfo
+from iact.core.plan.model import NO_ERROR, WINNER, WORK, PlanError, PlanGraph, PlanNode
+from iact.core.plan.protocol import FunctionCatalogue, FunctionInfo
 from iact.core.ports import JSON
 
 MAX_NODES: Final = 256
@@ -52,13 +52,13 @@ class PlanInvalid(PlanError):
 class Checked:
     """A plan that may run, with dangling references pruned, and what was pruned."""
 
-    nodes: dict[str, Node]
+    nodes: dict[str, PlanNode]
     warnings: list[str] = field(default_factory=list)
 
 
 def check(
-    plan: Plan,
-    catalogue: Catalogue | None = None,
+    plan: PlanGraph,
+    catalogue: FunctionCatalogue | None = None,
     *,
     known: Collection[str] = (),
     max_nodes: int = MAX_NODES,
@@ -97,7 +97,7 @@ def check(
     return checked
 
 
-def find_cycle(nodes: Mapping[str, Node]) -> list[str]:
+def find_cycle(nodes: Mapping[str, PlanNode]) -> list[str]:
     """A cycle, in order of dependence, starting at its smallest id; empty if there is none (Kahn)."""
     before: set[str] = set()
     for one, node in nodes.items():
@@ -126,7 +126,7 @@ def find_cycle(nodes: Mapping[str, Node]) -> list[str]:
     return _walk_cycle(nodes, {one for one, count in missing.items() if count})
 
 
-def _walk_cycle(nodes: Mapping[str, Node], stuck: set[str]) -> list[str]:
+def _walk_cycle(nodes: Mapping[str, PlanNode], stuck: set[str]) -> list[str]:
     path: list[str] = []
     seen: dict[str, int] = {}
     here = min(stuck)
@@ -139,7 +139,7 @@ def _walk_cycle(nodes: Mapping[str, Node], stuck: set[str]) -> list[str]:
     return cycle[least:] + cycle[:least]
 
 
-def levels(nodes: Mapping[str, Node]) -> dict[str, int]:
+def levels(nodes: Mapping[str, PlanNode]) -> dict[str, int]:
     """The dependency wave of each node: 0 for entries, else one more than the latest of what it stands behind."""
     found: dict[str, int] = {}
     for start in nodes:
@@ -156,12 +156,12 @@ def levels(nodes: Mapping[str, Node]) -> dict[str, int]:
     return found
 
 
-def effective_impact(node: Node, info: FunctionInfo | None) -> float:
+def effective_impact(node: PlanNode, info: FunctionInfo | None) -> float:
     """What the engine assumes for its own rules: the worse of what the plan and the function say."""
     return max(node.impact or 0, info.impact if info else 0)
 
 
-def _pruned(node: Node, present: set[str], warnings: list[str]) -> Node:
+def _pruned(node: PlanNode, present: set[str], warnings: list[str]) -> PlanNode:
     if not node.refs and present.issuperset(node.after):
         return node
     after = tuple(one for one in node.after if one in present)
@@ -182,7 +182,11 @@ def _pruned(node: Node, present: set[str], warnings: list[str]) -> Node:
 
 
 def _faults(
-    node: Node, written: Node, nodes: Mapping[str, Node], catalogue: Catalogue | None, agents: bool
+    node: PlanNode,
+    written: PlanNode,
+    nodes: Mapping[str, PlanNode],
+    catalogue: FunctionCatalogue | None,
+    agents: bool,
 ) -> Iterable[str]:
     if node.kind not in WORK:
         yield f"Step {node.id!r} has the kind {node.kind!r}, which only the engine makes; use `call:` or `agent:`."
@@ -201,7 +205,7 @@ def _faults(
         yield from _race_faults(node, nodes, catalogue)
 
 
-def _join_faults(node: Node, written: Node) -> Iterable[str]:
+def _join_faults(node: PlanNode, written: PlanNode) -> Iterable[str]:
     if node.id in node.dependencies:
         yield f"Step {node.id!r} waits for itself; take {node.id!r} out of its `after` and `refs`."
     if node.join == "any_of" and len(node.after) < 2:
@@ -218,7 +222,9 @@ def _join_faults(node: Node, written: Node) -> Iterable[str]:
             yield f"Step {node.id!r}: the template of {name!r} has no {{}} for the value."
 
 
-def _race_faults(node: Node, nodes: Mapping[str, Node], catalogue: Catalogue | None) -> Iterable[str]:
+def _race_faults(
+    node: PlanNode, nodes: Mapping[str, PlanNode], catalogue: FunctionCatalogue | None
+) -> Iterable[str]:
     for one in node.candidates:
         rival = nodes.get(one)
         if rival is None:
@@ -235,21 +241,23 @@ def _race_faults(node: Node, nodes: Mapping[str, Node], catalogue: Catalogue | N
             )
 
 
-def _call_faults(node: Node, info: FunctionInfo | None, catalogue: Catalogue) -> Iterable[str]:
+def _call_faults(node: PlanNode, info: FunctionInfo | None, catalogue: FunctionCatalogue) -> Iterable[str]:
     if info is None:
         close = difflib.get_close_matches(node.call, [one.name for one in catalogue.all()], 1, 0.6)
         hint = f"; did you mean {close[0]!r}?" if close else "."
         yield f"Step {node.id!r} calls {node.call!r}, which is not a function that you have{hint}"
 
 
-def _misfits(node: Node, catalogue: Catalogue | None) -> Iterable[str]:
+def _misfits(node: PlanNode, catalogue: FunctionCatalogue | None) -> Iterable[str]:
     """How the parameters of a call don't fit its function."""
     info = catalogue.find(node.call) if catalogue is not None and node.kind == "tool" else None
     if info is not None and info.schema is not None:
         yield from parameter_faults(node, info.schema)
 
 
-def parameter_faults(node: Node, schema: Mapping[str, JSON], *, later: Collection[str] = ()) -> Iterable[str]:
+def parameter_faults(
+    node: PlanNode, schema: Mapping[str, JSON], *, later: Collection[str] = ()
+) -> Iterable[str]:
     """How a node's parameters don't fit; those in refs or `later` have no value yet and are taken on trust."""
     trusted = {*node.refs, *later}
     required = schema.get("required")

@@ -19,7 +19,7 @@ from iact.core.records.parts import (
     Blob,
     ClearanceRule,
     Listed,
-    Memory,
+    MemorySource,
     ModuleState,
     PathChange,
     PathOutcome,
@@ -185,7 +185,7 @@ class Result(Content):
     """What later calls of its module are given that have the same key, which is its name here."""
     state: Outcome[ModuleState | None] = None
     """The state to which its module came for this agent."""
-    rows: Outcome[tuple[Memory, ...]] = ()
+    rows: Outcome[tuple[MemorySource, ...]] = ()
     """Of RECALL: where each memory comes from; the body as that of a `recall`."""
 
 

@@ -20,7 +20,7 @@ InjectMode: TypeAlias = Literal["queue", "deliver", "interrupt"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause(Content):
-    """A latch closes: at the agent and below it no call to a model or a tool starts."""
+    """The agent is paused: at it and below it no call to a model or a tool starts."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "pause"
@@ -32,7 +32,7 @@ class Pause(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resume(Content):
-    """The agent's latch opens."""
+    """The agent's pause ends."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "resume"

@@ -9,11 +9,11 @@ from typing import Annotated, ClassVar, Literal, TypeAlias
 from iact.core.ports import JSON
 from iact.core.records.content import Content
 from iact.core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
-from iact.core.records.parts import Blob, Memory, PlanTerms, Seen, Tokens, Wait
+from iact.core.records.parts import Blob, MemorySource, PlanTerms, Seen, Tokens, Wait
 from iact.core.records.ways import Way
 
 DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed"]
-"""Why a generation was stopped: a latch closed, a person or a cancel ended it, its endpoint began again, or the
+"""Why a generation was stopped: a pause, a person or a cancel ended it, its endpoint began again, or the
 functions on offer changed while the model wrote its first reply."""
 
 LastTurn: TypeAlias = Literal["", "turns", "tokens"]
@@ -213,7 +213,7 @@ class Recall(Content):
     KIND: ClassVar[str] = "recall"
     BODY: ClassVar[Mark | None] = OUTCOME
 
-    rows: Outcome[tuple[Memory, ...]]
+    rows: Outcome[tuple[MemorySource, ...]]
     """Where each comes from, in the same order."""
     meant: Outcome[Mapping[str, int] | None] = None
     """Functions that the agent's input is about in meaning, each with the record of the message that is."""

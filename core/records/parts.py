@@ -57,7 +57,7 @@ class Artifact:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
+class MemorySource:
     """Where one recalled memory comes from and what found it.
 
     `id`: session and record. `untrusted`: labels of the outside sources of what it says. `contradicts`: ids of others
@@ -85,7 +85,7 @@ class ModuleState:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Example:
+class PromptExample:
     """One message of a static prompt's examples."""
 
     role: Literal["user", "assistant"]
@@ -97,7 +97,7 @@ class OwnPrompt:
     """The static prompt that a model brings along."""
 
     system: str
-    examples: tuple[Example, ...]
+    examples: tuple[PromptExample, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -37,7 +37,7 @@ from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Bounds, GrantTerms, RoleTerms
 from iact.core.records.record import Record, blobs_of, timestamp
 from iact.core.records.session import Adopt as AdoptContent
-from iact.core.session.copying import Room, copy_tree, transfer
+from iact.core.session.folder_copy import CopyBudget, copy_tree, transfer
 from iact.core.session.fork import STORE, workshop
 from iact.core.session.garbage_collection import collector_paused
 from iact.core.tree.apply import read_tree, take_in
@@ -213,7 +213,7 @@ def _some(read: Callable[[str], bytes]) -> Callable[[str], bytes]:
 def take_files(source: Path, target: Path) -> int:
     """Copy a workspace, bounded; how many entries were left out."""
     try:
-        return copy_tree(source, target, Room(FILES, ENTRIES, owned=False))
+        return copy_tree(source, target, CopyBudget(FILES, ENTRIES, owned=False))
     except FileNotFoundError:
         return 0
     except (NotADirectoryError, PermissionError):
@@ -223,7 +223,7 @@ def take_files(source: Path, target: Path) -> int:
 def take_blobs(records: Iterable[Record], source: Path, target: Path) -> int:
     """Copy the blobs that the records name, as far as they are what their names say."""
     wanted = frozenset[str]().union(*(blobs_of(record) for record in records))
-    room, left_out = Room(BLOBS, ENTRIES), 0
+    room, left_out = CopyBudget(BLOBS, ENTRIES), 0
     if source.is_symlink():
         return len(wanted)
     for digest in sorted(wanted):
@@ -232,7 +232,7 @@ def take_blobs(records: Iterable[Record], source: Path, target: Path) -> int:
     return left_out
 
 
-def _take_blob(source: Path, target: Path, room: Room) -> bool:
+def _take_blob(source: Path, target: Path, room: CopyBudget) -> bool:
     try:
         reading = open_regular(source)
     except OSError:

@@ -36,7 +36,7 @@ from iact.core.session.adopt import (
     take_files,
     take_versions,
 )
-from iact.core.session.copying import Room, copy_tree, transfer
+from iact.core.session.folder_copy import CopyBudget, copy_tree, transfer
 from iact.core.session.fork import STORE, workshop
 from iact.core.session.trash import Trash
 
@@ -91,7 +91,7 @@ def _gather(directory: Path, place: Path, versions: Versions | None) -> int:
     for part in ("blobs", "workspace"):
         (place / part).mkdir()
         with suppress(FileNotFoundError):
-            left_out += copy_tree(directory / part, place / part, Room())
+            left_out += copy_tree(directory / part, place / part, CopyBudget())
     if versions is not None and (directory / STORE).is_dir():
         versions.share(directory / STORE, place / STORE)
     return left_out

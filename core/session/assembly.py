@@ -16,12 +16,12 @@ from pathlib import Path
 from iact.core.gate.clearance import HttpClearance
 from iact.core.gate.hosts import host_rule, rules_of
 from iact.core.gate.policy_file import DEFAULT
-from iact.core.journal.documents import Cipher, Documents
+from iact.core.journal.documents import Cipher, SharedDocuments
 from iact.core.journal.seal import KEY as KEY
 from iact.core.journal.seal import open_sealer, read_key
 from iact.core.journal.stores import SharedJournals
 from iact.core.models.roles import Models
-from iact.core.modules.door import Door
+from iact.core.modules.invoker import Invoker
 from iact.core.ports import Memory, ModuleHost, ObjectStore, OpenLive, Versions
 from iact.core.records.parts import Bounds
 from iact.core.session.clearance import Clearance
@@ -32,7 +32,7 @@ from iact.core.session.runtime import Runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
+class RuntimeOptions:
     """How sessions are run.
 
     `scope`: of new sessions. `workspace`: a directory of the user's in which new sessions work, in place of one of
@@ -54,7 +54,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True)
-class Shared:
+class SharedStore:
     """Journals are in a store that several hosts reach, of which this one is called `host`.
 
     `claimed`: told of a session's id and epoch when this host begins to write its journal.
@@ -76,13 +76,13 @@ class Shared:
         made.check_key(open_sealer(data), data)
         return made
 
-    def documents(self, data: Path) -> Documents:
+    def documents(self, data: Path) -> SharedDocuments:
         """The files that all hosts have, for the host with this data directory.
 
         Raises:
             JournalError: its key can't be read.
         """
-        return Documents(self.objects, data, self.cipher(read_key(data)))
+        return SharedDocuments(self.objects, data, self.cipher(read_key(data)))
 
 
 @asynccontextmanager
@@ -90,14 +90,14 @@ async def open_runtime(
     data: Path,
     models: Models,
     host: ModuleHost,
-    options: Options,
+    options: RuntimeOptions,
     *,
     memory: Memory | None = None,
     versions: Versions | None = None,
     open_live: OpenLive | None = None,
     retention: Retention | None = None,
     memory_at_rest: OpenMemory | None = None,
-    shared: Shared | None = None,
+    shared: SharedStore | None = None,
 ) -> AsyncIterator[Runtime]:
     """A runtime on the data directory `data`; closes it, its models and its host at the end."""
     asked, clock = options.clearance, SystemClock()
@@ -115,7 +115,7 @@ async def open_runtime(
             retention=retention, memory_at_rest=memory_at_rest,
             journals=await asyncio.to_thread(shared.journals, data, versions) if shared is not None else None,
             open_modules=partial(
-                Door, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle
+                Invoker, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle
             ),
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)

@@ -15,13 +15,13 @@ from pathlib import Path
 from iact.core.errors import ModuleFault, SandboxError, UsageError
 from iact.core.modules.approval import FILE, Approvals
 from iact.core.modules.client import ModuleClient
-from iact.core.modules.door import Door
+from iact.core.modules.invoker import Invoker
 from iact.core.modules.manifest import Manifest
 from iact.core.ports import JSON, CatalogueEntry, ModuleHost, ModuleSource, Report
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownModule:
     """A module of the catalogue. `manifest`: None if it has never run here. `approved`: functions, without its name."""
 
     entry: CatalogueEntry
@@ -69,7 +69,7 @@ class ModuleCatalogue:
         """
         return cls(host, Approvals.load(data / FILE))
 
-    async def modules(self) -> list[Known]:
+    async def modules(self) -> list[KnownModule]:
         """Every module.
 
         Raises:
@@ -77,7 +77,7 @@ class ModuleCatalogue:
         """
         return [known(entry, self._approvals) for entry in await self._host.catalogue()]
 
-    async def described(self, report: Report) -> list[Known]:
+    async def described(self, report: Report) -> list[KnownModule]:
         """Every module; those that have never run here are started once, and `report` hears of those that can't be.
 
         Raises:
@@ -91,7 +91,7 @@ class ModuleCatalogue:
                     report(f"{entry.name}: {error}")
         return await self.modules()
 
-    async def add(self, source: ModuleSource, report: Report = lambda line: None) -> Known:
+    async def add(self, source: ModuleSource, report: Report = lambda line: None) -> KnownModule:
         """A person adds a module: it is started once, and kept.
 
         Raises:
@@ -114,7 +114,7 @@ class ModuleCatalogue:
         """
         await self._host.remove(name)
 
-    async def approve(self, name: str, functions: Sequence[str] = (), *, digest: str = "") -> Known:
+    async def approve(self, name: str, functions: Sequence[str] = (), *, digest: str = "") -> KnownModule:
         """A person approves functions of a module's manifest (none named: all of it) for this digest.
 
         Raises:
@@ -136,7 +136,7 @@ async def check_manifest(target: str) -> None:
         await client.describe()
 
 
-def known(entry: CatalogueEntry, approvals: Approvals) -> Known:
+def known(entry: CatalogueEntry, approvals: Approvals) -> KnownModule:
     """One entry, with what is approved of it: all of a module that ships with the product."""
     try:
         manifest = Manifest.from_proto(entry.manifest) if entry.manifest is not None else None
@@ -147,7 +147,7 @@ def known(entry: CatalogueEntry, approvals: Approvals) -> Known:
     names = [one.name for one in manifest.functions] if manifest else []
     shipped = entry.origin == "shipped"
     approved = [one for one in names if shipped or approvals.approved(entry.name, entry.digest, one)]
-    return Known(entry, manifest, frozenset(approved))
+    return KnownModule(entry, manifest, frozenset(approved))
 
 
 def approve(
@@ -157,7 +157,7 @@ def approve(
     functions: Sequence[str] = (),
     *,
     digest: str = "",
-) -> Known:
+) -> KnownModule:
     """Approve functions of a module (none named: all), with or without the module's name in front.
 
     `digest`: the beginning of the digest that was looked at, which must be the one in the catalogue.
@@ -191,11 +191,11 @@ async def describe_once(host: ModuleHost, entry: CatalogueEntry, report: Report)
         ModuleFault: what it says of itself breaks the rules.
     """
     with tempfile.TemporaryDirectory(prefix="iact-describe-") as folder:
-        door = Door(host, f"describe-{secrets.token_hex(4)}", Path(folder))
+        invoker = Invoker(host, f"describe-{secrets.token_hex(4)}", Path(folder))
         try:
-            manifest = await door.describe(entry.name, report, digest=entry.digest)
+            manifest = await invoker.describe(entry.name, report, digest=entry.digest)
         finally:
-            await door.close()
+            await invoker.close()
     if manifest.name != entry.name:
         raise ModuleFault(f"The module {entry.name} says that its name is {manifest.name}.")
     return manifest

@@ -16,8 +16,8 @@ from iact.core.session.templates import Templates
 from iact.core.tree import budget
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.interpret import argument_text, digest_of, ready, satisfied
-from iact.core.tree.plan_aim import check_plan
-from iact.core.tree.spawning import child_spawn, plan_spawn
+from iact.core.tree.plan_checks import check_plan
+from iact.core.tree.spawns import child_spawn, plan_spawn
 
 
 class ChildCalls:
@@ -76,17 +76,17 @@ class ChildCalls:
         given = bound.arguments.get("timeout")
         left = float(given) if isinstance(given, int | float) else None
         while pending in agent.actions:
-            latched = live.tree.latched(agent.path)
-            if not latched and satisfied(live.tree, agent, pending):
+            paused = live.tree.paused(agent.path)
+            if not paused and satisfied(live.tree, agent, pending):
                 self.select(agent, pending, timed_out=False)
-            elif not latched and left is not None and left <= 0:
+            elif not paused and left is not None and left <= 0:
                 self.select(agent, pending, timed_out=True)
             else:
                 since = live.clock.monotonic()
                 with contextlib.suppress(TimeoutError):
-                    async with asyncio.timeout(None if latched else left):
+                    async with asyncio.timeout(None if paused else left):
                         await live.moved()
-                if left is not None and not latched:
+                if left is not None and not paused:
                     left -= live.clock.monotonic() - since
 
     def select(self, agent: Agent, pending: Pending, *, timed_out: bool) -> None:

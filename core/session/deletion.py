@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Final, TypeAlias
 
 from iact.core.errors import IactError, MemoryUnavailable
-from iact.core.ports import Clock, Happening, Memory
+from iact.core.ports import Clock, Memory, MemoryEvent
 from iact.core.session.listing import SessionInfo
 from iact.core.session.store import SessionStore
 
@@ -44,7 +44,7 @@ class Retention:
 
 
 @dataclass(frozen=True, slots=True)
-class Done:
+class DeletionOutcome:
     """What was done to sessions. `refused`: why one was left as it was, by its id. `note`: what is still to be done."""
 
     sessions: tuple[str, ...]
@@ -63,13 +63,13 @@ class Deletion:
         self._open_memory = open_memory
         self._retention = retention or Retention()
 
-    async def delete(self, sessions: Sequence[str]) -> Done:
+    async def delete(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Move sessions to the trash, and let memory forget them."""
         done = await self._each(sessions, self._store.delete)
         note = await self._forget(done.sessions)
-        return Done(done.sessions, done.refused, note)
+        return DeletionOutcome(done.sessions, done.refused, note)
 
-    async def restore(self, sessions: Sequence[str]) -> Done:
+    async def restore(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Move sessions back from the trash, and let memory read them."""
         done = await self._each(sessions, self._store.take_back)
         async with self._open_memory() as memory:
@@ -78,7 +78,7 @@ class Deletion:
                     memory.remember(happening)
         return done
 
-    async def purge(self, sessions: Sequence[str]) -> Done:
+    async def purge(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Remove sessions that are in the trash for good, and all that came of them.
 
         Raises:
@@ -91,20 +91,20 @@ class Deletion:
                     await memory.drop_sessions(there, for_good=True)
         return await self._each(sessions, self._store.purge)
 
-    async def tidy(self, running: Collection[str] = ()) -> Done:
+    async def tidy(self, running: Collection[str] = ()) -> DeletionOutcome:
         """Delete what is kept no longer, purge what was deleted long ago. `running`: sessions that are open here."""
         old = await asyncio.to_thread(self._too_old, running)
-        deleted = await self.delete(old) if old else Done((), {})
+        deleted = await self.delete(old) if old else DeletionOutcome((), {})
         trash = await asyncio.to_thread(self._store.trash.all)
         limit = self._clock.now() - timedelta(days=self._retention.trash_days)
         over = [one.id for one in trash if datetime.fromisoformat(one.at) <= limit]
         left = [one.id for one in trash if not one.forgotten and one.id not in over]
         note = deleted.note or (await self._forget(left) if left else "")
         with contextlib.suppress(MemoryUnavailable):
-            purged = await self.purge(over) if over else Done((), {})
+            purged = await self.purge(over) if over else DeletionOutcome((), {})
             for session, why in purged.refused.items():
                 _LOG.warning("The deleted session %s is still there: %s", session, why)
-        return Done(deleted.sessions, deleted.refused, note)
+        return DeletionOutcome(deleted.sessions, deleted.refused, note)
 
     async def _forget(self, sessions: Sequence[str]) -> str:
         """Let memory forget sessions that are in the trash; gives why that is still to be done, if it is."""
@@ -121,10 +121,10 @@ class Deletion:
                 await asyncio.to_thread(self._store.trash.forgotten, session)
         return ""
 
-    def _happenings(self, sessions: Sequence[str]) -> list[Happening]:
+    def _happenings(self, sessions: Sequence[str]) -> list[MemoryEvent]:
         return [happening for one in sessions for happening in self._store.happenings(one)]
 
-    async def _each(self, sessions: Sequence[str], act: Callable[[str], object]) -> Done:
+    async def _each(self, sessions: Sequence[str], act: Callable[[str], object]) -> DeletionOutcome:
         done, refused = [], {}
         for session in dict.fromkeys(sessions):
             try:
@@ -133,7 +133,7 @@ class Deletion:
                 refused[session] = str(error)
             else:
                 done.append(session)
-        return Done(tuple(done), refused)
+        return DeletionOutcome(tuple(done), refused)
 
     # --- retention --------------------------------------------------------------------------------
 

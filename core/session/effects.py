@@ -19,7 +19,7 @@ from types import TracebackType
 from typing import Final, TypeVar
 
 from iact.core.errors import UsageError, WorkspaceError
-from iact.core.modules.quota import Room
+from iact.core.modules.quota import FolderUse
 from iact.core.ports import JSON, AppliedChange, LiveFiles, OpenLive
 from iact.core.records.calls import Settle
 from iact.core.records.control import ApplyChanges, DropChanges, UseOverlay
@@ -50,7 +50,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class SettledChanges:
     """What became of changes that a person applied or dropped. `record`: that tells so; `done`: paths; `left`: with reasons.
 
     `notes`: what there is to know of some that were applied.
@@ -71,7 +71,7 @@ class Settled:
         }
 
 
-async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> Effects:
+async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> SessionEffects:
     """The effects of a session that works in `folder`, seen through an overlay where there can be one.
 
     Whether there is one is recorded when that changes, since it decides how calls are rated.
@@ -80,7 +80,7 @@ async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> 
     if tree.workspace == "scratch" or open_live is None:
         if tree.live.overlay:
             _record_overlay(live, value=False)
-        return Effects(live, None)
+        return SessionEffects(live, None)
     try:
         files = await asyncio.to_thread(open_live, folder, live.journal.directory / STORE)
     except WorkspaceError as error:
@@ -91,10 +91,10 @@ async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> 
         live.notice("/", _CODE, text)
         if tree.live.overlay:
             _record_overlay(live, value=False)
-        return Effects(live, None)
+        return SessionEffects(live, None)
     if not tree.live.overlay:
         _record_overlay(live, value=True)
-    return Effects(live, files)
+    return SessionEffects(live, files)
 
 
 def _record_overlay(live: Live, *, value: bool) -> None:
@@ -104,7 +104,7 @@ def _record_overlay(live: Live, *, value: bool) -> None:
 class Underway:
     """One call that sees the directory. Made before its record is, so that no look takes the record for an older one."""
 
-    def __init__(self, effects: Effects, *, works: bool) -> None:
+    def __init__(self, effects: SessionEffects, *, works: bool) -> None:
         self._effects = effects
         self._works = works
         self._open = False
@@ -134,7 +134,7 @@ class Underway:
             self._effects.leave(works=self._works)
 
 
-class Effects:
+class SessionEffects:
     """The effects of one session's calls. `files`: the overlay; None: there is none, and nothing is done here."""
 
     def __init__(self, live: Live, files: LiveFiles | None) -> None:
@@ -156,9 +156,9 @@ class Effects:
         return self._files.folder if self._files is not None else None
 
     @property
-    def room(self) -> Room | None:
+    def room(self) -> FolderUse | None:
         """What calls write in, if there is an overlay: it takes room until it is applied or dropped."""
-        return Room(self._files.written, _WRITTEN) if self._files is not None else None
+        return FolderUse(self._files.written, _WRITTEN) if self._files is not None else None
 
     # --- around calls ---------------------------------------------------------------------------
 
@@ -261,7 +261,7 @@ class Effects:
 
     async def apply(
         self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
-    ) -> Settled:
+    ) -> SettledChanges:
         """Make what waits real: these paths, with all that is in them and what they need, or everything (None).
 
         `force`: also over what somebody changed in the directory meanwhile. `since`: the last record that the person
@@ -273,7 +273,7 @@ class Effects:
         """
         return await self._intend("apply", paths, force=force, since=since)
 
-    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> Settled:
+    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> SettledChanges:
         """Let paths be again what they are in the directory; as `apply`."""
         return await self._intend("drop", paths, force=False, since=since)
 
@@ -291,7 +291,7 @@ class Effects:
 
     async def _intend(
         self, op: str, paths: Sequence[str] | None, *, force: bool, since: int | None
-    ) -> Settled:
+    ) -> SettledChanges:
         files, live = self._overlay(), self._live
         if live.failure is not None:
             raise live.failure
@@ -338,7 +338,7 @@ class Effects:
         live.changed()
         return True
 
-    async def _finish(self, files: LiveFiles) -> Settled | None:
+    async def _finish(self, files: LiveFiles) -> SettledChanges | None:
         """Carry out what was written ahead, if there is something, and record what came of it."""
         intended = self._live.tree.live.intended
         if intended is None:
@@ -361,7 +361,9 @@ class Effects:
         record = self._live.record(settled, "/", blobs=blobs)
         self._live.changed()
         kept = {one.path for one in left}
-        return Settled(record, tuple(path for path in paths if path not in kept), tuple(left), tuple(notes))
+        return SettledChanges(
+            record, tuple(path for path in paths if path not in kept), tuple(left), tuple(notes)
+        )
 
     async def _run(self, work: Callable[[], _Result]) -> _Result:
         """Do blocking work on the overlay. It is used by one caller at a time, so nobody leaves before it is done."""

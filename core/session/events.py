@@ -54,7 +54,7 @@ class Activity:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputEvent:
     """A running tool prints. `call`: number of its `call` record."""
 
     agent: str
@@ -70,10 +70,10 @@ class TreeChanged:
 
 
 @dataclass(frozen=True, slots=True)
-class Notice:
+class NoticeEvent:
     """Something that a person should know now ("building the base image: 3 of 5")."""
 
     text: str
 
 
-Event = RecordAppended | Delta | Activity | Output | TreeChanged | Notice
+Event = RecordAppended | Delta | Activity | OutputEvent | TreeChanged | NoticeEvent

@@ -47,7 +47,7 @@ class Files:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VersionChange:
     """What one call, or a person who restored, changed: between the version before record `n` and the one behind it."""
 
     n: int
@@ -158,7 +158,7 @@ class FileBrowser:
 
     # --- what changed ---------------------------------------------------------------------------
 
-    def history(self, records: Sequence[Record]) -> list[Change]:
+    def history(self, records: Sequence[Record]) -> list[VersionChange]:
         """What changed up to the last of `records`, in order; all that was in the first version counts as added then.
 
         Raises:
@@ -175,7 +175,7 @@ class FileBrowser:
         first = [PathStep(one.path, "add") for one in self._list(versions[0]) if one.type != "folder"]
         rows: list[Sequence[PathStep]] = [first, *(self._steps[pair] for pair in pairs)]
         return [
-            Change(one.n, one.at, one.agent, _what(one), paths)
+            VersionChange(one.n, one.at, one.agent, _what(one), paths)
             for one, paths in zip(named, rows, strict=True)
             if paths
         ]

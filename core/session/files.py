@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iact.core.errors import StoreUnavailable, WorkspaceError
-from iact.core.session.effects import Effects, open_effects
+from iact.core.session.effects import SessionEffects, open_effects
 from iact.core.session.live import Live
 from iact.core.session.services import Services
 from iact.core.session.workspace import Workspace, is_unkept, version_of
@@ -17,7 +17,7 @@ class SessionFiles:
     """`effects`: what calls change in a directory that is seen through an overlay; nothing, if it is not."""
 
     workspace: Workspace
-    effects: Effects
+    effects: SessionEffects
 
     @property
     def folder(self) -> Path:

@@ -9,7 +9,7 @@ locked or changed; it may be running.
 The new session is built in a hidden directory beside the others and renamed into place when all of it
 is on disk: it is there whole or not at all. What a killed process left half-built, the next fork removes.
 
-Files are copied as they are now (`core.session.copying`).
+Files are copied as they are now (`core.session.folder_copy`).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from iact.core.records.plans import TakeOver
 from iact.core.records.record import Record, blobs_of, timestamp
 from iact.core.records.session import Adopt, Open
 from iact.core.records.session import Fork as ForkContent
-from iact.core.session.copying import Room, copy_tree, transfer
+from iact.core.session.folder_copy import CopyBudget, copy_tree, transfer
 
 Files = Literal["version", "current", "live", "none"]
 """Whose files a fork works on: the session's as they were at the last record shared, if versions are kept; a copy of the session's as they were when it was forked; a directory of the
@@ -49,7 +49,7 @@ _STALE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Fork:
+class MadeFork:
     """A session that was made. `left_out`: how many files could not be copied."""
 
     session: str
@@ -80,7 +80,7 @@ def fork(
     run: bool = False,
     versions: Versions | None = None,
     sealer: Sealer,
-) -> Fork:
+) -> MadeFork:
     """Make session `session` in the directory `sessions` from records 1…`at` (default: all) of `source`.
 
     `run`: carry on with what was under way at `at`; without, it is dropped, and the root rests until somebody speaks.
@@ -106,7 +106,7 @@ def fork(
             f"The fork can't be stored in {sessions} ({error.strerror}); nothing of it was kept, "
             "and the session that it comes from is as it was."
         ) from error
-    return Fork(session, sessions / session, shared.session, shared.at, *made)
+    return MadeFork(session, sessions / session, shared.session, shared.at, *made)
 
 
 @dataclass(slots=True)
@@ -269,6 +269,6 @@ def _files(shared: _Shared, source: Path, target: Path) -> tuple[Files, int]:
     if shared.workspace != "scratch":
         return "live", 0
     try:
-        return "current", copy_tree(source, target, Room())
+        return "current", copy_tree(source, target, CopyBudget())
     except FileNotFoundError:
         return "none", 0

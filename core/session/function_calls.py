@@ -28,27 +28,27 @@ from iact.core.language.actions import ActionSpec
 from iact.core.language.grammar import Bound
 from iact.core.language.variables import Value
 from iact.core.modules.client import Completed, Outcome, Raised, TimedOut
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.outcome import StateChange
-from iact.core.modules.quota import Room
+from iact.core.modules.quota import FolderUse
 from iact.core.modules.registry import Start
-from iact.core.modules.whose import step_of
+from iact.core.modules.state_names import step_of
 from iact.core.records.calls import Call, Result, State
 from iact.core.records.parts import Artifact, Blob
-from iact.core.session.copies import Copies
 from iact.core.session.effects import Underway
-from iact.core.session.events import Notice, Output
+from iact.core.session.events import NoticeEvent, OutputEvent
 from iact.core.session.files import SessionFiles
 from iact.core.session.hosts import HostAccess
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
+from iact.core.session.race_copies import Copies
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_shared import beside
 from iact.core.tree.cached import key_of
 from iact.core.tree.interpret import digest_of
-from iact.core.tree.offers import module_state
+from iact.core.tree.offered_functions import module_state
 
 _LAST_WORDS: Final = 2.0
 """Seconds beyond a step's own time limit that its module is told it has."""
@@ -209,14 +209,14 @@ class FunctionCalls:
         printed = self._live.printed
         if call in printed:
             printed[call] = _bounded(printed[call] + text)
-        self._live.publish(Output(agent.path, call, text))
+        self._live.publish(OutputEvent(agent.path, call, text))
 
-    def _room(self, copy: Path | None) -> Room | None:
+    def _room(self, copy: Path | None) -> FolderUse | None:
         """What calls that write fill, and may only so far; what becomes of the user's own disk is their business."""
         if copy is not None:
-            return Room(copy)
+            return FolderUse(copy)
         if self._live.tree.workspace == "scratch":
-            return Room(self._files.workspace.folder)
+            return FolderUse(self._files.workspace.folder)
         return self._files.effects.room
 
     async def _on_state(self, agent: Agent, spec: ActionSpec, step: str, change: StateChange) -> None:
@@ -251,7 +251,7 @@ class FunctionCalls:
     async def _invoke(
         self, agent: Agent, pending: Pending, ticket: Ticket, call: FunctionCall, spool: Spool
     ) -> Outcome | NotRun:
-        """Go through the door; what kept the call from ending is told to people only."""
+        """Invoke it; what kept the call from ending is told to people only."""
         live = self._live
         try:
             async with self._scheduler.cancellable(agent):
@@ -262,7 +262,7 @@ class FunctionCalls:
                     call,
                     on_output=partial(self._printed, agent, pending.call),
                     on_artifact=lambda chunk: spool.take(chunk.id, chunk.data, last=chunk.last),
-                    report=lambda line: live.publish(Notice(line)),
+                    report=lambda line: live.publish(NoticeEvent(line)),
                 )
         except TimeoutError:
             return "cancelled"

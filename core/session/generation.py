@@ -24,12 +24,12 @@ from iact.core.ports import (
 from iact.core.records import dialogue as says
 from iact.core.records.dialogue import Discard, DiscardReason
 from iact.core.records.parts import Tokens
-from iact.core.session.asking import ModelCall
 from iact.core.session.events import Delta
 from iact.core.session.live import Live
+from iact.core.session.model_calls import ModelCall
 from iact.core.session.scheduler import StopReason
 from iact.core.tree.agent import Agent
-from iact.core.tree.prepared import Prepared
+from iact.core.tree.prepared_context import PreparedContext
 
 _UNWRITTEN: Final = 32
 """How many records an agent may be ahead of the disk when a reply of its model counts. A crash takes the turns
@@ -39,14 +39,19 @@ _THOUGHT: Final = 20_000
 """Characters of a model's reasoning that are kept."""
 
 
-class Generation:
+class RunningReply:
     """One reply. `stamp`: of the state in which its context was built; until that changes, it can't be another.
 
     `is_action`: which blocks are actions, so that what follows one is cut off.
     """
 
     def __init__(
-        self, live: Live, agent: Agent, prepared: Prepared, *, is_action: Callable[[str], bool] | None = None
+        self,
+        live: Live,
+        agent: Agent,
+        prepared: PreparedContext,
+        *,
+        is_action: Callable[[str], bool] | None = None,
     ) -> None:
         self.agent: Final = agent
         self.prepared: Final = prepared

@@ -34,7 +34,7 @@ from iact.core.journal.reader import Reader
 from iact.core.records.calls import Result
 from iact.core.records.dialogue import Reply, Turn, Upload
 from iact.core.records.record import GENESIS, Record
-from iact.core.session.listing import SessionInfo, Stamp, stamps
+from iact.core.session.listing import FileStamp, SessionInfo, stamps
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -53,7 +53,7 @@ _SILENT: Final = frozenset({"recall", "module", "discard", "gate", "clearance", 
 _SCHEMA: Final = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS listed (
-    {", ".join(f"s_{one.name} INTEGER" for one in fields(Stamp))},
+    {", ".join(f"s_{one.name} INTEGER" for one in fields(FileStamp))},
     {", ".join(f'"{one.name}"' for one in fields(SessionInfo))}, PRIMARY KEY (id)) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS texts (
     key INTEGER PRIMARY KEY, id TEXT UNIQUE, file INTEGER, size INTEGER, offset INTEGER, last INTEGER, digest TEXT);
@@ -63,7 +63,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5(text, tokenize = "unicode61 
 """
 _TABLES: Final = ("meta", "listed", "texts", "passages", "words")
 
-_STAMP: Final = len(fields(Stamp))
+_STAMP: Final = len(fields(FileStamp))
 _TRUTHS: Final = [place for place, one in enumerate(fields(SessionInfo)) if one.type == "bool"]
 """Columns that hold a truth, which SQLite keeps as a number."""
 
@@ -71,7 +71,7 @@ _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class SearchHit:
     """Where the words of a search are in a session: the newest place. `count`: of all that were looked at.
 
     `before`, `match`, `after`: the line, with the words that were found in the middle.
@@ -95,21 +95,21 @@ class Index:
         self._file: Final = data / FILE
         self._key: Final = key
         self._ready = False
-        self._listed: dict[str, tuple[Stamp, SessionInfo]] | None = None
+        self._listed: dict[str, tuple[FileStamp, SessionInfo]] | None = None
         self._lock = threading.RLock()
         self._updating = threading.Lock()
 
     # --- lists (core.session.listing.Listed) ----------------------------------------------------
 
-    def read(self) -> Mapping[str, tuple[Stamp, SessionInfo]]:
+    def read(self) -> Mapping[str, tuple[FileStamp, SessionInfo]]:
         """What lists showed of sessions."""
         with self._lock:
             if self._listed is None:
-                nothing: dict[str, tuple[Stamp, SessionInfo]] = {}
+                nothing: dict[str, tuple[FileStamp, SessionInfo]] = {}
                 self._listed = self._ask(_read_listed, nothing)
             return self._listed
 
-    def keep(self, found: Mapping[str, tuple[Stamp, SessionInfo]], gone: Sequence[str]) -> None:
+    def keep(self, found: Mapping[str, tuple[FileStamp, SessionInfo]], gone: Sequence[str]) -> None:
         """Keep what was found now, and let go of sessions that are not there any more."""
 
         def write(database: sqlite3.Connection) -> None:
@@ -152,7 +152,7 @@ class Index:
                 done += len(part)
             return len(behind) - done
 
-    def search(self, words: str, *, limit: int) -> list[Hit]:
+    def search(self, words: str, *, limit: int) -> list[SearchHit]:
         """Sessions that hold all these words in one message or output, the one where that is newest first.
 
         Words are found by their beginnings; a text between double quotes is found as it is.
@@ -244,18 +244,18 @@ def query(words: str) -> str:
 # --- lists ------------------------------------------------------------------------------------------------
 
 
-def _read_listed(database: sqlite3.Connection) -> dict[str, tuple[Stamp, SessionInfo]]:
+def _read_listed(database: sqlite3.Connection) -> dict[str, tuple[FileStamp, SessionInfo]]:
     found = {}
     for row in database.execute("SELECT * FROM listed"):
         values = list(row[_STAMP:])
         for place in _TRUTHS:
             values[place] = bool(values[place])
         info = SessionInfo(*values)
-        found[info.id] = (Stamp(*row[:_STAMP]), info)
+        found[info.id] = (FileStamp(*row[:_STAMP]), info)
     return found
 
 
-def _row(stamp: Stamp, info: SessionInfo) -> tuple[str | int, ...]:
+def _row(stamp: FileStamp, info: SessionInfo) -> tuple[str | int, ...]:
     return tuple(getattr(one, field.name) for one in (stamp, info) for field in fields(one))
 
 
@@ -277,7 +277,7 @@ def _read_texts(database: sqlite3.Connection) -> dict[str, tuple[int, int]]:
 
 
 def _take_in(
-    database: sqlite3.Connection, sessions: Path, names: Sequence[str], there: Mapping[str, Stamp]
+    database: sqlite3.Connection, sessions: Path, names: Sequence[str], there: Mapping[str, FileStamp]
 ) -> None:
     for name in names:
         stamp = there[name]
@@ -360,7 +360,7 @@ def _shrink(database: sqlite3.Connection) -> None:
     database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
-def _search(database: sqlite3.Connection, match: str, limit: int) -> Iterator[Hit]:
+def _search(database: sqlite3.Connection, match: str, limit: int) -> Iterator[SearchHit]:
     """The newest passage of each session."""
     counts: dict[int, int] = {}
     newest: dict[int, int] = {}
@@ -387,7 +387,7 @@ def _search(database: sqlite3.Connection, match: str, limit: int) -> Iterator[Hi
             (match, key),
         ).fetchone()
         before, found, after = _parts(line)
-        yield Hit(name, n, agent, kind, before, found, after, counts[session])
+        yield SearchHit(name, n, agent, kind, before, found, after, counts[session])
 
 
 def _parts(line: str) -> tuple[str, str, str]:

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from iact.core.errors import JournalError
-from iact.core.journal.ends import Ends, newest
+from iact.core.journal.ends import JournalEnds, newest
 from iact.core.journal.file import FILE
 from iact.core.journal.seal import Sealer
 from iact.core.session.about import FILE as ABOUT
 from iact.core.session.about import read_about
-from iact.core.session.standing import SessionState, Standing, left_at
+from iact.core.session.status import SessionState, SessionStatus, left_at
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class SessionInfo:
     """A stored session, as a list shows it. `title`: the name that a person gave it, or the user's first words.
 
     Times are ISO 8601, UTC. `foreign`: this installation did not write its last record, so it can be looked at, or
-    adopted. `state`, `since`, `what`: see `core.session.standing`. `source`, `at`: of a fork, where it comes from.
+    adopted. `state`, `since`, `what`: see `core.session.status`. `source`, `at`: of a fork, where it comes from.
     """
 
     id: str
@@ -45,7 +45,7 @@ class SessionInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class Stamp:
+class FileStamp:
     """What changes when a session's journal, or what is known beside it, does: sizes, and times in nanoseconds."""
 
     size: int
@@ -57,18 +57,18 @@ class Stamp:
 class Listed(Protocol):
     """What was found of sessions before; it may know nothing, and what it knows of another stamp does not count."""
 
-    def read(self) -> Mapping[str, tuple[Stamp, SessionInfo]]: ...
+    def read(self) -> Mapping[str, tuple[FileStamp, SessionInfo]]: ...
 
-    def keep(self, found: Mapping[str, tuple[Stamp, SessionInfo]], gone: Sequence[str]) -> None: ...
+    def keep(self, found: Mapping[str, tuple[FileStamp, SessionInfo]], gone: Sequence[str]) -> None: ...
 
 
 class KnowsNothing:
     """Every session is looked at."""
 
-    def read(self) -> Mapping[str, tuple[Stamp, SessionInfo]]:
+    def read(self) -> Mapping[str, tuple[FileStamp, SessionInfo]]:
         return {}
 
-    def keep(self, found: Mapping[str, tuple[Stamp, SessionInfo]], gone: Sequence[str]) -> None:
+    def keep(self, found: Mapping[str, tuple[FileStamp, SessionInfo]], gone: Sequence[str]) -> None:
         return None
 
 
@@ -76,13 +76,13 @@ NOTHING_KNOWN: Final = KnowsNothing()
 
 
 def listed(
-    sessions: Path, sealer: Sealer, running: Mapping[str, Standing], known: Listed = NOTHING_KNOWN
+    sessions: Path, sealer: Sealer, running: Mapping[str, SessionStatus], known: Listed = NOTHING_KNOWN
 ) -> list[SessionInfo]:
     """Every stored session, the one that changed last first; damaged ones are left out.
 
     `running`: those open here, with what they are at. `known`: what need not be looked at again.
     """
-    before, found, fresh = known.read(), list[SessionInfo](), dict[str, tuple[Stamp, SessionInfo]]()
+    before, found, fresh = known.read(), list[SessionInfo](), dict[str, tuple[FileStamp, SessionInfo]]()
     there = set[str]()
     for name, stamp in stamps(sessions):
         there.add(name)
@@ -98,7 +98,7 @@ def listed(
     return sorted(_numbered(found), key=lambda one: one.changed, reverse=True)
 
 
-def stamps(sessions: Path) -> Iterator[tuple[str, Stamp]]:
+def stamps(sessions: Path) -> Iterator[tuple[str, FileStamp]]:
     """The names of all directories that hold a journal, with what tells whether it changed."""
     try:
         entries = os.scandir(sessions)
@@ -114,27 +114,27 @@ def stamps(sessions: Path) -> Iterator[tuple[str, Stamp]]:
                 about = os.stat(f"{entry.path}/{ABOUT}").st_mtime_ns
             except OSError:
                 about = 0
-            yield entry.name, Stamp(journal.st_size, journal.st_mtime_ns, journal.st_ino, about)
+            yield entry.name, FileStamp(journal.st_size, journal.st_mtime_ns, journal.st_ino, about)
 
 
 def info_of(directory: Path, session: str, sealer: Sealer) -> SessionInfo:
     """One session that lies in `directory`; without a title if it can't be read."""
     try:
         status = os.stat(directory / FILE)
-        stamp = Stamp(status.st_size, status.st_mtime_ns, status.st_ino, 0)
+        stamp = FileStamp(status.st_size, status.st_mtime_ns, status.st_ino, 0)
         found = _info(directory / FILE, stamp, sealer)
     except OSError:
         found = None
     return replace(found, id=session) if found else SessionInfo(session, "", "", "", 0, open=False)
 
 
-def _now(info: SessionInfo, standing: Standing) -> SessionInfo:
+def _now(info: SessionInfo, standing: SessionStatus) -> SessionInfo:
     return replace(info, open=True, state=standing.state, since=standing.since, what=standing.what)
 
 
-def _info(path: Path, stamp: Stamp, sealer: Sealer) -> SessionInfo | None:
+def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
     try:
-        ends = Ends.of(path, sealer)
+        ends = JournalEnds.of(path, sealer)
         left = left_at(newest(path))
     except (OSError, JournalError):
         return None

@@ -1,4 +1,4 @@
-"""The recording door: what happens in a running session is appended to its journal, then applied.
+"""What happens in a running session is appended to its journal, then applied.
 
 `record` is the only way in which a live tree changes. Watchers are told of a record when it is
 durable, so nobody ever sees what a crash could take back.
@@ -20,7 +20,7 @@ from iact.core.records.parts import Blob
 from iact.core.records.record import Record, timestamp
 from iact.core.records.session import Close
 from iact.core.records.session import Notice as NoticeContent
-from iact.core.session.events import Activity, Delta, Event, Notice, RecordAppended, TreeChanged
+from iact.core.session.events import Activity, Delta, Event, NoticeEvent, RecordAppended, TreeChanged
 from iact.core.session.view import node_views
 from iact.core.session.watch import Watcher
 from iact.core.tree.agent import Agent
@@ -162,10 +162,10 @@ class Live:
             if why
             else "The store of this session answers again; everything is stored."
         )
-        self.publish(Notice(said))
+        self.publish(NoticeEvent(said))
 
     def elapsed(self, agent: Agent, now: datetime) -> float:
-        """Seconds since the agent's activation began, less those in which a latch above it was closed."""
+        """Seconds since the agent's activation began, less those in which it or one above it was paused."""
         began = _time(agent.guards.began)
         spans: list[tuple[datetime, datetime]] = []
         path = agent.path
@@ -192,7 +192,7 @@ class Live:
         """The session can't go on: whoever watches it or waits for an answer is told."""
         if self.failure is None:
             self.failure = error
-            self.publish(Notice(str(error)))
+            self.publish(NoticeEvent(str(error)))
             for tell in self.on_stopped:
                 tell()
         self._wake()

@@ -23,13 +23,13 @@ from iact.core.errors import (
 )
 from iact.core.gate.gate import Ticket
 from iact.core.modules.approval import Approvals
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
 from iact.core.modules.outcome import Completed, Outcome, Raised
 from iact.core.modules.registry import Loaded
 from iact.core.ports import CatalogueEntry, ModuleHost, ModuleSource, Right
 from iact.core.records.session import Module
-from iact.core.session.events import Notice
+from iact.core.session.events import NoticeEvent
 from iact.core.session.live import Live
 
 Gone = Literal["removed", "withdrawn"]
@@ -42,10 +42,10 @@ _WORDS: Final = ("requirements", "egress", "secrets")
 class ModuleLoader:
     """Brings modules into one session, and takes them out again."""
 
-    def __init__(self, live: Live, host: ModuleHost, door: Modules, approvals: Approvals | None) -> None:
+    def __init__(self, live: Live, host: ModuleHost, invoker: Modules, approvals: Approvals | None) -> None:
         self._live = live
         self._host = host
-        self._door = door
+        self._invoker = invoker
         self._approvals = approvals
         self._changing = asyncio.Lock()
 
@@ -83,7 +83,7 @@ class ModuleLoader:
             return
         for right in rights:
             with contextlib.suppress(SandboxError):
-                await self._door.warm(name, self._say, loaded.start, right=right, agent="/")
+                await self._invoker.warm(name, self._say, loaded.start, right=right, agent="/")
 
     def review(self, name: str) -> None:
         """Record what is approved of a module now, if that is not what it was."""
@@ -100,7 +100,7 @@ class ModuleLoader:
         if loaded is not None:
             gone = Module(name=name, digest=loaded.digest, origin=loaded.origin, state=state)
             self._live.record(gone, "/", body=why)
-            await self._door.drop(name)
+            await self._invoker.drop(name)
 
     # --- what agents ask for --------------------------------------------------------------------
 
@@ -160,7 +160,7 @@ class ModuleLoader:
             manifest = Manifest.from_proto(entry.manifest)
         else:
             self._say(f"Starting the module {entry.name} for the first time.")
-            manifest = await self._door.describe(entry.name, self._say, digest=entry.digest)
+            manifest = await self._invoker.describe(entry.name, self._say, digest=entry.digest)
         if manifest.name != entry.name:
             raise ModuleFault(f"The module {entry.name} says that its name is {manifest.name}.")
         shipped = entry.origin == "shipped"
@@ -182,7 +182,7 @@ class ModuleLoader:
         self._live.record(loaded.content(live=self._live.tree.workspace != "scratch"), "/", body=body)
 
     def _say(self, line: str) -> None:
-        self._live.publish(Notice(line))
+        self._live.publish(NoticeEvent(line))
 
 
 def _text(call: FunctionCall, name: str) -> str:

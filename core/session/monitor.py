@@ -59,7 +59,7 @@ class Monitor:
         self._delays = authorities.delays or Delays()
 
     async def decide(self, agent: Agent, pending: Pending) -> Ticket | Denial | None:
-        """Decide an agent's call. None: it was withdrawn, or must wait behind a latch; nothing was decided."""
+        """Decide an agent's call. None: it was withdrawn, or must wait for a pause to end; nothing was decided."""
         at, decision = self._look(agent, pending)
         while isinstance(decision.verdict, Question):
             assert decision.asked is not None
@@ -118,20 +118,20 @@ class Monitor:
             self._live.record(said, agent.path)
 
     async def _wait(self, agent: Agent, pending: Pending) -> None:
-        """Wait for a person; their time passes only while no latch above is closed."""
+        """Wait for a person; their time passes only while nothing above is paused."""
         live, loop, left = (
             self._live,
             asyncio.get_running_loop(),
             pending.seconds or self._authorities.seconds,
         )
         while pending in agent.actions and pending.answer is None:
-            latched, since = live.tree.halted(agent, pending), loop.time()
+            paused, since = live.tree.halted(agent, pending), loop.time()
             try:
-                async with asyncio.timeout(None if latched else left):
+                async with asyncio.timeout(None if paused else left):
                     await live.moved()
             except TimeoutError:
                 self._answer(agent, pending, nobody_answered(pending.seconds), "time")
-            if not latched:
+            if not paused:
                 left -= loop.time() - since
 
     def person(self, call: int, *, allow: bool, remember: JSON) -> Record:

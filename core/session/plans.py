@@ -12,17 +12,17 @@ from typing import Final
 from iact.core.language.actions import Registry
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.plan.forms import goal_text, read_plan
-from iact.core.plan.limits import Limits
-from iact.core.plan.model import WORK, Node, Plan
+from iact.core.plan.limits import PlanLimits
+from iact.core.plan.model import WORK, PlanGraph, PlanNode
 from iact.core.plan.modes.registry import make_mode
 from iact.core.plan.state import NodeRecord
 from iact.core.plan.states import State
 from iact.core.plan.validate import PlanInvalid, check, effective_impact, levels
 from iact.core.ports import JSON
 from iact.core.records.ways import PLAN_WAYS
-from iact.core.session.catalogue import Known
+from iact.core.session.catalogue import KnownModule
 from iact.core.tree.agent import Agent, AgentState
-from iact.core.tree.plan_aim import Functions, way_of
+from iact.core.tree.plan_checks import Functions, way_of
 from iact.core.tree.plan_report import plan_json, result_json
 from iact.core.tree.plan_run import PlanRun
 from iact.core.tree.tree import Tree
@@ -30,7 +30,7 @@ from iact.core.tree.tree import Tree
 MODES: Final[tuple[str, ...]] = PLAN_WAYS
 """The modes in which a plan can run; "auto" chooses one."""
 
-CONCURRENCY: Final = Limits().concurrency
+CONCURRENCY: Final = PlanLimits().concurrency
 """How many steps of a plan run at a time."""
 
 
@@ -100,7 +100,9 @@ def _view(tree: Tree, agent: Agent, run: PlanRun) -> PlanView:
     return PlanView(agent.path, run.mode, tree.state(agent), version, steps, plan_json(tree, agent))
 
 
-def _steps(nodes: Mapping[str, Node], records: Mapping[str, NodeRecord] | None = None) -> dict[str, StepView]:
+def _steps(
+    nodes: Mapping[str, PlanNode], records: Mapping[str, NodeRecord] | None = None
+) -> dict[str, StepView]:
     layers = levels(nodes)
     return {
         one: _step(node, layers[one], records[one] if records is not None else None)
@@ -108,7 +110,7 @@ def _steps(nodes: Mapping[str, Node], records: Mapping[str, NodeRecord] | None =
     }
 
 
-def _step(node: Node, layer: int, record: NodeRecord | None) -> StepView:
+def _step(node: PlanNode, layer: int, record: NodeRecord | None) -> StepView:
     refs = {name: (ref.step, ref.field) for name, ref in node.refs.items()}
     plain = StepView(
         node.id, node.kind, node.call, node.task, node.required, node.candidates, refs, layer, node.writes, node.timeout
@@ -132,7 +134,7 @@ class PlanCheck:
 class WrittenPlan:
     """A plan that a person wrote, in JSON or YAML."""
 
-    def __init__(self, text: str, plan: Plan) -> None:
+    def __init__(self, text: str, plan: PlanGraph) -> None:
         self.text: Final = text
         self._plan: Final = plan
 
@@ -168,7 +170,7 @@ class WrittenPlan:
         judged = any(node.contract.judgement for node in self._plan.nodes.values())
         return judged or not self._plan.nodes or self.mode(wanted)[0] != "static"
 
-    def check(self, modules: Collection[Known] | None, wanted: str = "static") -> PlanCheck:
+    def check(self, modules: Collection[KnownModule] | None, wanted: str = "static") -> PlanCheck:
         """Whether it can run with the functions of these modules; None: functions are not looked at."""
         functions = _functions(modules) if modules is not None else None
         try:
@@ -177,7 +179,7 @@ class WrittenPlan:
             return PlanCheck(error.problems, ())
         return PlanCheck((), tuple(found.warnings))
 
-    def impacts(self, modules: Collection[Known] | None) -> dict[str, float]:
+    def impacts(self, modules: Collection[KnownModule] | None) -> dict[str, float]:
         """The impact of each step that calls a function: the worse of what it and the function say, as far as known."""
         functions = _functions(modules) if modules is not None else None
         return {
@@ -187,7 +189,7 @@ class WrittenPlan:
         }
 
 
-def _functions(modules: Iterable[Known]) -> Functions:
+def _functions(modules: Iterable[KnownModule]) -> Functions:
     loaded = [
         Loaded(one.manifest, one.entry.digest, one.entry.origin, one.approved)
         for one in modules

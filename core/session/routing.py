@@ -17,9 +17,9 @@ from iact.core.plan.modes import auto
 from iact.core.ports import ChatMessage
 from iact.core.records.dialogue import Discard
 from iact.core.records.parts import Tokens
-from iact.core.session.asking import ModelCall
+from iact.core.session.model_calls import ModelCall
 from iact.core.session.scheduler import Scheduler
-from iact.core.tree import budget, errand
+from iact.core.tree import budget, plan_request
 from iact.core.tree.agent import Agent, ChooseWay
 
 _ANSWER_TOKENS: Final = 400
@@ -27,7 +27,7 @@ _NOTHING: Final = Tokens(prompt=0, cached=0, completion=0)
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RouteAnswer:
     """What a model says that a text is like; `failed`: why it can't tell."""
 
     text: str
@@ -42,13 +42,13 @@ class Routing:
         self._live = scheduler.live
         self._scheduler = scheduler
         self._models = models
-        self._known: tuple[str, Answer] | None = None
+        self._known: tuple[str, RouteAnswer] | None = None
         self._unsent = _NOTHING
 
     async def foresee(self, text: str) -> auto.Choice:
         """What would be chosen for a text."""
         answer = await self._about(text)
-        return errand.choice(self._live.tree, text, answer.text)
+        return plan_request.choice(self._live.tree, text, answer.text)
 
     async def choose(self, root: Agent, step: ChooseWay) -> None:
         """Choose for a message, and record it, unless somebody ended it meanwhile."""
@@ -62,24 +62,24 @@ class Routing:
         if root.errand is not wanted or wanted.mode != "auto":
             live.record(Discard(reason="cancel", usage=usage), root.path, body=answer.text)
             return
-        record = errand.chosen(live.tree, wanted, answer.text, usage, answer.failed)
+        record = plan_request.chosen(live.tree, wanted, answer.text, usage, answer.failed)
         live.record(record, root.path, body=answer.text)
 
-    async def _about(self, text: str) -> Answer:
+    async def _about(self, text: str) -> RouteAnswer:
         if self._known is None or self._known[0] != text:
             answer = await self._ask(text)
             self._known = text, answer
             self._unsent = _sum(self._unsent, answer.usage)
         return self._known[1]
 
-    async def _ask(self, text: str) -> Answer:
+    async def _ask(self, text: str) -> RouteAnswer:
         tree = self._live.tree
-        role = errand.asked(tree)
+        role = plan_request.asked(tree)
         if tree.roles[role].small:
-            return Answer("", "Its model is too small to tell.", _NOTHING)
+            return RouteAnswer("", "Its model is too small to tell.", _NOTHING)
         question = auto.question(text)
         if budget.cost_of_turn(estimate(question)) > tree.root.account.left:
-            return Answer("", "The budget of tokens is used up.", _NOTHING)
+            return RouteAnswer("", "The budget of tokens is used up.", _NOTHING)
         try:
             with ModelCall(self._live, "/") as call:
                 found = await structured(
@@ -91,9 +91,9 @@ class Routing:
                 )
         except StructuredFailed as error:
             spent = Tokens(prompt=error.tokens, cached=0, completion=0, estimated=True)
-            return Answer("", str(error), spent)
+            return RouteAnswer("", str(error), spent)
         except ModelError as error:
-            return Answer("", str(error), _NOTHING)
+            return RouteAnswer("", str(error), _NOTHING)
         used = found.usage
         usage = Tokens(
             prompt=used.prompt_tokens,
@@ -101,7 +101,7 @@ class Routing:
             completion=used.completion_tokens,
             estimated=used.estimated,
         )
-        return Answer(found.value.model_dump_json(), "", usage)
+        return RouteAnswer(found.value.model_dump_json(), "", usage)
 
 
 def _sum(one: Tokens, other: Tokens) -> Tokens:

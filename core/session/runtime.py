@@ -26,7 +26,7 @@ from iact.core.journal.stores import JournalStore
 from iact.core.models.roles import Models
 from iact.core.modules.approval import FILE as APPROVALS
 from iact.core.modules.approval import Approvals
-from iact.core.modules.door import Door, OpenModules
+from iact.core.modules.invoker import Invoker, OpenModules
 from iact.core.ports import Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
 from iact.core.records.control import SetPolicy
 from iact.core.records.kinds import FORMAT
@@ -34,9 +34,9 @@ from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.records.session import Migrate, Open
 from iact.core.session.adopt import Terms
-from iact.core.session.catalogue import Known, ModuleCatalogue
+from iact.core.session.catalogue import KnownModule, ModuleCatalogue
 from iact.core.session.clock import SystemClock
-from iact.core.session.deletion import Deletion, Done, OpenMemory, Retention, lent
+from iact.core.session.deletion import Deletion, DeletionOutcome, OpenMemory, Retention, lent
 from iact.core.session.experience import FILE, NEWEST, Experience
 from iact.core.session.files import open_files
 from iact.core.session.fork import new_session
@@ -48,8 +48,8 @@ from iact.core.session.monitor import Authorities
 from iact.core.session.policy import read_policies
 from iact.core.session.services import Services
 from iact.core.session.session import Session
-from iact.core.session.standings import Standings, StandingsWatcher
-from iact.core.session.store import Found, SessionStore
+from iact.core.session.status_watch import SessionStatuses, StatusWatcher
+from iact.core.session.store import SearchResult, SessionStore
 from iact.core.session.templates import Templates
 from iact.core.tree.apply import read_tree
 from iact.core.tree.roles import Role
@@ -83,7 +83,7 @@ class Runtime:
         scope: str = DEFAULT,
         authorities: Authorities | None = None,
         workspace: Path | None = None,
-        open_modules: OpenModules = Door,
+        open_modules: OpenModules = Invoker,
         memory: Memory | None = None,
         versions: Versions | None = None,
         open_live: OpenLive | None = None,
@@ -130,7 +130,7 @@ class Runtime:
         self.memory: Final = memory
         opened = lent(memory) if memory is not None or memory_at_rest is None else memory_at_rest
         self._deletion = Deletion(self.store, self._clock, opened, retention)
-        self._standings = Standings(self._clock)
+        self._standings = SessionStatuses(self._clock)
         self._models = models
         self._host = host
         self._bounds = bounds or Bounds()
@@ -258,7 +258,7 @@ class Runtime:
 
     # --- modules --------------------------------------------------------------------------------
 
-    async def modules(self) -> Sequence[Known]:
+    async def modules(self) -> Sequence[KnownModule]:
         """The catalogue, with what is approved of it.
 
         Raises:
@@ -266,7 +266,7 @@ class Runtime:
         """
         return await self.catalogue.modules()
 
-    async def add_module(self, source: ModuleSource) -> Known:
+    async def add_module(self, source: ModuleSource) -> KnownModule:
         """A person adds a module; sessions that are open find its functions when their context matches.
 
         Raises as `ModuleCatalogue.add`.
@@ -283,7 +283,9 @@ class Runtime:
         await self.catalogue.remove(name)
         await self._refresh()
 
-    async def approve_module(self, name: str, functions: Sequence[str] = (), *, digest: str = "") -> Known:
+    async def approve_module(
+        self, name: str, functions: Sequence[str] = (), *, digest: str = ""
+    ) -> KnownModule:
         """A person approves functions of a module (none named: all of them); sessions that are open have them.
 
         Raises as `ModuleCatalogue.approve`.
@@ -323,11 +325,11 @@ class Runtime:
         """Every stored session, the one that changed last first; damaged ones are left out."""
         return self.store.sessions(self._standings.now)
 
-    def search_sessions(self, query: str, limit: int) -> Found:
+    def search_sessions(self, query: str, limit: int) -> SearchResult:
         """Sessions that hold all these words; see `SessionStore.search`. Blocks."""
         return self.store.search(query, limit, self._standings.now)
 
-    def watch_sessions(self) -> StandingsWatcher:
+    def watch_sessions(self) -> StatusWatcher:
         """Which sessions change from the moment of entering on, and what they are at."""
         return self._standings.watch()
 
@@ -342,7 +344,7 @@ class Runtime:
         await asyncio.to_thread(self.store.pin, session_id, pinned)
         self._standings.changed(session_id)
 
-    async def delete(self, sessions: Sequence[str]) -> Done:
+    async def delete(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Move sessions to the trash, from where they can be restored; those that are open are closed first."""
         async with self._opening:
             for one in sessions:
@@ -351,13 +353,13 @@ class Runtime:
             done = await self._deletion.delete(sessions)
         return self._told(done)
 
-    async def restore_sessions(self, sessions: Sequence[str]) -> Done:
+    async def restore_sessions(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Move deleted sessions back from the trash."""
         async with self._opening:
             done = await self._deletion.restore(sessions)
         return self._told(done)
 
-    async def purge(self, sessions: Sequence[str]) -> Done:
+    async def purge(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Remove deleted sessions for good.
 
         Raises:
@@ -365,7 +367,7 @@ class Runtime:
         """
         return self._told(await self._deletion.purge(sessions))
 
-    async def tidy(self) -> Done:
+    async def tidy(self) -> DeletionOutcome:
         """Delete what is kept no longer, and purge what was deleted long ago."""
         async with self._opening:
             done = await self._deletion.tidy(self._open)
@@ -387,7 +389,7 @@ class Runtime:
                 _LOG.warning("Tidying up the sessions met a fault: %s", error)
             await self._clock.sleep(_TENDING)
 
-    def _told(self, done: Done) -> Done:
+    def _told(self, done: DeletionOutcome) -> DeletionOutcome:
         for one in done.sessions:
             self._standings.changed(one)
         return done

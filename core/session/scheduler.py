@@ -34,7 +34,7 @@ Job = Callable[[], Coroutine[None, None, None]]
 _LOG: Final = logging.getLogger(__name__)
 
 
-class Work(Protocol):
+class Stoppable(Protocol):
     """What runs for an agent and can be stopped before it is done: a model's reply, a call, a plan."""
 
     def stop(self, reason: StopReason, why: str) -> None:
@@ -85,7 +85,7 @@ class Scheduler:
         self._host: asyncio.Task[None] | None = None
         self._stopped = asyncio.Event()
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._working: dict[str, list[Work]] = {}
+        self._working: dict[str, list[Stoppable]] = {}
 
     # --- life -----------------------------------------------------------------------------------
 
@@ -211,7 +211,7 @@ class Scheduler:
     # --- what runs for agents -------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def working(self, agent: Agent, work: Work) -> Iterator[None]:
+    def working(self, agent: Agent, work: Stoppable) -> Iterator[None]:
         """`work` runs for the agent within, and can be stopped."""
         self._working.setdefault(agent.path, []).append(work)
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from iact.core.models.roles import Models
-from iact.core.modules.door import Door, OpenModules
+from iact.core.modules.invoker import Invoker, OpenModules
 from iact.core.ports import Clock, Memory, ModuleHost, OpenLive, Versions
 from iact.core.session.experience import Experience
 from iact.core.session.monitor import Authorities
@@ -27,7 +27,7 @@ class Services:
     models: Models
     host: ModuleHost
     clock: Clock
-    open_modules: OpenModules = Door
+    open_modules: OpenModules = Invoker
     authorities: Authorities = field(default_factory=Authorities)
     experience: Experience = field(default_factory=Experience)
     memory: Memory | None = None

@@ -46,7 +46,6 @@ from iact.core.records.record import Record
 from iact.core.records.ways import WAYS, Way
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.child_calls import ChildCalls
-from iact.core.session.copies import Copies
 from iact.core.session.files import SessionFiles
 from iact.core.session.function_calls import FunctionCalls
 from iact.core.session.grounding import Grounding
@@ -56,7 +55,8 @@ from iact.core.session.memory_actions import MemoryActions
 from iact.core.session.models import chosen
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
-from iact.core.session.planning import Planning
+from iact.core.session.plan_runner import PlanRunner
+from iact.core.session.race_copies import Copies
 from iact.core.session.routing import Routing
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.services import Services
@@ -70,7 +70,7 @@ from iact.core.tree import budget
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply import has_to_wait, unread
 from iact.core.tree.apply_plan import called_by
-from iact.core.tree.plan_aim import DEFAULT_MODE, check_plan, free_path
+from iact.core.tree.plan_checks import DEFAULT_MODE, check_plan, free_path
 from iact.core.tree.plan_run import PlanRun
 from iact.core.tree.tree import Tree
 from iact.core.tree.uploads import LARGEST, upload_content
@@ -116,7 +116,7 @@ class Session:
             MemoryActions(live, scheduler, memory),
             functions,
         )
-        self._planning = Planning(scheduler, services.models, actions, copies)
+        self._planning = PlanRunner(scheduler, services.models, actions, copies)
         self._turns = turns = Turns(scheduler, services.models, memory, Grounding(files.folder))
         self._routing = Routing(scheduler, services.models)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing)
@@ -350,7 +350,7 @@ class Session:
         return await self._live.durable(self._interrupt(child, said, text, mode, calls=calls, plan=plan.path))
 
     async def pause(self, path: str, step: str = "") -> Record:
-        """Close an agent's latch: below it, no model call and no tool call starts until `resume`.
+        """Pause an agent: below it, no model call and no tool call starts until `resume`.
 
         Calls under way end as they do, or with `stop_calls`; what runs in the background of that part of the tree is ended. Of a plan, one
         `step` can be paused by itself: it does not start, or the agent that it calls is paused; the others go on.
@@ -370,7 +370,7 @@ class Session:
         return await self._live.durable(record)
 
     async def resume(self, path: str, step: str = "") -> Record:
-        """Open an agent's latch again, or that of one `step` of a plan."""
+        """End an agent's pause, or that of one `step` of a plan."""
         found = self._step(path, step)
         if found is None:
             top: Agent | None = self._find(path)

@@ -10,14 +10,14 @@ from datetime import datetime
 from typing import Final
 
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import Ask, Happening, Memory
+from iact.core.ports import Memory, MemoryEvent, MemoryQuestion
 from iact.core.records.dialogue import Recall
-from iact.core.records.parts import Memory as MemoryRow
+from iact.core.records.parts import MemorySource as MemoryRow
 from iact.core.records.record import Record
 from iact.core.session.live import Live
 from iact.core.tree.agent import Agent
-from iact.core.tree.happenings import happening, project_of
-from iact.core.tree.inputs import undocumented
+from iact.core.tree.contexts import undocumented
+from iact.core.tree.memory_events import happening, project_of
 from iact.core.tree.recall import body_of, rows_of
 
 _READ: Final = 1_000
@@ -46,7 +46,7 @@ class SessionMemory:
         self._live = live
         self._memory = memory
         self._told: set[str] = set()
-        self._waiting: dict[int, Happening] = {}
+        self._waiting: dict[int, MemoryEvent] = {}
         if memory is not None:
             live.on_applied.append(self._note)
             live.on_durable.append(self._pass_on)
@@ -85,9 +85,9 @@ class SessionMemory:
             recall = Recall(rows=rows_of(found.rows), meant=meant or None, ms=took)
             self._live.record(recall, agent.path, body=body_of(found.rows))
 
-    def _ask(self, agent: Agent, now: datetime) -> Ask:
+    def _ask(self, agent: Agent, now: datetime) -> MemoryQuestion:
         reads = [*agent.mail.feedback, *(message.text for message in agent.mail.ready)]
-        return Ask(
+        return MemoryQuestion(
             self._live.tree.session,
             agent.path,
             "\n".join(text[:_READ] for text in reads),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from iact.core.records.dialogue import Reply
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.live import Live
-from iact.core.session.planning import Planning
+from iact.core.session.plan_runner import PlanRunner
 from iact.core.session.results import drop
 from iact.core.session.routing import Routing
 from iact.core.session.scheduler import Ending, Scheduler
@@ -23,7 +23,7 @@ class StepExecutor:
     scheduler: Scheduler
     turns: Turns
     actions: ActionExecutor
-    planning: Planning
+    planning: PlanRunner
     routing: Routing
 
     async def take(self, agent: Agent, step: Step) -> None:

@@ -19,7 +19,7 @@ from iact.core.journal.ends import sealed_end
 from iact.core.journal.file import FILE, Contents, Journal, last_number, read_blob, read_journal
 from iact.core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
 from iact.core.journal.stores import JournalStore, LocalJournals
-from iact.core.ports import Clock, Happening, OpenLive, Versions
+from iact.core.ports import Clock, MemoryEvent, OpenLive, Versions
 from iact.core.records.calls import Result
 from iact.core.records.control import Restore
 from iact.core.records.dialogue import Say
@@ -29,19 +29,19 @@ from iact.core.session.about import FILE as ABOUT
 from iact.core.session.about import About, read_about, title_of, write_about
 from iact.core.session.adopt import Adopted, Terms, adopt
 from iact.core.session.archive import Imported, export_session, import_session
-from iact.core.session.at_rest import NO_OVERLAY, effects_at_rest
 from iact.core.session.clock import SystemClock
-from iact.core.session.effects import Effects
+from iact.core.session.effects import SessionEffects
 from iact.core.session.file_browser import FileBrowser
-from iact.core.session.fork import STORE, Fork, fork, new_session
-from iact.core.session.index import Hit, Index
+from iact.core.session.fork import STORE, MadeFork, fork, new_session
+from iact.core.session.index import Index, SearchHit
 from iact.core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed
 from iact.core.session.replay import Replay, replay
 from iact.core.session.review import Row, rows
-from iact.core.session.standing import Standing
+from iact.core.session.status import SessionStatus
+from iact.core.session.stored_effects import NO_OVERLAY, effects_at_rest
 from iact.core.session.trash import Deleted, Trash
 from iact.core.session.workspace import find_version, restore_at_rest, versions_of
-from iact.core.tree.happenings import happenings
+from iact.core.tree.memory_events import happenings
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -62,10 +62,10 @@ class KeptVersion:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class SearchResult:
     """What a search found, with the newest place in the text. `behind`: how many sessions are still to be read."""
 
-    rows: tuple[tuple[SessionInfo, Hit | None], ...]
+    rows: tuple[tuple[SessionInfo, SearchHit | None], ...]
     behind: int
 
 
@@ -139,7 +139,7 @@ class SessionStore:
                 self._index = Index(self.data, sealer.seal(b"index"))
         return self._index
 
-    def sessions(self, running: Mapping[str, Standing] | None = None) -> list[SessionInfo]:
+    def sessions(self, running: Mapping[str, SessionStatus] | None = None) -> list[SessionInfo]:
         """Every stored session, the one that changed last first; damaged ones are left out.
 
         `running`: those open here, with what they are at.
@@ -188,7 +188,7 @@ class SessionStore:
         except (OSError, ValueError):
             return 0
 
-    def happenings(self, only: str | None = None) -> Iterator[Happening]:
+    def happenings(self, only: str | None = None) -> Iterator[MemoryEvent]:
         """What is worth remembering of every session, or `only` of one. Those that can't be read are left out, and logged."""
         sealer = self._reader()
         for path in sorted(self.folder.glob(f"{only or '*'}/{FILE}")):
@@ -297,13 +297,15 @@ class SessionStore:
 
     # --- searching --------------------------------------------------------------------------------
 
-    def search(self, query: str, limit: int, running: Mapping[str, Standing] | None = None) -> Found:
+    def search(
+        self, query: str, limit: int, running: Mapping[str, SessionStatus] | None = None
+    ) -> SearchResult:
         """Sessions whose title, or a text in which, holds all words of `query`, the one that changed last first.
 
         Titles are searched for any part of a word, texts for the beginnings of words. `running`: as for `sessions`.
         """
         words = query.replace('"', " ").casefold().split()
-        behind, hits = 0, dict[str, Hit]()
+        behind, hits = 0, dict[str, SearchHit]()
         if self.index is not None:
             behind = self.index.update(self.folder, most=_SEARCHING)
             hits = {one.session: one for one in self.index.search(query, limit=limit)}
@@ -312,11 +314,11 @@ class SessionStore:
             for one in self.sessions(running)
             if one.id in hits or all(word in f"{one.title} {one.id}".casefold() for word in words)
         ]
-        return Found(tuple(rows[:limit]), behind)
+        return SearchResult(tuple(rows[:limit]), behind)
 
     # --- copies ---------------------------------------------------------------------------------
 
-    def fork(self, source: str | Path, at: int | None = None, *, run: bool = False) -> Fork:
+    def fork(self, source: str | Path, at: int | None = None, *, run: bool = False) -> MadeFork:
         """Make a session that shares records 1…`at` (None: all) of a stored one, which may be running. Blocks.
 
         What had no outcome at `at` is not carried out, unless `run` says so: then it is treated as after a crash.
@@ -446,7 +448,7 @@ class SessionStore:
     # --- what waits in a directory of the user's -------------------------------------------------
 
     @asynccontextmanager
-    async def effects(self, session_id: str, open_live: OpenLive) -> AsyncIterator[Effects]:
+    async def effects(self, session_id: str, open_live: OpenLive) -> AsyncIterator[SessionEffects]:
         """The changes that wait, of a session that nobody has open, and that nobody else can open meanwhile.
 
         Raises:

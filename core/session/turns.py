@@ -12,15 +12,15 @@ from iact.core.ports import ChatMessage, Model
 from iact.core.records.dialogue import Compress, Draw, Reply, Turn
 from iact.core.records.parts import Seen
 from iact.core.records.record import Record
-from iact.core.session.generation import Generation
+from iact.core.session.generation import RunningReply
 from iact.core.session.grounding import Grounding
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.session_memory import SessionMemory
-from iact.core.tree import budget, errand
+from iact.core.tree import budget, plan_request
 from iact.core.tree.agent import Agent, End, Think
-from iact.core.tree.inputs import choose_notes, complete, compose, prepare
+from iact.core.tree.contexts import choose_notes, complete, compose, prepare
 from iact.core.tree.interpret import cut_of, running_children, summarizer
-from iact.core.tree.prepared import Foreseen, Prepared
+from iact.core.tree.prepared_context import Foreseen, PreparedContext
 from iact.core.tree.tree import Tree
 
 _TELL: Final = 0.7
@@ -115,15 +115,15 @@ class Turns:
 
     def relay(self, root: Agent) -> None:
         """Answer with what the plan came back with that a person wanted."""
-        passed_on = errand.relay(root)
+        passed_on = plan_request.relay(root)
         assert passed_on is not None
         self._live.record(passed_on[0], root.path, body=passed_on[1])
 
     def _fail(self, agent: Agent, error: ModelError) -> None:
         self._live.record(Reply(to=agent.caller, status="failed"), agent.path, body=str(error))
 
-    async def _generate(self, agent: Agent, prepared: Prepared) -> None:
-        generation = Generation(self._live, agent, prepared)
+    async def _generate(self, agent: Agent, prepared: PreparedContext) -> None:
+        generation = RunningReply(self._live, agent, prepared)
         if await self._write(generation, self._models.model(agent.model), prepared.newest):
             self._finish(generation)
 
@@ -131,7 +131,7 @@ class Turns:
         """Whether there is too little history to be compressed."""
         return cut_of(self._live.tree, agent, self._unnoted(agent).newest) is None
 
-    def _unnoted(self, agent: Agent) -> Prepared:
+    def _unnoted(self, agent: Agent) -> PreparedContext:
         """What the agent would be asked now, with nothing that others have to tell it."""
         minute = self._live.clock.now().strftime("%Y-%m-%d %H:%M UTC")
         return prepare(self._live.tree, agent, Seen(minute, agent.directory), notes={})
@@ -150,7 +150,7 @@ class Turns:
         if cut_of(tree, root, prepared.newest) is None:
             raise UsageError("There is too little history yet to be compressed.")
         role = summarizer(tree, root)
-        generation = Generation(live, root, prepared, is_action=lambda name: False)
+        generation = RunningReply(live, root, prepared, is_action=lambda name: False)
         with self._scheduler.working(root, generation):
             asked = root.context.history.context(ChatMessage("user", SUMMARIZE))
             await generation.write(self._models.model(role), asked)
@@ -161,16 +161,16 @@ class Turns:
         cut = Compress(role=role, model=tree.roles[role].model, usage=generation.usage(), by="user")
         return live.record(cut, root.path, body=generation.text.strip())
 
-    async def _compress(self, agent: Agent, prepared: Prepared) -> None:
+    async def _compress(self, agent: Agent, prepared: PreparedContext) -> None:
         """The agent did not cut its history itself: have it summarized, by the "fast" model if that can hold it."""
         live, roles = self._live, self._live.tree.roles
         role = summarizer(live.tree, agent)
-        generation = Generation(live, agent, prepared, is_action=lambda name: False)
+        generation = RunningReply(live, agent, prepared, is_action=lambda name: False)
         if await self._write(generation, self._models.model(role), ChatMessage("user", SUMMARIZE)):
             cut = Compress(role=role, model=roles[role].model, usage=generation.usage())
             live.record(cut, agent.path, body=generation.text.strip())
 
-    async def _write(self, generation: Generation, model: Model, newest: ChatMessage) -> bool:
+    async def _write(self, generation: RunningReply, model: Model, newest: ChatMessage) -> bool:
         """Have one reply to the agent's history and `newest` written; False if it was stopped or failed."""
         agent = generation.agent
         try:
@@ -182,7 +182,7 @@ class Turns:
             return False
         return not generation.stopped
 
-    def _finish(self, generation: Generation) -> None:
+    def _finish(self, generation: RunningReply) -> None:
         """Record a reply that came to its end."""
         live, agent, tree = self._live, generation.agent, self._live.tree
         prepared = generation.prepared
@@ -216,7 +216,7 @@ class Turns:
         self._scheduler.cancel_children(agent)
         live.record(Reply(to=agent.caller, status="ok", generation=told), agent.path, body=text)
 
-    def _stands(self, generation: Generation) -> bool:
+    def _stands(self, generation: RunningReply) -> bool:
         """Whether the context that was sent is still the one that a replay builds."""
         prepared = generation.prepared
         again = prepare(

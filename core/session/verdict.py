@@ -18,7 +18,7 @@ from iact.core.gate.level import level
 from iact.core.gate.policy_file import Policies
 from iact.core.gate.provenance import USER, Provenance
 from iact.core.ports import JSON
-from iact.core.session.catalogue import Known
+from iact.core.session.catalogue import KnownModule
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ def verdict_on(
     arguments: Mapping[str, JSON],
     *,
     body: str | None,
-    module: Known | None,
+    module: KnownModule | None,
     live: bool,
     policies: Policies,
     scope: str,
@@ -80,7 +80,7 @@ class _About:
     believed: bool
 
 
-def _about(function: str, module: Known | None) -> _About:
+def _about(function: str, module: KnownModule | None) -> _About:
     """Without a sandbox, or before its module ran once, only the shell is known."""
     name = function.partition(".")[2]
     found = module.manifest.function(name) if module is not None and module.manifest is not None else None

@@ -29,7 +29,7 @@ NodeState: TypeAlias = AgentState
 class NodeView:
     """One node of the tree, as a person sees it.
 
-    `paused`: its own latch is closed; `state` is "paused" where this or an ancestor's latch is closed.
+    `paused`: it is paused itself; `state` is "paused" where it or an ancestor is.
     `doing`: a few words ("shell.run", "waiting for /coder"). Token counts are this node's own; `allowance` and
     `left`: tokens for its work, and what neither it nor those below it have used of them, 0 for one that is not at
     work; `lent`: of those left, how many are set aside for children at work.

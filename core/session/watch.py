@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import Final
 
 from iact.core.errors import IactError
-from iact.core.session.events import Delta, Event, Output, TreeChanged
+from iact.core.session.events import Delta, Event, OutputEvent, TreeChanged
 
 _LIMIT: Final = 4096
 
@@ -79,8 +79,11 @@ class Watcher:
                 same,
             ):
                 joined = Delta(agent, text + more, first, kind)
-            case Output(agent, call, text), Output(other, same, more) if (agent, call) == (other, same):
-                joined = Output(agent, call, text + more)
+            case OutputEvent(agent, call, text), OutputEvent(other, same, more) if (agent, call) == (
+                other,
+                same,
+            ):
+                joined = OutputEvent(agent, call, text + more)
             case TreeChanged(), TreeChanged():
                 joined = event
         if joined is None:

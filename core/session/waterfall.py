@@ -34,7 +34,7 @@ _WAITS: Final = frozenset({"CALL", "PLAN"})
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class Stretch:
     """One stretch. `begin`, `end`: seconds since the first record; `end` is None for what goes on.
 
     `n`: the record that tells of it; `label`: a function, a model, or who is waited for.
@@ -59,7 +59,7 @@ class Waterfall:
     started: str
     seconds: float
     agents: tuple[str, ...]
-    spans: tuple[Span, ...]
+    spans: tuple[Stretch, ...]
 
     @property
     def critical(self) -> float:
@@ -100,7 +100,7 @@ class _Read:
     started: str = ""
     now: float = 0.0
     agents: dict[str, None] = field(default_factory=dict)
-    spans: list[Span] = field(default_factory=list)
+    spans: list[Stretch] = field(default_factory=list)
     followed: dict[int, tuple[str, _Reply]] = field(default_factory=dict)
     """By the place of a wait among the spans: whose reply ended it."""
     calls: dict[int, tuple[str, float, str]] = field(default_factory=dict)
@@ -112,7 +112,7 @@ class _Read:
     replies: dict[int, tuple[str, _Reply]] = field(default_factory=dict)
     last: dict[str, float] = field(default_factory=dict)
     """When an agent wrote its last record."""
-    latches: dict[str, tuple[float, int]] = field(default_factory=dict)
+    pauses: dict[str, tuple[float, int]] = field(default_factory=dict)
     said: float | None = None
     """Since when the root has something to answer."""
     answers: list[tuple[float, float]] = field(default_factory=list)
@@ -153,9 +153,9 @@ class _Read:
                 _, begun, _ = self.asked.pop(ask)
                 self._ended(path, "approval", begun, record.n, function)
             case Pause(node=""):
-                self.latches.setdefault(path, (now, record.n))
-            case Resume(node="") if path in self.latches:
-                begun, n = self.latches.pop(path)
+                self.pauses.setdefault(path, (now, record.n))
+            case Resume(node="") if path in self.pauses:
+                begun, n = self.pauses.pop(path)
                 self._paused(path, begun, n)
             case Spawn():
                 self.last[path] = now
@@ -165,7 +165,7 @@ class _Read:
             self.last[path] = now
 
     def _ended(self, path: str, kind: SpanKind, begin: float, n: int, label: str) -> None:
-        self.spans.append(Span(path, kind, max(0.0, min(begin, self.now)), self.now, n, label))
+        self.spans.append(Stretch(path, kind, max(0.0, min(begin, self.now)), self.now, n, label))
 
     def _calls(self, path: str, to: str, waits: bool, n: int) -> None:
         self.called[to] = self.now
@@ -218,22 +218,22 @@ class _Read:
         )
         return Waterfall(self.started, self.now, tuple(self.agents), marked)
 
-    def _under_way(self) -> Iterator[Span]:
+    def _under_way(self) -> Iterator[Stretch]:
         for n, (path, begun, function) in self.calls.items():
-            yield Span(path, "tool", begun, None, n, function)
+            yield Stretch(path, "tool", begun, None, n, function)
         for n, (path, begun, function) in self.asked.items():
-            yield Span(path, "approval", begun, None, n, function)
+            yield Stretch(path, "approval", begun, None, n, function)
         for (path, _), wait in self.waits.items():
-            yield Span(path, "wait", wait.begin, None, wait.n, wait.to)
-        for path, (begun, n) in self.latches.items():
+            yield Stretch(path, "wait", wait.begin, None, wait.n, wait.to)
+        for path, (begun, n) in self.pauses.items():
             for agent in self._below(path):
-                yield Span(agent, "paused", begun, None, n, "")
+                yield Stretch(agent, "paused", begun, None, n, "")
 
 
 class _Critical:
     """Finds critical paths. `found`: places among the spans."""
 
-    def __init__(self, spans: Sequence[Span], followed: dict[int, tuple[str, _Reply]]) -> None:
+    def __init__(self, spans: Sequence[Stretch], followed: dict[int, tuple[str, _Reply]]) -> None:
         self.found: set[int] = set()
         self._followed = followed
         self._spans = spans
@@ -275,7 +275,7 @@ class _Critical:
         return best
 
 
-def _last(places: Sequence[int], spans: Sequence[Span], until: float) -> int:
+def _last(places: Sequence[int], spans: Sequence[Stretch], until: float) -> int:
     """The last of `places`, which are in order, whose span ended by then; -1 if none did."""
     low, high = 0, len(places)
     while low < high:

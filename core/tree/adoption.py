@@ -25,13 +25,13 @@ from iact.core.records.session import Adopt
 from iact.core.tree.account import Account
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply_session import take_roles, take_version
-from iact.core.tree.checking import expect
+from iact.core.tree.contexts import heard, show
+from iact.core.tree.expectations import expect
 from iact.core.tree.guards import Guards
-from iact.core.tree.inputs import heard, show
 from iact.core.tree.pending import LiveFolder
-from iact.core.tree.said import Said
-from iact.core.tree.shared import Shared
+from iact.core.tree.shared import SharedState
 from iact.core.tree.tree import Tree
+from iact.core.tree.user_words import UserWords
 
 FOREIGN: Final = "foreign"
 """The label of what stood in a session when it was adopted."""
@@ -53,7 +53,7 @@ def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
     tree.grant = Grant.of(adopted.grant)
     tree.policy = policy_from_json(dict(adopted.policy))
     tree.lockdown, tree.tally, tree.remembered = False, Tally(), Remembered()
-    tree.said, tree.shared, tree.hosts = Said(), Shared(_FROM_ELSEWHERE), Hosts()
+    tree.said, tree.shared, tree.hosts = UserWords(), SharedState(_FROM_ELSEWHERE), Hosts()
     tree.calibrations, tree.catalogues = {}, {}
     tree.foreseen.clear()
     tree.outdated = False

@@ -29,7 +29,7 @@ Rest = Literal["idle", "done", "failed", "cancelled"]
 """How an agent that is not active came to rest."""
 
 AgentState = Literal["idle", "thinking", "acting", "waiting", "paused", "done", "failed", "cancelled"]
-"""An agent's state, for people. "paused": its own latch or one above it is closed."""
+"""An agent's state, for people. "paused": it or one above it is paused."""
 
 
 @dataclass(slots=True)
@@ -45,7 +45,7 @@ class Pending:
     said last, and `verdict_impact` at which impact. `files_before`: the version of the workspace when it was
     dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared`).
     `node`: the step of a plan that it is a firing of; `step`: the name under which it calls its module, if not the
-    plan's own (`core.modules.whose`); `limit`: seconds that the step allows it, from when its module has it;
+    plan's own (`core.modules.state_names`); `limit`: seconds that the step allows it, from when its module has it;
     `stopped`: it is not to begin any more, or the plan wants nothing of it. `forked`: the session was forked here, and it is not to be
     carried out. `race`: the step for which it races in a copy of the workspace;
     `copied`: number of the record that says what became of that copy, else 0; `base`: the version of the workspace that
@@ -92,7 +92,7 @@ class Report:
 
 @dataclass(slots=True)
 class Errand:
-    """What a person wants worked on as a plan; see `core.tree.errand`. `said`: the message.
+    """What a person wants worked on as a plan; see `core.tree.plan_request`. `said`: the message.
 
     `mode`: of the plan, "auto" until that is chosen; `why`: if the core chose it. `first`: it waits for a person before
     it begins. `told`: the person said more while it ran. `report`: what it came back with.

@@ -19,8 +19,8 @@ from iact.core.language import labels
 from iact.core.language.grammar import Bound
 from iact.core.language.scanner import Block
 from iact.core.language.variables import mentions
-from iact.core.modules.reading import exit_status
-from iact.core.modules.whose import of_step
+from iact.core.modules.outcome_reader import exit_status
+from iact.core.modules.state_names import of_step
 from iact.core.records.calls import (
     Call,
     ClearanceAnswer,
@@ -95,11 +95,14 @@ from iact.core.tree import apply_plan as plan_fold
 from iact.core.tree import apply_session as fold_session
 from iact.core.tree import apply_shared as fold_shared
 from iact.core.tree import apply_turn as turns
-from iact.core.tree import budget, cached, effects, loops, offers, origin, uploads
-from iact.core.tree import errand as errands
+from iact.core.tree import budget, cached, effects, loops, offered_functions, origin, uploads
+from iact.core.tree import plan_request as errands
 from iact.core.tree.adoption import adopt
 from iact.core.tree.agent import Agent, Errand, Pending, Report
-from iact.core.tree.checking import (
+from iact.core.tree.budget_draws import draw
+from iact.core.tree.contexts import choose_notes, documented, heard, labels_shown, receive, show
+from iact.core.tree.damage import STUMBLES, damaged
+from iact.core.tree.expectations import (
     NOT_RUN,
     agent_of,
     expect,
@@ -108,8 +111,6 @@ from iact.core.tree.checking import (
     is_gated,
     pending_of,
 )
-from iact.core.tree.draws import draw
-from iact.core.tree.inputs import choose_notes, documented, heard, labels_shown, receive, show
 from iact.core.tree.interpret import (
     advance,
     argument_text,
@@ -126,8 +127,7 @@ from iact.core.tree.interpret import (
 from iact.core.tree.mail import Incoming
 from iact.core.tree.plan_run import BUG
 from iact.core.tree.recall import lines_in, untrusted_in
-from iact.core.tree.shape import STUMBLES, damaged
-from iact.core.tree.spawning import expect_spawn
+from iact.core.tree.spawns import expect_spawn
 from iact.core.tree.tree import Tree
 
 _LONGEST_PATH: Final = 4096
@@ -636,7 +636,7 @@ def _address(
 def _state(tree: Tree, record: Record, said: State) -> None:
     agent, function = agent_of(tree, record), said.function
     fold_shared.move(tree, agent, function, said.state, of_step(agent.path, said.node) if said.node else "")
-    shifted = offers.shift(tree, agent, function, said.state)
+    shifted = offered_functions.shift(tree, agent, function, said.state)
     if shifted and agent.plan is None:
         agent.mail.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
         origin.read(agent, origin.of_tool(tree, agent, function))
@@ -676,7 +676,9 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
         origin.read(agent, origin.of_call(tree, agent, pending))
     agent.errand = None  # its plan could not be begun: the root answers itself
     _judge(agent, pending, record, result)
-    if result.state is not None and (shifted := offers.shift(tree, agent, result.function, result.state)):
+    if result.state is not None and (
+        shifted := offered_functions.shift(tree, agent, result.function, result.state)
+    ):
         agent.mail.feedback.append(shifted)
     agent.directory = _directory(tree, pending, result) or agent.directory
     if result.status not in NOT_RUN:

@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
-from iact.core.plan.seams import Failure
+from iact.core.plan.protocol import StepFailure
 from iact.core.records.plans import MakeCopy, TakeOver
 from iact.core.records.record import Record
 from iact.core.tree import apply_shared as shared
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply_plan import run_of, telling
-from iact.core.tree.checking import expect, expect_content
+from iact.core.tree.expectations import expect, expect_content
 from iact.core.tree.mismatch import mismatch
 from iact.core.tree.plan_run import Copied
 from iact.core.tree.tree import Tree
@@ -71,13 +71,13 @@ def take_over(tree: Tree, plan: Agent, record: Record, said: TakeOver) -> None:
             machine.taken_over(said.node, failure, run.at(record.at))
 
 
-def _failure(said: TakeOver) -> Failure:
+def _failure(said: TakeOver) -> StepFailure:
     if said.why:
-        return Failure("raised", f"What it wrote could not be put into the workspace: {said.why}")
+        return StepFailure("raised", f"What it wrote could not be put into the workspace: {said.why}")
     named = ", ".join(said.conflicts[:_NAMED])
     rest = len(said.conflicts) - _NAMED
     more = f" and {rest} more" if rest > 0 else ""
-    return Failure(
+    return StepFailure(
         "conflict",
         f"What it wrote was not put into the workspace, since somebody else changed {named}{more} there meanwhile.",
     )

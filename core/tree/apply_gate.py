@@ -18,7 +18,6 @@ from iact.core.records.parts import ClearanceRule
 from iact.core.records.record import Record
 from iact.core.tree import apply_plan
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.checking import NOT_RUN, agent_of, expect, expect_content, pending_of
 from iact.core.tree.decision import (
     Decision,
     as_said,
@@ -27,6 +26,7 @@ from iact.core.tree.decision import (
     gate_content,
     nobody_answered,
 )
+from iact.core.tree.expectations import NOT_RUN, agent_of, expect, expect_content, pending_of
 from iact.core.tree.tree import Tree
 
 

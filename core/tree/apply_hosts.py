@@ -10,7 +10,7 @@ from iact.core.gate.hosts import ANY, HostQuestion, allows, covers, rules_of
 from iact.core.records.control import AllowHosts
 from iact.core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach
 from iact.core.records.record import Record
-from iact.core.tree.checking import expect
+from iact.core.tree.expectations import expect
 from iact.core.tree.tree import Tree
 
 

@@ -19,34 +19,34 @@ from iact.core.gate.provenance import join
 from iact.core.language.actions import Registry
 from iact.core.language.labels import shorten
 from iact.core.language.variables import Value, mentions, rename, text_value
-from iact.core.modules.reading import exit_status
+from iact.core.modules.outcome_reader import exit_status
 from iact.core.plan.commands import (
     AskModel,
     Assessed,
-    Notice,
+    PlanNotice,
     Risk,
     RuleFired,
     StopAsking,
     StopFiring,
-    TakeOver,
+    TakeOverCopy,
     Trust,
 )
 from iact.core.plan.forms import node_to_json, read_plan
-from iact.core.plan.limits import Limits
+from iact.core.plan.limits import PlanLimits
 from iact.core.plan.machine import PlanMachine
-from iact.core.plan.model import WORK, Node, PlanError, PlanExtension, PlanVersion
+from iact.core.plan.model import WORK, PlanError, PlanExtension, PlanNode, PlanVersion
 from iact.core.plan.modes.registry import make_mode
-from iact.core.plan.refs import MissingField, resolve
-from iact.core.plan.seams import (
-    Failure,
+from iact.core.plan.protocol import (
     FailureKind,
     Firing,
     FunctionInfo,
     Outcome,
-    Question,
+    PlanQuestion,
     QuestionKind,
-    Success,
+    StepFailure,
+    StepSuccess,
 )
+from iact.core.plan.refs import MissingField, resolve
 from iact.core.plan.state import NodeChange, NodeRecord
 from iact.core.ports import JSON
 from iact.core.rates import Rate
@@ -60,15 +60,15 @@ from iact.core.records.record import Record
 from iact.core.records.session import Notice as SaidNotice
 from iact.core.tree import budget, origin
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.checking import expect, expect_said
+from iact.core.tree.expectations import expect, expect_said
 from iact.core.tree.interpret import has_output, result_value
 from iact.core.tree.mail import Incoming
 from iact.core.tree.mismatch import mismatch
-from iact.core.tree.plan_aim import Functions, copied_in, judge_in
-from iact.core.tree.plan_firing import fire
+from iact.core.tree.plan_briefing import briefing_of, read_of_briefing
+from iact.core.tree.plan_checks import Functions, copied_in, judge_in
 from iact.core.tree.plan_report import answer_of, diagnosis_of, ending_from, ending_of, reply_of, report
-from iact.core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, Settled, seconds, variable_of
-from iact.core.tree.plan_telling import briefing_of, read_of_briefing
+from iact.core.tree.plan_run import BUG, Asking, Copied, Owed, PlanRun, StepOutcome, seconds, variable_of
+from iact.core.tree.plan_steps import fire
 from iact.core.tree.tree import Tree
 
 _NEVER: Final = float("inf")
@@ -185,7 +185,7 @@ def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
     run.machine = machine
     with telling(tree, plan, run, going_on=bool(past.events)):
         machine.begin(machine.began)
-        if tree.latched(plan.path):
+        if tree.paused(plan.path):
             machine.pause(machine.began)
 
 
@@ -198,7 +198,7 @@ _ROLES: Final[Mapping[str, tuple[QuestionKind, ...]]] = {
 """Which questions the model of each part in a plan answers."""
 
 
-def _limits(tree: Tree, run: PlanRun) -> Limits:
+def _limits(tree: Tree, run: PlanRun) -> PlanLimits:
     """The bounds of a plan: the session's, and what whoever started it asked for."""
     bounds = tree.bounds.plans
     parts = {part: getattr(bounds, part) for part in _ROLES}
@@ -206,7 +206,7 @@ def _limits(tree: Tree, run: PlanRun) -> Limits:
     if isinstance(role, str):
         parts = dict.fromkeys(_ROLES, role)
     wanted = run.options.get("concurrency")
-    return Limits(
+    return PlanLimits(
         concurrency=wanted if isinstance(wanted, int) and wanted > 0 else bounds.concurrency,
         nodes=bounds.nodes,
         model_calls=bounds.calls,
@@ -346,7 +346,7 @@ def _fired(
         machine.attempt_ended(node, settled.outcome, machine.run.at)
         return
     done = fire(tree, plan, run, firing)
-    if isinstance(done, Failure):
+    if isinstance(done, StepFailure):
         machine.attempt_ended(node, done, machine.run.at)
         return
     pending, owed = done
@@ -358,7 +358,14 @@ def _fired(
 def _other(
     plan: Agent,
     run: PlanRun,
-    command: PlanVersion | PlanExtension | StopFiring | TakeOver | AskModel | StopAsking | Notice | Assessed,
+    command: PlanVersion
+    | PlanExtension
+    | StopFiring
+    | TakeOverCopy
+    | AskModel
+    | StopAsking
+    | PlanNotice
+    | Assessed,
 ) -> None:
     """The commands that are seldom."""
     match command:
@@ -377,12 +384,12 @@ def _other(
             lines = "\n".join(f"- {_in_words(node)}" for node in add)
             more = said.Extend(version=version, reason=reason, add=tuple(map(node_to_json, add)))
             run.owed.append(Owed(more, lines))
-        case Notice(text):
+        case PlanNotice(text):
             run.owed.append(Owed(SaidNotice(level="warning", code="plan"), text))
         case StopFiring(node):
             for pending in plan.actions:
                 pending.stopped = pending.stopped or pending.node == node
-        case TakeOver(node):
+        case TakeOverCopy(node):
             copied = run.latest[node].copied
             assert copied is not None, f"{node} worked in no copy"
             run.taking[node] = copied
@@ -405,7 +412,7 @@ def _assessed(told: Assessed) -> said.ProfileRisk | said.ProfileRule | said.Prof
             return said.ProfileTrust(**told._asdict())
 
 
-def _in_words(node: Node) -> str:
+def _in_words(node: PlanNode) -> str:
     """A step as one line, for people."""
     data = node_to_json(node)
     after = ", ".join(node.dependencies)
@@ -444,7 +451,7 @@ def _written_then(tree: Tree, plan: Agent, run: PlanRun, record: Record) -> None
         case said.Node() as moves:
             settled = run.latest.get(moves.node)
             outcome = settled.outcome if settled is not None else None
-            found = (settled.n, outcome) if settled and isinstance(outcome, Success) else None
+            found = (settled.n, outcome) if settled and isinstance(outcome, StepSuccess) else None
             moved = run.history.change(record, moves, found)
             if moved.cause == "succeeded" and settled is not None and settled.value is not None:
                 plan.table.define(variable_of(moved.node), settled.value)
@@ -464,7 +471,7 @@ def _fire_then(tree: Tree, plan: Agent, run: PlanRun, record: Record, fires: sai
     except MissingField as error:
         raise mismatch(record, f"can't be fired: {error}") from error
     done = fire(tree, plan, run, Firing(plan.name, known.version, node, known.attempts, given, (), {}))
-    if isinstance(done, Failure):
+    if isinstance(done, StepFailure):
         raise mismatch(record, f"can't be fired: {done.message}")
     run.fired = run.firing[node.id] = done[0].index
     plan.actions.append(done[0])
@@ -539,7 +546,7 @@ def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
 
 
 def answer_to(
-    tree: Tree, thought: int, question: Question, usage: Tokens, failed: str, waits: tuple[Wait, ...]
+    tree: Tree, thought: int, question: PlanQuestion, usage: Tokens, failed: str, waits: tuple[Wait, ...]
 ) -> said.Ask:
     """What the record of an answer to a question says."""
     role = role_of(tree, question)
@@ -556,7 +563,7 @@ def answer_to(
     )
 
 
-def role_of(tree: Tree, question: Question) -> str:
+def role_of(tree: Tree, question: PlanQuestion) -> str:
     """The role of the model that answers a question."""
     return question.role if question.role in tree.roles else "smart"
 
@@ -619,12 +626,12 @@ def woken(tree: Tree, plan: Agent, record: Record, wake: said.Wake) -> None:
 
 
 def paused(tree: Tree, plan: Agent, record: Record) -> None:
-    """A latch has closed, or opened, at the plan or above it."""
+    """A pause has begun, or ended, at the plan or above it."""
     run = plan.plan
     if run is None or run.running is None or not plan.active:
         return
     with telling(tree, plan, run):
-        (run.running.pause if tree.latched(plan.path) else run.running.resume)(run.at(record.at))
+        (run.running.pause if tree.paused(plan.path) else run.running.resume)(run.at(record.at))
 
 
 def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
@@ -784,8 +791,8 @@ def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: 
     copied = (
         Copied(pending.call, record.n, pending.base, result.version, pending.puts) if pending.base else None
     )
-    if copied is not None and not copied.version and isinstance(outcome, Success):
-        outcome, value = Failure("raised", _UNKEPT), None
+    if copied is not None and not copied.version and isinstance(outcome, StepSuccess):
+        outcome, value = StepFailure("raised", _UNKEPT), None
     _settle(tree, plan, pending, record, outcome, value, copied=copied)
 
 
@@ -797,7 +804,7 @@ def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: I
     """
     if reply.status != "ok":
         run_of(plan, record).failures |= reply.labels
-        failure = Failure("raised", f"The agent did not finish ({reply.status}): {record.body}")
+        failure = StepFailure("raised", f"The agent did not finish ({reply.status}): {record.body}")
         _settle(tree, plan, pending, record, failure, None)
         return
     if origin.strange(tree, reply.labels):
@@ -807,7 +814,7 @@ def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: I
         names = {name: plan.table.receive(name, value) for name, value in reply.values.items()}
     text = rename(record.body, names)
     value = text_value(text, media="text/markdown", labels=reply.labels, origin=pending.child)
-    outcome = Success(text, tuple(sorted(reply.labels)))
+    outcome = StepSuccess(text, tuple(sorted(reply.labels)))
     _settle(tree, plan, pending, record, outcome, value, tuple(names.values()))
 
 
@@ -831,7 +838,7 @@ def _settle(
     run = run_of(plan, record)
     run.firing.pop(pending.node, None)
     attempt = run.state.nodes[pending.node].attempts
-    settled = Settled(pending.node, attempt, record.n, outcome, value, brought, copied)
+    settled = StepOutcome(pending.node, attempt, record.n, outcome, value, brought, copied)
     run.settled[pending.index] = run.latest[pending.node] = settled
     tree.stirred.add(plan.path)  # also where a bug ended it: this may have been the last that it waited for
     machine = run.running
@@ -865,9 +872,9 @@ def _outcome(plan: Agent, pending: Pending, record: Record, result: Result, valu
         said = sentence.format(pending.spec.name)
         if said and has_output(record, result) and record.body:
             said = f"{said} It had printed: {shorten(record.body, _PRINTED, None)}"
-        return Failure(kind, said or record.body or "It failed.")
+        return StepFailure(kind, said or record.body or "It failed.")
     labels = value.labels | set(run_of(plan, record).state.labels_of(pending.node))
-    return Success(_output(value), tuple(sorted(labels)), exit_status(facts))
+    return StepSuccess(_output(value), tuple(sorted(labels)), exit_status(facts))
 
 
 def _output(value: Value) -> JSON:

@@ -19,7 +19,7 @@ from iact.core.records.session import Fork, Migrate, Module, Open
 from iact.core.tree import apply_plan
 from iact.core.tree.agent import Agent
 from iact.core.tree.agent_context import AgentContext
-from iact.core.tree.checking import expect, expect_content
+from iact.core.tree.expectations import expect, expect_content
 from iact.core.tree.mail import Incoming
 from iact.core.tree.pending import LiveFolder
 from iact.core.tree.roles import Role

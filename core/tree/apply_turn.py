@@ -14,14 +14,14 @@ from iact.core.records.parts import Tokens
 from iact.core.records.record import Record
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
-from iact.core.tree.checking import expect
-from iact.core.tree.fitting import own_reply
-from iact.core.tree.inputs import documented, labels_shown, noted, opening_specs, prepare
-from iact.core.tree.prepared import Prepared
+from iact.core.tree.contexts import documented, labels_shown, noted, opening_specs, prepare
+from iact.core.tree.expectations import expect
+from iact.core.tree.prepared_context import PreparedContext
 from iact.core.tree.tree import Tree
+from iact.core.tree.window import own_reply
 
 
-def answered(tree: Tree, agent: Agent, made: Generation, last: LastTurn) -> Prepared:
+def answered(tree: Tree, agent: Agent, made: Generation, last: LastTurn) -> PreparedContext:
     """The context that a text answers, built from what its record says that was seen."""
     return prepare(
         tree, agent, made.seen, notes=noted(made.notes), took=made.took, last=last, full=made.full
@@ -98,7 +98,7 @@ def take_turn(
     return blocks
 
 
-def _calibrate(tree: Tree, agent: Agent, usage: Tokens, prepared: Prepared) -> None:
+def _calibrate(tree: Tree, agent: Agent, usage: Tokens, prepared: PreparedContext) -> None:
     """Learn from what the endpoint counted how far our estimate of tokens is off for this model."""
     if not usage.estimated:
         reply = agent.context.history.messages()[-1]

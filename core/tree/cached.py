@@ -11,7 +11,7 @@ from typing import Final
 from iact.core.records.calls import Result
 from iact.core.records.record import Record
 from iact.core.tree.agent import Pending
-from iact.core.tree.checking import expect
+from iact.core.tree.expectations import expect
 from iact.core.tree.interpret import argument_text
 from iact.core.tree.tree import Tree
 

@@ -26,8 +26,8 @@ from iact.core.records.parts import Blob, Listed, PathChange, PathOutcome, PathS
 from iact.core.records.record import Record
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.checking import expect, expect_content
-from iact.core.tree.pending import After, Intention, LiveFolder, PendingChange, Work
+from iact.core.tree.expectations import expect, expect_content
+from iact.core.tree.pending import After, Intention, LiveFolder, PendingChange, UnseenCall
 from iact.core.tree.tree import Tree
 
 INLINE: Final = 16_384
@@ -51,10 +51,10 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class LookOutcome:
     """What follows from a look. `fresh`: the transaction; `restated`: what waits already, seen against a directory that moved."""
 
-    works: tuple[Work, ...]
+    works: tuple[UnseenCall, ...]
     fresh: Mapping[str, PendingChange]
     restated: tuple[FileChange, ...]
     effect: Effect
@@ -91,7 +91,7 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
     loaded = tree.modules.get(function.split(".", 1)[0])
     if loaded is not None and loaded.manifest.needs.workspace == "write":
         labels = origin.written(tree, agent, pending)
-        tree.live.working[record.n] = Work(record.n, agent.path, function, labels)
+        tree.live.working[record.n] = UnseenCall(record.n, agent.path, function, labels)
 
 
 def unchanged(tree: Tree, result: Result) -> None:
@@ -110,7 +110,7 @@ def difference(
     return fresh, tuple(path for path in known if path not in found)
 
 
-def weigh(tree: Tree, look: Look, n: int) -> Verdict:
+def weigh(tree: Tree, look: Look, n: int) -> LookOutcome:
     """Judge what a look saw. `n`: the record that tells of it."""
     folder = tree.live
     works = tuple(work for work in folder.working.values() if work.n <= look.seen)
@@ -131,7 +131,7 @@ def weigh(tree: Tree, look: Look, n: int) -> Verdict:
             _union(before.agents if before else (), agents),
             labels | (before.labels if before else frozenset()),
         )  # fmt: skip
-    return Verdict(
+    return LookOutcome(
         works, changed, tuple(one for one in look.changes if _waits(folder, one)), effect, held, reason
     )
 
@@ -151,7 +151,7 @@ def _union(one: tuple[_Item, ...], other: tuple[_Item, ...]) -> tuple[_Item, ...
 
 
 def _held(
-    tree: Tree, look: Look, works: tuple[Work, ...], fresh: list[FileChange], effect: Effect
+    tree: Tree, look: Look, works: tuple[UnseenCall, ...], fresh: list[FileChange], effect: Effect
 ) -> tuple[Held, str]:
     """What keeps a transaction from being applied at once, and the sentence for people."""
     if tree.lockdown or tree.policy.lockdown:
@@ -184,7 +184,7 @@ def _held(
 
 
 def _limits(
-    tree: Tree, works: tuple[Work, ...], writers: tuple[str, ...]
+    tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...]
 ) -> Iterable[tuple[str, str, float]]:
     """Who could have caused a change, and how much each may do. A function is named where its cap is what counts."""
     for work in works:
@@ -195,7 +195,7 @@ def _limits(
         yield agent, "", tree.grant_of(agent).intent
 
 
-def _labels(tree: Tree, works: tuple[Work, ...], writers: tuple[str, ...]) -> frozenset[str]:
+def _labels(tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...]) -> frozenset[str]:
     agents = {work.agent for work in works} | set(writers)
     read = [tree.agents[path].labels for path in agents if path in tree.agents]
     return join([*(work.labels for work in works), *read])

@@ -24,15 +24,15 @@ from iact.core.language.actions import ActionSpec, Registry
 from iact.core.language.grammar import Bound, Mistake, bind, split
 from iact.core.language.scanner import Block
 from iact.core.language.variables import NAME, Value, media_of, text_value
-from iact.core.modules.reading import exit_status
+from iact.core.modules.outcome_reader import exit_status
 from iact.core.ports import ChatMessage
 from iact.core.records.calls import Result
 from iact.core.records.parts import Artifact, Blob
 from iact.core.records.record import Record
-from iact.core.tree import loops, origin, plan_aim
+from iact.core.tree import loops, origin, plan_checks
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.inputs import code_value
-from iact.core.tree.offers import has_states
+from iact.core.tree.contexts import code_value
+from iact.core.tree.offered_functions import has_states
 from iact.core.tree.recall import lines_in
 from iact.core.tree.tree import Tree
 
@@ -170,7 +170,7 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
         case "LOAD" | "DEPLOY" as name:
             return _refuse(agent, name, digest_of(pending.bound))
         case "PLAN":
-            return plan_aim.aim(tree, agent, pending, pending.bound, argument_text(pending.bound, "plan"))
+            return plan_checks.aim(tree, agent, pending, pending.bound, argument_text(pending.bound, "plan"))
         case name:
             # Known from here on, whether the gate lets it through or not: a context must not tell (law 7).
             agent.context.known.add(name)

@@ -16,7 +16,7 @@ After = Literal["call", "person", "open"]
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class UnseenCall:
     """A call that could write, and whose effects were not looked at yet. `n`: its record; `labels`: of all that it wrote."""
 
     n: int
@@ -62,5 +62,5 @@ class LiveFolder:
     overlay: bool = False
     pending: dict[str, PendingChange] = field(default_factory=dict)
     own: dict[str, FileState] = field(default_factory=dict)
-    working: dict[int, Work] = field(default_factory=dict)
+    working: dict[int, UnseenCall] = field(default_factory=dict)
     intended: Intention | None = None

@@ -11,7 +11,7 @@ from typing import cast, get_args
 
 from iact.core.plan.forms import version_from_json
 from iact.core.plan.model import PlanError, PlanVersion
-from iact.core.plan.seams import QuestionKind, Success
+from iact.core.plan.protocol import QuestionKind, StepSuccess
 from iact.core.plan.state import NodeChange, PlanState
 from iact.core.plan.states import IllegalTransition
 from iact.core.records.plans import Ask, Node
@@ -20,7 +20,7 @@ from iact.core.tree.mismatch import mismatch
 
 
 @dataclass(slots=True)
-class History:
+class PlanHistory:
     """What was read. `events`: all versions and changes, in order; `answers`: what models answered about the plan."""
 
     state: PlanState = field(default_factory=PlanState)
@@ -41,7 +41,7 @@ class History:
         self.events.append(version)
         return version
 
-    def change(self, record: Record, moves: Node, result: tuple[int, Success] | None) -> NodeChange:
+    def change(self, record: Record, moves: Node, result: tuple[int, StepSuccess] | None) -> NodeChange:
         """A step's state changes. `result`: the newest that its step has, with the number of its record."""
         try:
             moved = NodeChange.from_json({**record.fields, "at": moves.t})

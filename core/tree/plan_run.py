@@ -18,16 +18,16 @@ from iact.core.gate.provenance import NOTHING, Labels
 from iact.core.language.variables import Value
 from iact.core.plan.machine import PlanMachine
 from iact.core.plan.model import WORK
-from iact.core.plan.model import Plan as Steps
+from iact.core.plan.model import PlanGraph as Steps
+from iact.core.plan.protocol import Outcome, PlanQuestion
 from iact.core.plan.result import Status
-from iact.core.plan.seams import Outcome, Question
 from iact.core.plan.state import NodeRecord, PlanState
 from iact.core.ports import JSON
 from iact.core.records.parts import PlanTerms
 from iact.core.records.plans import Extend, Fire, Node, Plan, ProfileRisk, ProfileRule, ProfileTrust
 from iact.core.records.session import Notice
 from iact.core.tree.mail import Incoming
-from iact.core.tree.plan_history import History
+from iact.core.tree.plan_history import PlanHistory
 
 BUG: Final = "An internal error ended this agent's work; the log has it."
 """What is said of work that a bug of ours ended."""
@@ -46,7 +46,7 @@ class Copied:
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
+class StepOutcome:
     """What came of one firing, in attempt `attempt` at its step. `n`: the record that says so; `value`: what succeeded with, None for nothing.
 
     `brought`: names, in the plan's table, of the variables that an agent's reply mentions. `copied`: it worked in a copy
@@ -90,7 +90,7 @@ class Owed:
 class Asking:
     """A question that is open. `pieces`: what is read of its answer while it is written; `read`: what was, so far."""
 
-    question: Question
+    question: PlanQuestion
     pieces: bool
     read: str = ""
 
@@ -117,7 +117,7 @@ class PlanRun:
     source: Steps = field(default_factory=lambda: Steps("plan", {}))
     given: Mapping[str, Value] = field(default_factory=dict)
     machine: PlanMachine | None = None
-    history: History = field(default_factory=History)
+    history: PlanHistory = field(default_factory=PlanHistory)
     experience: Mapping[str, float] = field(default_factory=dict)
     """How often calls failed before this plan, by function and names of arguments."""
     invalid: str = ""
@@ -130,8 +130,8 @@ class PlanRun:
     asked: int = 0
     fired: int = 0
     firing: dict[str, int] = field(default_factory=dict)
-    settled: dict[int, Settled] = field(default_factory=dict)
-    latest: dict[str, Settled] = field(default_factory=dict)
+    settled: dict[int, StepOutcome] = field(default_factory=dict)
+    latest: dict[str, StepOutcome] = field(default_factory=dict)
     failures: Labels = NOTHING
     taking: dict[str, Copied] = field(default_factory=dict)
     holds: dict[str, list[tuple[str, str]]] = field(default_factory=dict)

@@ -13,7 +13,7 @@ from typing import Final
 
 from iact.core.language import labels
 from iact.core.ports import Recalled
-from iact.core.records.parts import Memory
+from iact.core.records.parts import MemorySource
 
 _LINE: Final = 700
 """Characters of one line."""
@@ -26,10 +26,10 @@ def body_of(rows: Iterable[Recalled]) -> str:
     return "\n".join(_BULLET + labels.inline(row.line, _LINE) for row in rows)
 
 
-def rows_of(rows: Iterable[Recalled]) -> tuple[Memory, ...]:
+def rows_of(rows: Iterable[Recalled]) -> tuple[MemorySource, ...]:
     """Its field `rows`."""
     return tuple(
-        Memory(
+        MemorySource(
             id=row.id, kind=row.kind, score=row.score, at=row.at, session=row.session, agent=row.agent, why=row.why,
             untrusted=row.untrusted, contradicts=row.contradicts,
         )
@@ -42,7 +42,7 @@ def lines_in(body: str) -> tuple[str, ...]:
     return tuple(line.removeprefix(_BULLET) for line in body.split("\n") if line)
 
 
-def untrusted_in(rows: Iterable[Memory]) -> frozenset[str]:
+def untrusted_in(rows: Iterable[MemorySource]) -> frozenset[str]:
     """Labels of the outside sources of what was recalled, `memory` among them; empty if there is none.
 
     The sources are those of another session, where a module may have been another one: `memory` says that

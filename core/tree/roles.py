@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from iact.core.context.history import prompt_digest
 from iact.core.context.prompt import STANDARD
 from iact.core.ports import ChatMessage, Medium, ModelProfile, StaticPrompt
-from iact.core.records.parts import Example, OwnPrompt, RoleTerms
+from iact.core.records.parts import OwnPrompt, PromptExample, RoleTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,11 @@ class Role:
 
 def _own(static: StaticPrompt) -> OwnPrompt:
     examples = [
-        Example(role="assistant" if one.role == "assistant" else "user", content=one.content)
+        PromptExample(role="assistant" if one.role == "assistant" else "user", content=one.content)
         for one in static.examples
     ]
     return OwnPrompt(system=static.system, examples=tuple(examples))
 
 
-def _messages(examples: Iterable[Example]) -> tuple[ChatMessage, ...]:
+def _messages(examples: Iterable[PromptExample]) -> tuple[ChatMessage, ...]:
     return tuple(ChatMessage(one.role, one.content) for one in examples)

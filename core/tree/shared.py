@@ -14,13 +14,13 @@ Holder = tuple[str, str]
 
 
 @dataclass(slots=True)
-class Shared:
+class SharedState:
     """`files`: labels of what the workspace holds. `version`: of its files, as kept last; empty: nobody knows.
 
     `writing`: calls under way that may write there, by record, each with the labels of what it writes; `since`: they,
     and those that have ended without a version since the last one.
     `held`: labels of all that was ever given to a module that may keep it. `busy`: holders that are in another state
-    than the initial one, so that something of theirs may run, with the names under which they are (`core.modules.whose`).
+    than the initial one, so that something of theirs may run, with the names under which they are (`core.modules.state_names`).
     `named`: labels of those who gave a module its name.
     """
 

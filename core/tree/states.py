@@ -2,28 +2,28 @@
 
 The theory. An agent's state is never stored; it follows from four facts about it, each a fold of its
 records (`Tree.state`): whether it owes its caller a reply (*active*), how it came to rest if it does not,
-whether a latch is closed at it or above it (*latched*), and what stands first among the actions that it
+whether it or one above it is paused (*paused*), and what stands first among the actions that it
 has not settled (*head*). So there is one state for each way of being at rest, and for an active agent
 
-    latched                         paused
+    paused                          paused
     no action left                  thinking    the model is to speak
     head: a call to be carried out  acting
     head: a CALL under way, a WAIT  waiting     for a child
     head: a call asked about        waiting     for clearance
 
-A plan that is not latched and not at rest is acting, whatever its steps do.
+A plan that is not paused and not at rest is acting, whatever its steps do.
 
 A record changes an agent's state by an *event*, which says what the record is to that agent: its own
 (`choice`, `turn`, `call`, `result`, `select`, `ask`, `reply`), or something that reaches it from outside (`message`: the
 user, its caller or an intervention; `child`: a reply by a child; `answer`: to what it asked; `pause`,
 `resume`: at it or above it).
 Where an event can lead to several states, a *guard* tells them apart: what now is the head of its
-actions, how it replied, or whether it is latched. State, event and guard have one outcome.
+actions, how it replied, or whether it is paused. State, event and guard have one outcome.
 
-Latches are a machine of their own, one on each agent, and independent of each other and of the work: a
-closed latch stops what is below it without touching it, and opening it changes nothing but that. Work
-that ran when a latch closed may still end behind it; that changes what the agent will do next and not its
-state. An agent at rest stays at rest when it is latched, until a message wakes it.
+Pauses are a machine of their own, one on each agent, and independent of each other and of the work: a
+pause stops what is below it without touching it, and its end changes nothing but that. Work
+that ran when the pause began may still end; that changes what the agent will do next and not its
+state. An agent at rest stays at rest when it is paused, until a message wakes it.
 
 What is not in the table does not happen: the tests fold scripted and random sessions record by record,
 find every change of every agent's state in it, and every row in them.
@@ -56,9 +56,9 @@ Event = Literal[
     "resume",
 ]
 Guard = Literal[
-    "open", "latched", "action", "child", "clearance", "plan", "nothing", "ok", "failed", "cancelled", ""
+    "open", "paused", "action", "child", "clearance", "plan", "nothing", "ok", "failed", "cancelled", ""
 ]
-Latch = Literal["open", "closed"]
+PauseState = Literal["open", "closed"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
         for rest in _RESTS
     ),
     *(
-        Transition(rest, "message", "latched", "paused", "a message wakes it behind a closed latch")
+        Transition(rest, "message", "paused", "paused", "a message wakes it while it is paused")
         for rest in _RESTS
     ),
     *(
@@ -112,14 +112,14 @@ TRANSITIONS: Final[tuple[Transition, ...]] = (
     Transition("waiting", "result", "action", "acting", "its CALL or WAIT was dropped, and a call is next"),
     Transition("waiting", "result", "nothing", "thinking", "its CALL or WAIT was dropped, and was the last"),
     *(
-        Transition(work, "pause", "", "paused", "a latch closes at it or above it")
+        Transition(work, "pause", "", "paused", "it or one above it is paused")
         for work in _WORKS
     ),
-    Transition("paused", "resume", "nothing", "thinking", "the last closed latch opens"),
-    Transition("paused", "resume", "action", "acting", "the last closed latch opens"),
-    Transition("paused", "resume", "child", "waiting", "the last closed latch opens"),
-    Transition("paused", "resume", "clearance", "waiting", "the last closed latch opens"),
-    Transition("paused", "resume", "plan", "acting", "the last closed latch opens"),
+    Transition("paused", "resume", "nothing", "thinking", "nothing at it or above it is paused any more"),
+    Transition("paused", "resume", "action", "acting", "nothing at it or above it is paused any more"),
+    Transition("paused", "resume", "child", "waiting", "nothing at it or above it is paused any more"),
+    Transition("paused", "resume", "clearance", "waiting", "nothing at it or above it is paused any more"),
+    Transition("paused", "resume", "plan", "acting", "nothing at it or above it is paused any more"),
     Transition("paused", "reply", "cancelled", "cancelled", "it is cancelled"),
 )  # fmt: skip
 
@@ -128,19 +128,19 @@ assert len(TABLE) == len(TRANSITIONS), "state, event and guard have one outcome"
 
 
 @dataclass(frozen=True, slots=True)
-class LatchTransition:
-    """One row of the latch's machine."""
+class PauseTransition:
+    """One row of the machine of pauses."""
 
-    source: Latch
+    source: PauseState
     op: Literal["pause", "resume"]
-    target: Latch
+    target: PauseState
 
 
-LATCHES: Final[tuple[LatchTransition, ...]] = (
-    LatchTransition("open", "pause", "closed"),
-    LatchTransition("open", "resume", "open"),
-    LatchTransition("closed", "pause", "closed"),
-    LatchTransition("closed", "resume", "open"),
+PAUSES: Final[tuple[PauseTransition, ...]] = (
+    PauseTransition("open", "pause", "closed"),
+    PauseTransition("open", "resume", "open"),
+    PauseTransition("closed", "pause", "closed"),
+    PauseTransition("closed", "resume", "open"),
 )
 
 
@@ -183,8 +183,8 @@ def guard_of(event: Event, record: Record, tree: Tree, agent: Agent) -> Guard:
     """What decides where an event leads, read from the tree behind the record."""
     match event:
         case "message":
-            if tree.latched(agent.path):
-                return "latched"
+            if tree.paused(agent.path):
+                return "paused"
             return "plan" if agent.plan is not None else "action" if agent.actions else "open"
         case "pause":
             return ""

@@ -23,10 +23,10 @@ from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Artifact, Bounds
 from iact.core.tree.agent import Act, Agent, AgentState, ChooseWay, End, Execute, Pending, Relay, Step, Think
 from iact.core.tree.pending import LiveFolder, PendingChange
-from iact.core.tree.prepared import Foreseen, Stamp
+from iact.core.tree.prepared_context import Foreseen, Stamp
 from iact.core.tree.roles import Role
-from iact.core.tree.said import Said
-from iact.core.tree.shared import Shared
+from iact.core.tree.shared import SharedState
+from iact.core.tree.user_words import UserWords
 
 
 class Tree:
@@ -61,10 +61,10 @@ class Tree:
         self.hosts = Hosts()
         self.cached: dict[tuple[str, str], Artifact] = {}
         """By module and key, what its calls found out, the oldest first (`Result.cached`)."""
-        self.said = Said()
+        self.said = UserWords()
         self.kept: tuple[str, ...] = ()
         """The names of the plans that people kept, as agents are told with the documentation of PLAN."""
-        self.shared = Shared()
+        self.shared = SharedState()
         self.live = LiveFolder()
         self.session = ""
         self.workspace = "scratch"
@@ -170,8 +170,8 @@ class Tree:
         for child in agent.children.values():
             yield from self.subtree(child)
 
-    def latched(self, path: str) -> bool:
-        """Whether the latch of this agent or of one above it is closed, or of a step of a plan that called one."""
+    def paused(self, path: str) -> bool:
+        """Whether this agent or one above it is paused, or a step of a plan that called one."""
         while True:
             agent = self.agents[path]
             if agent.paused:
@@ -188,9 +188,9 @@ class Tree:
                 return True
 
     def halted(self, agent: Agent, pending: Pending) -> bool:
-        """Whether a latch keeps an action from being carried out: its agent's, or that of the step that it is."""
+        """Whether a pause keeps an action from being carried out: its agent's, or that of the step that it is."""
         run = agent.plan
-        return self.latched(agent.path) or (run is not None and run.held(pending.node))
+        return self.paused(agent.path) or (run is not None and run.held(pending.node))
 
     def tokens(self, agent: Agent, newest: ChatMessage) -> int:
         """About how many tokens an agent's context has with `newest` as its last message."""
@@ -207,7 +207,7 @@ class Tree:
     def next_step(self, path: str) -> Step | None:
         """What an agent has to do now; None if it rests, waits for a child or is paused."""
         agent = self.agents[path]
-        if not agent.active or agent.called or self.latched(path):
+        if not agent.active or agent.called or self.paused(path):
             return None
         if agent.plan is not None:
             return Execute()
@@ -223,7 +223,7 @@ class Tree:
         """An agent's state, for people."""
         if not agent.active:
             return agent.rest
-        if self.latched(agent.path):
+        if self.paused(agent.path):
             return "paused"
         if agent.plan is not None:
             return "acting"

@@ -17,7 +17,7 @@ from iact.core.records.parts import Blob
 from iact.core.records.record import Record
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
-from iact.core.tree.checking import expect
+from iact.core.tree.expectations import expect
 from iact.core.tree.mail import Incoming
 from iact.core.tree.tree import Tree
 

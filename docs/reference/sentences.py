@@ -108,10 +108,10 @@ _FOR_OTHERS: Final = (
     "core/plan/questions.py",
     "core/plan/validate.py",
     "core/tree/adoption.py",
-    "core/tree/errand.py",
-    "core/tree/inputs.py",
+    "core/tree/plan_request.py",
+    "core/tree/contexts.py",
     "core/tree/interpret.py",
-    "core/tree/plan_telling.py",
+    "core/tree/plan_briefing.py",
     "iact/distiller.py",
     # Steps of the program that a bug in it would end, and what only its log has.
     "core/modules/background.py",

@@ -7,7 +7,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Final
 
-from iact.core.tree.states import LATCHES, TRANSITIONS, Transition
+from iact.core.tree.states import PAUSES, TRANSITIONS, Transition
 
 PAGE: Final = Path(__file__).with_suffix(".md")
 
@@ -16,7 +16,7 @@ _MEANINGS: Final = {
     "thinking": "its model is to speak, or speaks",
     "acting": "an action that it wrote is carried out",
     "waiting": "a child is to reply, or somebody is to say whether a call may be made",
-    "paused": "it has work, and a latch is closed at it or above it",
+    "paused": "it has work, and it or one above it is paused",
     "done": "it has answered; it can be called again",
     "failed": "its model failed; it can be called again",
     "cancelled": "it was cancelled; it can be called again",
@@ -33,16 +33,16 @@ What the tree shows of an agent, and what changes it. The tables are data in the
 
 _GUARDS: Final = """\
 The events: `message` is a word of the user, of its caller or an intervention; `child` is a reply by a
-child, `answer` one to a question for clearance; `pause` and `resume` come from a latch at the agent or above it; the others are the agent's own
+child, `answer` one to a question for clearance; `pause` and `resume` come from a pause of the agent or of one above it; the others are the agent's own
 records. The condition says what comes first among the actions that it has not settled (`action`, `child`,
-`clearance` or `nothing`), how it replied, or whether it stands behind a closed latch; `plan` says that it is a plan,
+`clearance` or `nothing`), how it replied, or whether it is paused; `plan` says that it is a plan,
 which is acting from its start to its end.
 """
 
-_LATCH: Final = """\
-## Control latches
+_PAUSES: Final = """\
+## Pauses
 
-Each agent has a latch of its own. Work goes on only where neither the agent's latch nor one above it is
+Each agent can be paused by itself. Work goes on only where neither the agent nor one above it is
 closed, so resuming a parent does not resume a child that was paused by itself.
 """
 
@@ -61,8 +61,8 @@ def page() -> str:
             _GUARDS,
             *_table(("state", "event", "condition", "next state", "what happened"), _rows()),
             "",
-            _LATCH,
-            *_mermaid(f"{row.source} --> {row.target}: {row.op}" for row in LATCHES),
+            _PAUSES,
+            *_mermaid(f"{row.source} --> {row.target}: {row.op}" for row in PAUSES),
             "",
         ]
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 from iact.commands import remote
 from iact.core.errors import IactError, ModuleLost, UsageError
 from iact.core.ports import JSON
-from iact.core.session.catalogue import Known, ModuleCatalogue
+from iact.core.session.catalogue import KnownModule, ModuleCatalogue
 from iact.core.session.source import names_image, source_of
 from iact.doctor import checks
 from iact.sandbox import open_host
@@ -37,7 +37,7 @@ def list_modules(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-async def known_modules(settings: Settings) -> list[Known]:
+async def known_modules(settings: Settings) -> list[KnownModule]:
     """Every module, with what it says of itself; those that have never run here are started once."""
     async with _catalogue(settings) as catalogue:
         return await catalogue.described(_tell)
@@ -57,7 +57,7 @@ def _tell(line: str) -> None:
     print(f"iact: {line}", file=sys.stderr, flush=True)
 
 
-def _functions(one: Known) -> str:
+def _functions(one: KnownModule) -> str:
     lines = []
     for function in one.manifest.functions if one.manifest else ():
         mark = "" if function.name in one.approved else "  (not approved)"
@@ -129,7 +129,7 @@ def describe_module(settings: Settings, name: str, *, as_json: bool) -> int:
     return 0
 
 
-def _needs(one: Known) -> str:
+def _needs(one: KnownModule) -> str:
     if one.manifest is None:
         return ""
     needs = one.manifest.needs
@@ -159,7 +159,7 @@ def approve_module(
     return 0
 
 
-async def _approve(settings: Settings, name: str, functions: Sequence[str], digest: str) -> Known:
+async def _approve(settings: Settings, name: str, functions: Sequence[str], digest: str) -> KnownModule:
     async with _catalogue(settings) as catalogue:
         return await catalogue.approve(name, functions, digest=digest)
 

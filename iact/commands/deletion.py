@@ -16,7 +16,7 @@ from iact.commands.remote import ask_server
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
 from iact.core.session.clock import SystemClock
-from iact.core.session.deletion import Deletion, Done
+from iact.core.session.deletion import Deletion, DeletionOutcome
 from iact.core.session.store import SessionStore
 from iact.settings import Settings
 
@@ -33,11 +33,13 @@ def delete(settings: Settings, sessions: Sequence[str], *, now: bool, as_json: b
         return _report(done, "deleted; take it back with: iact session restore ID", as_json)
     store = SessionStore(settings.data)
     there = [one for one in sessions if store.trash.find(one) is None]
-    moved = _do(settings, "session.delete", there, Deletion.delete) if there else Done((), {})
+    moved = _do(settings, "session.delete", there, Deletion.delete) if there else DeletionOutcome((), {})
     gone = [one for one in sessions if one not in moved.refused]
-    done = _do(settings, "session.purge", gone, Deletion.purge) if gone else Done((), {})
+    done = _do(settings, "session.purge", gone, Deletion.purge) if gone else DeletionOutcome((), {})
     return _report(
-        Done(done.sessions, {**moved.refused, **done.refused}, done.note), "deleted for good", as_json
+        DeletionOutcome(done.sessions, {**moved.refused, **done.refused}, done.note),
+        "deleted for good",
+        as_json,
     )
 
 
@@ -63,13 +65,13 @@ def _do(
     settings: Settings,
     kind: str,
     sessions: Sequence[str],
-    here: Callable[[Deletion, Sequence[str]], Awaitable[Done]],
-) -> Done:
+    here: Callable[[Deletion, Sequence[str]], Awaitable[DeletionOutcome]],
+) -> DeletionOutcome:
     answer = ask_server(settings, {"type": kind, "sessions": list(sessions)}, patience=None)
     if answer is not None:
         return _read(answer)
 
-    async def do() -> Done:
+    async def do() -> DeletionOutcome:
         return await here(_deletion(settings), sessions)
 
     return asyncio.run(do())
@@ -83,16 +85,16 @@ def _deletion(settings: Settings) -> Deletion:
     return Deletion(store, SystemClock(), partial(memory_at_rest, settings), retention_of(settings))
 
 
-def _read(answer: Mapping[str, JSON]) -> Done:
+def _read(answer: Mapping[str, JSON]) -> DeletionOutcome:
     sessions, refused = answer.get("sessions"), answer.get("refused")
-    return Done(
+    return DeletionOutcome(
         tuple(str(one) for one in sessions) if isinstance(sessions, list) else (),
         {name: str(why) for name, why in refused.items()} if isinstance(refused, dict) else {},
         str(answer.get("note") or ""),
     )
 
 
-def _report(done: Done, what: str, as_json: bool) -> int:
+def _report(done: DeletionOutcome, what: str, as_json: bool) -> int:
     if as_json:
         print(
             json.dumps(
@@ -108,7 +110,7 @@ def _report(done: Done, what: str, as_json: bool) -> int:
     return 1 if done.refused else 0
 
 
-def _notes(done: Done) -> None:
+def _notes(done: DeletionOutcome) -> None:
     if done.sessions:
         for session, why in done.refused.items():
             print(f"note: {session} was left as it is: {why}", file=sys.stderr)

@@ -17,7 +17,7 @@ from iact.core.errors import SandboxError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
 from iact.core.records.record import Record
-from iact.core.session.catalogue import Known, ModuleCatalogue
+from iact.core.session.catalogue import KnownModule, ModuleCatalogue
 from iact.core.session.journals import read_records
 from iact.core.session.policy import read_policies
 from iact.core.session.verdict import CallVerdict, module_of, verdict_on
@@ -139,7 +139,7 @@ def _arguments(given: Sequence[str]) -> dict[str, JSON]:
     return found
 
 
-async def _known(settings: Settings, module: str) -> Known | None:
+async def _known(settings: Settings, module: str) -> KnownModule | None:
     """What the catalogue says of a module; None where there is no sandbox, or no such module."""
     try:
         host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime)

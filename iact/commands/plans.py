@@ -20,7 +20,7 @@ from iact.commands.questions import TerminalQuestions
 from iact.commands.run import show_progress
 from iact.core.errors import IactError, SandboxError, UsageError
 from iact.core.ports import JSON
-from iact.core.session.catalogue import Known
+from iact.core.session.catalogue import KnownModule
 from iact.core.session.journals import journal_file, names_journal
 from iact.core.session.plans import StepView, WrittenPlan
 from iact.core.session.policy import read_policies
@@ -206,7 +206,7 @@ def explain(settings: Settings, path: str, *, mode: str, intent: str, as_json: b
     return 0
 
 
-def _modules(settings: Settings) -> list[Known] | None:
+def _modules(settings: Settings) -> list[KnownModule] | None:
     """The modules of the catalogue; None, with a note, where there is no sandbox to ask."""
     try:
         return asyncio.run(catalogue.known_modules(settings))

@@ -9,7 +9,7 @@ from typing import Final
 
 from iact.commands.reviews import count_all, how, listing
 from iact.core.errors import IactError
-from iact.core.session.effects import Settled
+from iact.core.session.effects import SettledChanges
 from iact.core.session.review import Row
 from iact.core.session.session import Session
 
@@ -78,7 +78,7 @@ async def _choose(session: Session, paths: Sequence[str], since: int) -> None:
             return
 
 
-def _told(settled: Settled) -> None:
+def _told(settled: SettledChanges) -> None:
     for one in (*settled.notes, *settled.left):
         _say(f"{one.path}: {one.why}")
 

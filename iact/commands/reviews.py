@@ -15,7 +15,7 @@ from iact.address import NoServer
 from iact.commands import remote
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
-from iact.core.session.effects import Effects
+from iact.core.session.effects import SessionEffects
 from iact.core.session.review import Row, counts
 from iact.core.session.store import SessionStore
 from iact.sandbox.live import open_live
@@ -69,7 +69,7 @@ def diff(settings: Settings, session: str, paths: Sequence[str]) -> int:
             print_exactly(str(answer["text"]))
     except NoServer:
 
-        async def work(effects: Effects) -> None:
+        async def work(effects: SessionEffects) -> None:
             for path in _chosen([str(row["path"]) for row in await effects.rows()], paths):
                 print_exactly(await effects.patch(path))
 
@@ -85,7 +85,7 @@ def apply(settings: Settings, session: str, paths: Sequence[str], *, force: bool
         JournalLocked: another process than the server has the session open.
     """
 
-    async def work(effects: Effects) -> Fields:
+    async def work(effects: SessionEffects) -> Fields:
         return (await effects.apply(list(paths) or None, force=force)).to_json()
 
     return _tell(
@@ -99,7 +99,7 @@ def apply(settings: Settings, session: str, paths: Sequence[str], *, force: bool
 def drop(settings: Settings, session: str, paths: Sequence[str], *, as_json: bool) -> int:
     """Forget changes. Raises as `apply`."""
 
-    async def work(effects: Effects) -> Fields:
+    async def work(effects: SessionEffects) -> Fields:
         return (await effects.drop(list(paths) or None)).to_json()
 
     return _tell("dropped", session, _do(settings, session, {"type": "drop"}, paths, work), as_json=as_json)
@@ -133,7 +133,7 @@ def how(session: str) -> str:
     )
 
 
-async def count_all(effects: Effects, paths: Iterable[str]) -> dict[str, tuple[int, int] | None]:
+async def count_all(effects: SessionEffects, paths: Iterable[str]) -> dict[str, tuple[int, int] | None]:
     """Lines that each change adds and takes away."""
     return {path: counts(await effects.patch(path)) for path in paths}
 
@@ -147,7 +147,7 @@ def _rows(settings: Settings, session: str) -> list[Row]:
         if found is not None:
             return found
 
-        async def work(effects: Effects) -> list[Row]:
+        async def work(effects: SessionEffects) -> list[Row]:
             return await effects.rows()
 
         return _at_rest(settings, session, work)  # which first finishes what was cut off
@@ -187,7 +187,7 @@ def _do(
     session: str,
     message: Fields,
     paths: Sequence[str],
-    work: Callable[[Effects], Awaitable[Fields]],
+    work: Callable[[SessionEffects], Awaitable[Fields]],
 ) -> Fields:
     """Let the server do it, some paths at a time, or do it here."""
     SessionStore(settings.data).path_of(session)
@@ -226,7 +226,9 @@ def _tell(done: str, session: str, answer: Fields, *, as_json: bool) -> int:
     return 1 if left else 0
 
 
-def _at_rest(settings: Settings, session: str, work: Callable[[Effects], Awaitable[_Result]]) -> _Result:
+def _at_rest(
+    settings: Settings, session: str, work: Callable[[SessionEffects], Awaitable[_Result]]
+) -> _Result:
     async def run() -> _Result:
         from iact.wiring import open_store
 

@@ -21,7 +21,7 @@ from iact.core.records.plans import Node
 from iact.core.records.record import Record
 from iact.core.records.session import Notice as PeopleNotice
 from iact.core.records.ways import Way
-from iact.core.session.events import Activity, Notice, RecordAppended
+from iact.core.session.events import Activity, NoticeEvent, RecordAppended
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
 from iact.settings import Settings
@@ -87,7 +87,7 @@ async def _run(
         if session_id is not None and intent is not None and session.level(intent) != session.intent:
             await session.set_intent(intent)
         if not release:
-            _tell_of_latches(session)
+            _tell_of_pauses(session)
         before, calls = session.view.usage, session.view.model_calls
         async with asyncio.TaskGroup() as group:
             asking = TerminalQuestions(session, group.create_task)
@@ -176,7 +176,7 @@ class _Failed(IactError):
     """The report on stdout said it already."""
 
 
-def _tell_of_latches(session: Session) -> None:
+def _tell_of_pauses(session: Session) -> None:
     """Nobody else can resume an agent here, for the session is this process's own.
 
     Raises:
@@ -249,7 +249,7 @@ async def show_progress(
             try:
                 async for event in events:
                     match event:
-                        case Notice(text):
+                        case NoticeEvent(text):
                             print(text, file=sys.stderr, flush=True)
                         case Activity() if event.state in _KEPT_WAITING:
                             print(_kept_waiting(event), file=sys.stderr, flush=True)

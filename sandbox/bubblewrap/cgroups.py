@@ -41,7 +41,7 @@ ENTER: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class ControlGroup:
     """One sandbox's group: its folder, or in the old form its folder for each controller."""
 
     folders: tuple[Path, ...] = ()
@@ -94,7 +94,7 @@ class Group:
                 time.sleep(0.01)
 
 
-def make(bounds: Limits) -> Group | None:
+def make(bounds: Limits) -> ControlGroup | None:
     """A group with `bounds`; None where there is none to be had: without rights, or without the controllers."""
     if os.geteuid() != 0:
         return None
@@ -108,9 +108,9 @@ def make(bounds: Limits) -> Group | None:
                 if (folder / file).exists():  # a kernel without swap accounting lacks one
                     (folder / file).write_text(value, encoding="ascii")
     except OSError:
-        Group(tuple(made)).remove()
+        ControlGroup(tuple(made)).remove()
         return None
-    return Group(tuple(made))
+    return ControlGroup(tuple(made))
 
 
 def reap() -> None:
@@ -122,7 +122,7 @@ def reap() -> None:
     for name, folders in found.items():
         process = owner.Process.parse(name.partition("@")[0])
         if process is not None and not process.alive:
-            left = Group(tuple(folders))
+            left = ControlGroup(tuple(folders))
             left.kill()
             left.remove(within=1)
 

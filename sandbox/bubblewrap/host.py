@@ -22,10 +22,10 @@ from iact.core.ports import CatalogueEntry, ModuleSource, Origin
 from iact.sandbox import limits, reaper, socket_folder
 from iact.sandbox.bubblewrap import arguments, cgroups, syscalls, system_folder
 from iact.sandbox.bubblewrap.processes import stop_all
-from iact.sandbox.catalogue import Module
+from iact.sandbox.catalogue import CatalogueModule
 from iact.sandbox.egress import EgressProxy
 from iact.sandbox.health import LOG_SIZE, last_words
-from iact.sandbox.host import Given, Host, Start
+from iact.sandbox.host import Given, Host, ModuleStart
 from iact.sandbox.images import payload
 from iact.sandbox.instance import Instance
 from iact.sandbox.temporary_files import Temporary
@@ -42,7 +42,7 @@ class Jail:
     """The process of one module. `end_of_log`: the end of what it printed; `said`: fills that, until all have closed it."""
 
     process: asyncio.subprocess.Process
-    group: cgroups.Group
+    group: cgroups.ControlGroup
     end_of_log: bytearray
     said: asyncio.Task[None]
     temporary: Path | None
@@ -123,7 +123,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             await in_thread(cgroups.reap)
             self._opened = True
 
-    async def _launch(self, start: Start) -> BubblewrapInstance:
+    async def _launch(self, start: ModuleStart) -> BubblewrapInstance:
         module, granted = start.module, start.granted
         await self.open()
         if not self._said:
@@ -156,12 +156,12 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             raise UsageError("A module that is an image needs the Docker engine; add its folder instead.")
         return await super().add(source, origin)
 
-    async def _at_hand(self, module: Module) -> bool:
+    async def _at_hand(self, module: CatalogueModule) -> bool:
         return await in_thread(system_folder.present, self._catalogue.recipe_of(module)) is not None
 
     @asynccontextmanager
     async def _building(
-        self, start: Start, given: Given, base: Path
+        self, start: ModuleStart, given: Given, base: Path
     ) -> AsyncIterator[tuple[Jail, Path, Temporary | None, EgressProxy | None]]:
         """A started process with its folders and its proxy; all are ended again if the block raises."""
         module, folder = start.module, self._new_folder()
@@ -208,7 +208,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
     async def _remove_temporary(self, place: Path) -> None:
         await in_thread(socket_folder.remove, place)
 
-    async def _spawn(self, module: Module, place: limits.Place, base: Path) -> Jail:
+    async def _spawn(self, module: CatalogueModule, place: limits.Place, base: Path) -> Jail:
         bounds = self._bounds_of(module)
         environment = {**payload.ENVIRONMENT, **self._environment(module, place)}
         inner = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
@@ -269,7 +269,7 @@ def check() -> None:
         )
 
 
-def _group(bounds: limits.Limits) -> cgroups.Group:
+def _group(bounds: limits.Limits) -> cgroups.ControlGroup:
     """The bounds on all that a module runs; none for an ordinary user, whom the limits of a process bind. Blocks."""
     group = cgroups.make(bounds)
     if group is None and os.geteuid() == 0:  # whom the kernel lets start any number of processes
@@ -277,7 +277,7 @@ def _group(bounds: limits.Limits) -> cgroups.Group:
             "As root, the bubblewrap sandbox needs control groups to bound what a module uses, and can't "
             "make any here; run the program as an ordinary user."
         )
-    return group or cgroups.Group()
+    return group or cgroups.ControlGroup()
 
 
 def _program() -> str:

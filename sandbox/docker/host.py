@@ -24,17 +24,17 @@ from docker.models.containers import Container
 from iact.core.errors import SandboxUnavailable
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin
 from iact.sandbox import limits, owner, socket_folder
-from iact.sandbox.catalogue import Module
+from iact.sandbox.catalogue import CatalogueModule
 from iact.sandbox.docker import image, isolation, options, user_image
 from iact.sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
-from iact.sandbox.docker.layer import Layers, LayerWatch
+from iact.sandbox.docker.layer import ImageLayers, LayerWatch
 from iact.sandbox.docker.reaper import reap
 from iact.sandbox.docker.removal import freeze, remove, remove_volume
 from iact.sandbox.docker.state import kernel_status, printed, why_ended
 from iact.sandbox.docker.stdio import Stdio
 from iact.sandbox.docker.stdio import possible as stdio_possible
 from iact.sandbox.egress import EgressProxy, Outside
-from iact.sandbox.host import Given, Host, Start
+from iact.sandbox.host import Given, Host, ModuleStart
 from iact.sandbox.images.debian_root import AS_ROOT
 from iact.sandbox.instance import Instance
 from iact.sandbox.owner import Key
@@ -107,7 +107,7 @@ class DockerHost(Host[DockerInstance]):
         )
         self._runtime = runtime
         self._isolation = isolation.Isolation()
-        self._layers = Layers()
+        self._layers = ImageLayers()
         self._connecting = asyncio.Lock()
 
     @property
@@ -148,7 +148,7 @@ class DockerHost(Host[DockerInstance]):
                 await in_thread(knock)
             return self._client
 
-    async def _launch(self, start: Start) -> DockerInstance:
+    async def _launch(self, start: ModuleStart) -> DockerInstance:
         module, granted = start.module, start.granted
         client = await self._engine()
         recipe = await in_thread(self._catalogue.recipe_of, module)
@@ -212,13 +212,13 @@ class DockerHost(Host[DockerInstance]):
                 "was stopped; run `iact doctor`."
             )
 
-    async def _at_hand(self, module: Module) -> bool:
+    async def _at_hand(self, module: CatalogueModule) -> bool:
         recipe = await in_thread(self._catalogue.recipe_of, module)
         return await in_thread(image.find, await self._engine(), recipe) is not None
 
     @asynccontextmanager
     async def _building(
-        self, client: docker.DockerClient, start: Start, given: Given, reference: str
+        self, client: docker.DockerClient, start: ModuleStart, given: Given, reference: str
     ) -> AsyncIterator[
         tuple[Container, Path, limits.Place, Temporary | None, EgressProxy | None, Stdio | None]
     ]:
@@ -263,7 +263,12 @@ class DockerHost(Host[DockerInstance]):
             raise
 
     def _create(
-        self, client: docker.DockerClient, module: Module, key: Key, place: limits.Place, reference: str
+        self,
+        client: docker.DockerClient,
+        module: CatalogueModule,
+        key: Key,
+        place: limits.Place,
+        reference: str,
     ) -> Container:
         name = self._name(key)
         with suppress(NotFound):  # of an earlier run of this session: the journal's lock says that it is ours
@@ -298,7 +303,7 @@ class DockerHost(Host[DockerInstance]):
             await remove_volume(self._client, options.volume_name(place))
 
     def _place(
-        self, start: Start, folder: Path, given: Given, temporary: Temporary | None
+        self, start: ModuleStart, folder: Path, given: Given, temporary: Temporary | None
     ) -> tuple[limits.Place, int, int]:
         place, uid, gid = super()._place(start, folder, given, temporary)
         place = replace(place, shares_sockets=self._isolation.shares_sockets)
@@ -309,7 +314,7 @@ class DockerHost(Host[DockerInstance]):
         place, uid, gid = isolation.seat(place, mapped, uid, gid, root=root)
         return replace(place, root=self._real_root(start, place)), uid, gid
 
-    def _real_root(self, start: Start, place: limits.Place) -> bool:
+    def _real_root(self, start: ModuleStart, place: limits.Place) -> bool:
         """Whether it is real root: a worker on a session's own files, in a system that a person chose for work."""
         module = start.module
         return (
@@ -354,7 +359,7 @@ def _installed(place: limits.Place) -> bool:
     return place.workspace is not None and any((place.workspace / ".apt").glob("*.deb"))
 
 
-def _check_reach(start: Start) -> None:
+def _check_reach(start: ModuleStart) -> None:
     """Refuse what can't be done where no socket is shared.
 
     Raises:

@@ -24,7 +24,7 @@ _BETWEEN: Final = 2.0
 """Seconds between two looks; what is written meanwhile is bounded by the size of a single file and the disk's speed."""
 
 
-class Layers:
+class ImageLayers:
     """Whether an engine holds layers to a size; learned when the first is asked for."""
 
     def __init__(self) -> None:

@@ -99,9 +99,9 @@ def took(record: Record) -> list[int]:
     return [n for n in found if isinstance(n, int)]
 
 
-@pytest.mark.parametrize("latch", ["/a", "/a/b"])
+@pytest.mark.parametrize("paused_at", ["/a", "/a/b"])
 @pytest.mark.parametrize("mode", ["queue", "deliver", "interrupt"])
-def test_pause_inject_and_resume_at_depth_two(stage: Stage, mode: InjectMode, latch: str) -> None:
+def test_pause_inject_and_resume_at_depth_two(stage: Stage, mode: InjectMode, paused_at: str) -> None:
     """What the child was writing is thrown away, and it goes on with the intervention, alone in hearing it."""
     gate = Gate()
     endpoint = stage.endpoint({
@@ -115,21 +115,21 @@ def test_pause_inject_and_resume_at_depth_two(stage: Stage, mode: InjectMode, la
             session = await runtime.open()
             said = await session.say("How long is it?")
             await gate.reached()
-            await session.pause(latch)
+            await session.pause(paused_at)
             await endpoint.of("/a/b")[0].over()
             discard = await recorded(session, "discard", "/a/b")
             assert discard.text("reason") == "pause"
             assert "It is nine feet".startswith(discard.body)
             assert states(session) == {
                 "/": "waiting",
-                "/a": "paused" if latch == "/a" else "waiting",
+                "/a": "paused" if paused_at == "/a" else "waiting",
                 "/a/b": "paused",
             }
             assert endpoint.of("/a/b")[0].disconnected
 
             advice = await session.inject("/a/b", _ADVICE, mode)
             assert len(endpoint.requests) == 3, "nothing is asked of a model while it is paused"
-            await session.resume(latch)
+            await session.resume(paused_at)
             reply = await session.answer(said.n)
 
             assert reply.body == "Done."

@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 
 from iact.core.journal import read_journal
-from iact.core.session.events import Output
+from iact.core.session.events import OutputEvent
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import until
 from tests.acceptance.test_control import opened, play, shell, sleepers
@@ -65,7 +65,7 @@ def test_an_interrupt_ends_a_running_script_with_all_its_processes_and_keeps_wha
                 said = await session.say("Go.")
                 printed = ""
                 async for event in events:
-                    printed += event.text if isinstance(event, Output) else ""
+                    printed += event.text if isinstance(event, OutputEvent) else ""
                     if "tick 2" in printed:  # what a person has seen
                         break
             await session.inject("/", "Stop now.", "interrupt")

@@ -19,7 +19,6 @@ import pytest
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from iact.core.modules.client import (
-    Artifact,
     ArtifactChunk,
     Attached,
     Completed,
@@ -28,6 +27,7 @@ from iact.core.modules.client import (
     Outcome,
     Progress,
     Raised,
+    SentArtifact,
     StateChange,
     TimedOut,
 )
@@ -195,7 +195,7 @@ def test_content_goes_in_and_out_by_value(probe: str) -> None:
 
     outcome = through(probe, play)
     assert isinstance(outcome, Completed)
-    assert outcome.artifacts == (Artifact("1", "copy.bin", "application/x-copy", len(content)),)
+    assert outcome.artifacts == (SentArtifact("1", "copy.bin", "application/x-copy", len(content)),)
     assert (outcome.artifact, outcome.output, outcome.data) == ("1", "", {"text": 1000, "sum": 6})
     assert b"".join(piece.data for piece in pieces) == content
     assert [piece.last for piece in pieces] == [False] * (len(pieces) - 1) + [True]

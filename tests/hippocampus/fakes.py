@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from iact.core.ports import Ask, FragmentKind, Happening, Occasion
-from iact.hippocampus.fragment import Fragment, Scope
+from iact.core.ports import FragmentKind, MemoryEvent, MemoryQuestion, Occasion
+from iact.hippocampus.fragment import Fragment, MemoryScope
 from iact.hippocampus.ranking import dot
 from iact.hippocampus.store import FragmentSet, StoredHit
 
@@ -122,9 +122,9 @@ def opener(store: DictStore) -> Callable[[Path | None, str], DictStore]:
 
 def say(
     session: str, record: int, text: str, *, first: bool = False, days: float = 1, agent: str = "/"
-) -> Happening:
+) -> MemoryEvent:
     """A user's message, `days` ago."""
-    return Happening(session, record, agent, ago(days), "say", text, first)
+    return MemoryEvent(session, record, agent, ago(days), "say", text, first)
 
 
 def told(
@@ -138,18 +138,20 @@ def told(
     kind: FragmentKind | None = None,
     untrusted: tuple[str, ...] = (),
     project: str = "",
-) -> Happening:
+) -> MemoryEvent:
     """Something else that happened, `days` ago."""
-    return Happening(session, record, agent, ago(days), occasion, text, False, kind, untrusted, project)
+    return MemoryEvent(session, record, agent, ago(days), occasion, text, False, kind, untrusted, project)
 
 
 def ago(days: float) -> str:
     return (NOW - timedelta(days=days)).isoformat().replace("+00:00", "Z")
 
 
-def ask(text: str, *, session: str = "now", agent: str = "/a/b", history: Sequence[str] = ()) -> Ask:
+def ask(
+    text: str, *, session: str = "now", agent: str = "/a/b", history: Sequence[str] = ()
+) -> MemoryQuestion:
     """What an agent reads."""
-    return Ask(session, agent, text, NOW, history=history)
+    return MemoryQuestion(session, agent, text, NOW, history=history)
 
 
 def fragment(
@@ -164,5 +166,5 @@ def fragment(
     session, _, record = identity.rpartition("/")
     number = int(record.split(".")[0])
     return Fragment(
-        identity, text, kind, Scope("u", "user"), session, "/", ago(days), number, untrusted=untrusted
+        identity, text, kind, MemoryScope("u", "user"), session, "/", ago(days), number, untrusted=untrusted
     )

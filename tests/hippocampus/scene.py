@@ -5,21 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from iact.core.ports import Happening
+from iact.core.ports import MemoryEvent
 from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 from tests.hippocampus.fakes import StandingClock
 
 GOAL = "Migrate the billing service of our shop from MySQL to Postgres without downtime"
 
 
-def run(place: Path, *happenings: Happening, journals: Iterable[Happening] = ()) -> _Run:
+def run(place: Path, *happenings: MemoryEvent, journals: Iterable[MemoryEvent] = ()) -> _Run:
     return _Run(place, happenings, list(journals))
 
 
 class _Run:
     """Opens a memory with some happenings stored for the user `anna`."""
 
-    def __init__(self, place: Path, happenings: Iterable[Happening], journals: list[Happening]) -> None:
+    def __init__(self, place: Path, happenings: Iterable[MemoryEvent], journals: list[MemoryEvent]) -> None:
         self._opening = open_hippocampus(
             place,
             WordEmbedder(),

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import Happening, Recollection
+from iact.core.ports import MemoryEvent, Recollection
 from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 from tests.hippocampus.fakes import DictStore, StandingClock, ask, opener, say
 
@@ -25,7 +25,7 @@ async def opened(
     store: DictStore,
     clock: StandingClock,
     *,
-    journals: Sequence[Happening] = (),
+    journals: Sequence[MemoryEvent] = (),
     budget: float = 5.0,
 ) -> AsyncIterator[Hippocampus]:
     async with open_hippocampus(

@@ -11,8 +11,8 @@ import pytest
 from iact.commands import memory
 from iact.core.errors import MemoryUnavailable, UsageError
 from iact.core.journal.file import read_blob, read_journal
-from iact.core.ports import Happening
-from iact.core.tree.happenings import happenings
+from iact.core.ports import MemoryEvent
+from iact.core.tree.memory_events import happenings
 from iact.settings import Settings
 from tests.core.session.fakes import FakeHost, replies, runtime
 from tests.core.session.memories import FakeMemory
@@ -46,7 +46,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
     return Settings(data=data)
 
 
-def found_in(settings: Settings) -> list[Happening]:
+def found_in(settings: Settings) -> list[MemoryEvent]:
     (journal,) = [path for path in settings.data.glob("sessions/*/journal.md") if path.parent.name != "s2"]
     return list(happenings(read_journal(journal).records, partial(read_blob, journal.parent)))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import Ask, Memory
+from iact.core.ports import Memory, MemoryQuestion
 from iact.hippocampus import WordEmbedder, open_hippocampus
 from iact.hippocampus.ranking import tokens
 from tests.hippocampus.fakes import NOW, StandingClock, ask, say, told
@@ -102,11 +102,11 @@ async def test_sessions_and_projects_are_separated(tmp_path: Path) -> None:
     async with run(tmp_path, *stored) as opened:
         memory = opened.of("anna")
         question = "Why does the importer drop empty lines, and which port do its tests need?"
-        here = await memory.recall(Ask("s1", "/a", question, NOW, project="shop"))
+        here = await memory.recall(MemoryQuestion("s1", "/a", question, NOW, project="shop"))
         assert len(here.rows) == 2
-        sibling = await memory.recall(Ask("s2", "/a", question, NOW, project="shop"))
+        sibling = await memory.recall(MemoryQuestion("s2", "/a", question, NOW, project="shop"))
         assert ["5433" in row.text for row in sibling.rows] == [True]
-        assert (await memory.recall(Ask("s2", "/a", question, NOW, project="other"))).rows == ()
+        assert (await memory.recall(MemoryQuestion("s2", "/a", question, NOW, project="other"))).rows == ()
 
 
 async def test_remembering_twice_is_as_good_as_once(tmp_path: Path) -> None:

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from iact.core.ports import Happening
+from iact.core.ports import MemoryEvent
 from iact.hippocampus.remembering import PASSAGE, fragments_of, is_preference, passages
 from tests.hippocampus.fakes import say, told
 
 
-def kinds(happening: Happening) -> list[tuple[str, str, str]]:
+def kinds(happening: MemoryEvent) -> list[tuple[str, str, str]]:
     return [(one.kind, one.scope.kind, one.text) for one in fragments_of(happening, "u")]
 
 
@@ -47,7 +47,7 @@ def test_a_goal_that_is_a_wish_stays_a_goal() -> None:
         (told("s", 3, "The port is 80.", untrusted=("tool:web",), project="p"), "fact", "project"),
     ],
 )
-def test_kind_and_scope(happening: Happening, kind: str, scope: str) -> None:
+def test_kind_and_scope(happening: MemoryEvent, kind: str, scope: str) -> None:
     assert [one[:2] for one in kinds(happening)] == [(kind, scope)]
 
 

@@ -21,7 +21,7 @@ from iact.core.session import adopt as adopting
 from iact.core.session.fork import new_session
 from iact.core.session.replay import replay
 from iact.core.session.timeline import Timeline
-from iact.core.tree.happenings import happenings
+from iact.core.tree.memory_events import happenings
 from iact.sandbox.workspace.versions import GitVersions
 from iact.settings import Settings
 from iact.web.records import record_message

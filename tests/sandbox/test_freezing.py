@@ -108,4 +108,4 @@ def test_what_a_killed_process_left_standing_still_is_ended() -> None:
 
 
 def test_no_group_can_not_be_frozen() -> None:
-    assert not cgroups.Group().freeze()
+    assert not cgroups.ControlGroup().freeze()

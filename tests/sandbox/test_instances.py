@@ -1,4 +1,4 @@
-"""Viewers and workers of the shell behind the door: what lasts from one to the other, what doesn't, and what ends."""
+"""Viewers and workers of the shell behind the invoker: what lasts from one to the other, what doesn't, and what ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iact.core.errors import ModuleLost
 from iact.core.gate.gate import Denial, decide
 from iact.core.gate.grant import Grant, Scope
 from iact.core.modules.client import ArtifactChunk, Completed, Outcome, Raised
-from iact.core.modules.door import Door, FunctionCall
+from iact.core.modules.invoker import FunctionCall, Invoker
 from iact.core.modules.registry import Start
 from iact.core.ports import JSON
 from tests.sandbox.backends import Backend, either_backend
@@ -35,8 +35,8 @@ async def _drop(chunk: ArtifactChunk) -> None:
 class Shell:
     """The shell of one session, as its agents have it."""
 
-    def __init__(self, door: Door) -> None:
-        self.door = door
+    def __init__(self, invoker: Invoker) -> None:
+        self.invoker = invoker
 
     async def outcome(
         self, command: str, *, impact: float, agent: str = "/a", function: str = "run", **more: JSON
@@ -49,7 +49,7 @@ class Shell:
         held = function != "run"
         ticket = decide(call.request, impact, Grant(Scope("all", (("*",),)), 2), held=held)
         assert not isinstance(ticket, Denial)
-        return await self.door.call(
+        return await self.invoker.call(
             ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
         )
 
@@ -69,11 +69,11 @@ async def opened(backend: Backend, tmp_path: Path) -> AsyncIterator[tuple[Shell,
     workspace = tmp_path / "sessions" / "s" / "workspace"
     workspace.mkdir(parents=True)
     host = backend.host(tmp_path)
-    door = Door(host, "s", workspace)
+    invoker = Invoker(host, "s", workspace)
     try:
-        yield Shell(door), workspace
+        yield Shell(invoker), workspace
     finally:
-        await door.close()
+        await invoker.close()
         await host.close()
 
 
@@ -88,7 +88,7 @@ def test_the_place_goes_with_the_call_and_nothing_else_does(
             await shell.look("cd ..; export A=2 PATH=$PATH:/more; unset B")
             assert await shell.work("pwd; echo $A${B-none}; echo ${PATH##*:}") == "/workspace\n2none\n/more\n"
             assert await shell.look("pwd; echo ${A-none}; ls -A /tmp", agent="/b") == "/workspace\nnone\n"
-            assert shell.door.running == 3
+            assert shell.invoker.running == 3
 
     loop.run(main())
 
@@ -196,7 +196,7 @@ def test_a_job_is_ended_and_a_call_goes_on_or_is_lost(
             idle = most != math.inf
             await shell.work(GROWS, background=True)
             await grows(log)
-            await shell.door.halt(lambda agent: agent.startswith("/a"), most=most, idle=idle)
+            await shell.invoker.halt(lambda agent: agent.startswith("/a"), most=most, idle=idle)
             await stops(log)
             jobs = await shell.outcome("", impact=0, function="jobs")
             assert isinstance(jobs, Raised)
@@ -208,7 +208,7 @@ def test_a_job_is_ended_and_a_call_goes_on_or_is_lost(
             script = "touch begun; until [ -e go ]; do sleep 0.02; done; echo done"
             foreground = asyncio.ensure_future(shell.outcome(script, impact=1))
             await until(lambda: _is(workspace / "begun"), seconds=60)
-            await shell.door.halt(lambda agent: agent.startswith("/a"), most=most, idle=idle)
+            await shell.invoker.halt(lambda agent: agent.startswith("/a"), most=most, idle=idle)
             await stops(log)
             (workspace / "go").touch()
             if idle:

@@ -8,7 +8,7 @@ from pathlib import Path
 from iact.core.gate.gate import Denial, decide
 from iact.core.gate.grant import Grant, Scope
 from iact.core.modules.client import Completed
-from iact.core.modules.door import Door, FunctionCall
+from iact.core.modules.invoker import FunctionCall, Invoker
 from iact.core.ports import JSON
 from iact.sandbox.docker.engine import connect
 from iact.sandbox.owner import SESSION
@@ -19,11 +19,11 @@ from tests.sandbox.test_rest import IDLE, Starts, _drop
 PATIENCE = 120.0
 
 
-async def call(door: Door, function: str, arguments: dict[str, JSON]) -> Completed:
+async def call(invoker: Invoker, function: str, arguments: dict[str, JSON]) -> Completed:
     made = FunctionCall("/", f"shell.{function}", 1, arguments, {}, 60, states=("ready", "jobs"))
     ticket = decide(made.request, 1, Grant(Scope("all", (("*",),)), 1))
     assert not isinstance(ticket, Denial)
-    outcome = await door.call(
+    outcome = await invoker.call(
         ticket,
         made,
         on_output=lambda _: None,
@@ -40,16 +40,16 @@ def test_a_job_keeps_its_module_and_ends_with_it(
     async def scenario() -> None:
         clock, host = HeldClock(), Starts(tmp_path)
         host.started = []
-        door = Door(host, "jobs", workspace, clock=clock, idle=IDLE)
+        invoker = Invoker(host, "jobs", workspace, clock=clock, idle=IDLE)
         try:
-            begun = await call(door, "run", {"command": "sleep 4711", "background": True})
+            begun = await call(invoker, "run", {"command": "sleep 4711", "background": True})
             assert begun.state is not None
             assert begun.state.state == "jobs"
             (shell,) = host.started
             clock.advance(IDLE + 1)
-            assert "job 1: runs" in (await call(door, "jobs", {})).output
+            assert "job 1: runs" in (await call(invoker, "jobs", {})).output
             assert not shell.ended
-            stopped = await call(door, "stop", {"job": 1})
+            stopped = await call(invoker, "stop", {"job": 1})
             assert stopped.state is not None
             assert stopped.state.state == "ready"
             clock.advance(IDLE + 1)
@@ -58,10 +58,10 @@ def test_a_job_keeps_its_module_and_ends_with_it(
                 return shell.ended
 
             await until(ended, seconds=PATIENCE)
-            again = await call(door, "run", {"command": "sleep 4712", "background": True})
+            again = await call(invoker, "run", {"command": "sleep 4712", "background": True})
             assert again.data["job"] == 1
         finally:
-            await door.close()
+            await invoker.close()
             await host.close()
         engine = connect()
         left = engine.containers.list(all=True, filters={"label": f"{SESSION}=jobs"})

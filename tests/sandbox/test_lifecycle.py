@@ -376,12 +376,12 @@ def test_an_engine_that_goes_is_told_apart_from_a_failed_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def scenario() -> None:
-        door = EngineDoor(tmp_path / "engine.sock")
-        await door.open()
-        monkeypatch.setenv("DOCKER_HOST", f"unix://{door.path}")
+        invoker = EngineDoor(tmp_path / "engine.sock")
+        await invoker.open()
+        monkeypatch.setenv("DOCKER_HOST", f"unix://{invoker.path}")
         host = DockerHost(tmp_path)
         instance = await started(host, "shell", workspace)
-        await door.shut()
+        await invoker.shut()
         assert await instance.why_lost() is None, "it still serves"
         assert await started(host, "shell", workspace) is instance
         await asyncio.to_thread(engine.api.kill, instance.container.id or "")

@@ -10,8 +10,8 @@ from pathlib import Path
 from iact.core.gate.gate import Denial, decide
 from iact.core.gate.grant import DEFAULT_SCOPE, Grant
 from iact.core.modules.client import ArtifactChunk, Completed, Outcome, Raised
-from iact.core.modules.door import Door, FunctionCall
-from iact.core.modules.quota import Room
+from iact.core.modules.invoker import FunctionCall, Invoker
+from iact.core.modules.quota import FolderUse
 from iact.sandbox import DockerHost
 from tests.sandbox.inside import hosting
 
@@ -24,16 +24,16 @@ async def _drop(chunk: ArtifactChunk) -> None:
     return None
 
 
-def through(door: Door, workspace: Path) -> Run:
+def through(invoker: Invoker, workspace: Path) -> Run:
     """Runs scripts in the shell of a session."""
 
     async def run(script: str) -> Outcome:
         call = FunctionCall(
-            "/", "shell.run", next(_NUMBERS), {"command": script}, {}, 300, fills=Room(workspace)
+            "/", "shell.run", next(_NUMBERS), {"command": script}, {}, 300, fills=FolderUse(workspace)
         )
         ticket = decide(call.request, 1, Grant(DEFAULT_SCOPE, 1))
         assert not isinstance(ticket, Denial)
-        return await door.call(
+        return await invoker.call(
             ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
         )
 
@@ -42,11 +42,11 @@ def through(door: Door, workspace: Path) -> Run:
 
 def scene(loop: asyncio.Runner, data: Path, workspace: Path, play: Callable[[Run], Awaitable[None]]) -> None:
     async def scenario(host: DockerHost) -> None:
-        door = Door(host, "s", workspace, workspace_bytes=8 * MIB)
+        invoker = Invoker(host, "s", workspace, workspace_bytes=8 * MIB)
         try:
-            await play(through(door, workspace))
+            await play(through(invoker, workspace))
         finally:
-            await door.close()
+            await invoker.close()
 
     async def main() -> None:
         async with hosting(data) as host:

@@ -9,8 +9,8 @@ from pathlib import Path
 from iact.core.gate.gate import Denial, decide
 from iact.core.gate.grant import Grant, Scope
 from iact.core.modules.client import ArtifactChunk, Completed
-from iact.core.modules.door import HELD, Door, FunctionCall
-from iact.core.modules.pulse import EVERY
+from iact.core.modules.health_monitor import EVERY
+from iact.core.modules.invoker import HELD, FunctionCall, Invoker
 from iact.core.ports import Permit, Report, Right
 from iact.sandbox import DockerHost
 from iact.sandbox.docker.host import DockerInstance
@@ -79,13 +79,13 @@ async def _drop(chunk: ArtifactChunk) -> None:
     return None
 
 
-async def put(door: Door, module: str, text: str) -> Completed:
+async def put(invoker: Invoker, module: str, text: str) -> Completed:
     call = FunctionCall(
         "/", f"{module}.put", 1, {"text": text}, {}, 60, states=("off", "on") if module == "lamp" else ()
     )
     ticket = decide(call.request, 0, Grant(Scope("all", (("*",),)), 1))
     assert not isinstance(ticket, Denial)
-    outcome = await door.call(
+    outcome = await invoker.call(
         ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
     )
     assert isinstance(outcome, Completed), outcome
@@ -101,31 +101,31 @@ def test_a_session_that_rests_holds_no_container(
     async def main() -> None:
         clock, host = HeldClock(), Starts(tmp_path, shipped=shipped)
         host.started = []
-        door = Door(host, "s", workspace, clock=clock, idle=IDLE)
+        invoker = Invoker(host, "s", workspace, clock=clock, idle=IDLE)
         try:
-            await put(door, "lamp", "on")
-            assert (await put(door, "notes", "a")).output == "a"
+            await put(invoker, "lamp", "on")
+            assert (await put(invoker, "notes", "a")).output == "a"
             clock.advance(IDLE - 1)
-            again = await put(door, "notes", "b")
+            again = await put(invoker, "notes", "b")
             assert again.output == "a b"
 
             lamp, notes = host.started
             clock.advance(IDLE)
             await until(lambda: _is(notes.ended), seconds=60)
-            fresh = await put(door, "notes", "c")
+            fresh = await put(invoker, "notes", "c")
             assert fresh.output == "c"
             assert not lamp.ended, "it is on, so it may be in use"
             assert [one.name for one in host.started] == ["lamp", "notes", "notes"]
 
             clock.advance(HELD * IDLE)
             await until(lambda: _is(lamp.ended), seconds=60)
-            await put(door, "lamp", "on")
-            await put(door, "lamp", "off")
+            await put(invoker, "lamp", "on")
+            await put(invoker, "lamp", "off")
             clock.advance(IDLE)
             await until(lambda: _is(host.started[-1].ended), seconds=60)
             assert host.started[-1].name == "lamp", "it is off again, so it rests as any other"
         finally:
-            await door.close()
+            await invoker.close()
             await host.close()
         assert all(one.ended for one in host.started)
 
@@ -141,10 +141,10 @@ def test_a_module_that_dies_between_two_calls_is_let_go(
         clock, host = HeldClock(), Starts(tmp_path, shipped=shipped)
         host.started = []
         told: list[int] = []
-        door = Door(host, "s", workspace, clock=clock, idle=0)
-        door.on_change(lambda: told.append(door.running))
+        invoker = Invoker(host, "s", workspace, clock=clock, idle=0)
+        invoker.on_change(lambda: told.append(invoker.running))
         try:
-            await put(door, "notes", "a")
+            await put(invoker, "notes", "a")
             (notes,) = host.started
             clock.advance(EVERY)
             assert not notes.ended
@@ -157,10 +157,10 @@ def test_a_module_that_dies_between_two_calls_is_let_go(
 
             await until(noticed, seconds=120)
             assert told == [1, 0], "nobody called it, and it is known"
-            fresh = await put(door, "notes", "b")
+            fresh = await put(invoker, "notes", "b")
             assert fresh.output == "b"
         finally:
-            await door.close()
+            await invoker.close()
             await host.close()
 
     loop.run(main())

@@ -20,15 +20,15 @@ from iact.core.records.control import InjectMode
 from iact.core.records.kinds import BY_NAME
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.catalogue import Known
-from iact.core.session.deletion import Done
-from iact.core.session.effects import Settled
-from iact.core.session.events import Delta, Event, Output, RecordAppended, TreeChanged
-from iact.core.session.index import Hit
+from iact.core.session.catalogue import KnownModule
+from iact.core.session.deletion import DeletionOutcome
+from iact.core.session.effects import SettledChanges
+from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended, TreeChanged
+from iact.core.session.index import SearchHit
 from iact.core.session.models import Tried
 from iact.core.session.review import Row, rows
-from iact.core.session.standing import SessionState, Standing
-from iact.core.session.standings import StandingsWatcher
+from iact.core.session.status import SessionState, SessionStatus
+from iact.core.session.status_watch import StatusWatcher
 from iact.core.session.store import SessionStore
 from iact.core.session.view import NodeView, View
 from iact.core.tree.agent import AgentState
@@ -49,7 +49,7 @@ class FellBehind(IactError):
 class Found:
     """What a search found."""
 
-    rows: tuple[tuple[FakeInfo, Hit | None], ...]
+    rows: tuple[tuple[FakeInfo, SearchHit | None], ...]
     behind: int
 
 
@@ -115,19 +115,19 @@ class FakeEffects:
 
     async def apply(
         self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
-    ) -> Settled:
+    ) -> SettledChanges:
         return self._settle("apply", paths, force, since)
 
-    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> Settled:
+    async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> SettledChanges:
         return self._settle("drop", paths, False, since)
 
-    def _settle(self, op: str, paths: Sequence[str] | None, force: bool, since: int | None) -> Settled:
+    def _settle(self, op: str, paths: Sequence[str] | None, force: bool, since: int | None) -> SettledChanges:
         self.calls.append((op, paths, force, since))
         kept = {one.path for one in self.left}
         done = [path for path in (self.waiting if paths is None else paths) if path not in kept]
         for path in done:
             self.waiting.pop(path, None)
-        return Settled(raw_record(1, "", "settle", "/", 1), tuple(done), self.left)
+        return SettledChanges(raw_record(1, "", "settle", "/", 1), tuple(done), self.left)
 
 
 class _View(View):
@@ -193,7 +193,7 @@ class FakeSession:
         self.emit(Delta(agent, text))
 
     def print(self, agent: str, call: int, text: str) -> None:
-        self.emit(Output(agent, call, text))
+        self.emit(OutputEvent(agent, call, text))
 
     def show(self, *nodes: NodeView) -> None:
         self._nodes = nodes
@@ -421,9 +421,9 @@ class FakeRuntime:
         self.store = SessionStore(Path("/data"))
         self.known = {session.id: session for session in sessions}
         self.opened: list[str | None] = []
-        self.catalogue: dict[str, Known] = {}
-        self.standings: set[StandingsWatcher] = set()
-        self.hits: dict[str, Hit] = {}
+        self.catalogue: dict[str, KnownModule] = {}
+        self.standings: set[StatusWatcher] = set()
+        self.hits: dict[str, SearchHit] = {}
         """What a search finds in the text of sessions."""
         self.infos: dict[str, FakeInfo] = {}
         """What lists show of sessions that are to be shown otherwise, or that nobody opens."""
@@ -432,13 +432,13 @@ class FakeRuntime:
     def is_open(self, session_id: str) -> bool:
         return True
 
-    def tell(self, session: str, now: Standing | None) -> None:
+    def tell(self, session: str, now: SessionStatus | None) -> None:
         """A session changed."""
         for watcher in self.standings:
             watcher.offer(session, now)
 
-    def watch_sessions(self) -> StandingsWatcher:
-        return StandingsWatcher(self.standings)
+    def watch_sessions(self) -> StatusWatcher:
+        return StatusWatcher(self.standings)
 
     def search_sessions(self, query: str, limit: int) -> Found:
         words = query.lower()
@@ -452,18 +452,18 @@ class FakeRuntime:
     async def pin(self, session_id: str, pinned: bool) -> None:
         self.done.append(("pin", session_id, str(pinned)))
 
-    async def delete(self, sessions: Sequence[str]) -> Done:
+    async def delete(self, sessions: Sequence[str]) -> DeletionOutcome:
         return self._did("delete", sessions)
 
-    async def restore_sessions(self, sessions: Sequence[str]) -> Done:
+    async def restore_sessions(self, sessions: Sequence[str]) -> DeletionOutcome:
         return self._did("restore", sessions)
 
-    async def purge(self, sessions: Sequence[str]) -> Done:
+    async def purge(self, sessions: Sequence[str]) -> DeletionOutcome:
         return self._did("purge", sessions)
 
-    def _did(self, what: str, sessions: Sequence[str]) -> Done:
+    def _did(self, what: str, sessions: Sequence[str]) -> DeletionOutcome:
         self.done.append((what, *sessions))
-        return Done(tuple(sessions), {})
+        return DeletionOutcome(tuple(sessions), {})
 
     def sessions(self) -> Sequence[FakeInfo]:
         shown = [self.infos.get(one.id, one) for one in self._known()]
@@ -503,25 +503,25 @@ class FakeRuntime:
     async def adopt(self, source: str | Path, at: int | None = None) -> str:
         raise UsageError("Sessions in memory can't be adopted.")
 
-    async def modules(self) -> Sequence[Known]:
+    async def modules(self) -> Sequence[KnownModule]:
         return list(self.catalogue.values())
 
-    async def add_module(self, source: ModuleSource) -> Known:
+    async def add_module(self, source: ModuleSource) -> KnownModule:
         entry = CatalogueEntry(source.name, "0" * 64, "user", source.summary, None)
-        self.catalogue[source.name] = Known(entry, None, frozenset())
+        self.catalogue[source.name] = KnownModule(entry, None, frozenset())
         return self.catalogue[source.name]
 
     async def remove_module(self, name: str) -> None:
         if self.catalogue.pop(name, None) is None:
             raise UsageError(f"There is no module {name!r}.")
 
-    async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> Known:
+    async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> KnownModule:
         if name not in self.catalogue:
             raise UsageError(f"There is no module {name!r}.")
         known = self.catalogue[name]
         offered = [one.name for one in known.manifest.functions] if known.manifest else []
         wanted = {function.removeprefix(f"{name}.") for function in functions or offered}
-        self.catalogue[name] = Known(known.entry, known.manifest, known.approved | wanted)
+        self.catalogue[name] = KnownModule(known.entry, known.manifest, known.approved | wanted)
         return self.catalogue[name]
 
 

@@ -13,7 +13,7 @@ from playwright.async_api import Page, expect
 from playwright.sync_api import Page as SyncPage
 
 from iact.core.ports import CatalogueEntry
-from iact.core.session.catalogue import Known
+from iact.core.session.catalogue import KnownModule
 from tests.core.session.fakes import replies, runtime
 from tests.web.browser import browsing
 from tests.web.fake import FakeSession, node
@@ -71,7 +71,7 @@ def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dar
         session = everything()
         async with stage(session) as scene:
             entry = CatalogueEntry("weather", "ab" * 32, "user", "For tests.", None)
-            scene.runtime.catalogue["weather"] = Known(entry, None, frozenset())
+            scene.runtime.catalogue["weather"] = KnownModule(entry, None, frozenset())
             page = await scene.page("demo", width=width, height=800, scheme=scheme)
             await expect(page.locator(".notice.warning")).to_be_visible()
             await check(page, "dialogue")

@@ -6,7 +6,7 @@ import pytest
 from playwright.async_api import expect
 
 from iact.core.ports import CatalogueEntry
-from iact.core.session.catalogue import Known
+from iact.core.session.catalogue import KnownModule
 from tests.core.session.fakes import WEB
 from tests.web.fake import FakeSession
 from tests.web.scene import busy_session
@@ -62,7 +62,7 @@ def test_the_dialog_of_modules_allows_hosts_and_takes_them_back() -> None:
         session.hosts = [{"module": "web", "host": "*.debian.org", "by": "policy"}]
         async with stage(session) as scene:
             entry = CatalogueEntry("web", "cd" * 32, "shipped", "Outside.", WEB.to_proto())
-            scene.runtime.catalogue["web"] = Known(entry, WEB, frozenset({"fetch"}))
+            scene.runtime.catalogue["web"] = KnownModule(entry, WEB, frozenset({"fetch"}))
             page = await scene.page("demo")
             await page.get_by_role("button", name="Modules").click()
             dialog = page.get_by_role("dialog", name="Modules")

@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.async_api import expect
 
 from iact.core.ports import CatalogueEntry
-from iact.core.session.catalogue import Known
+from iact.core.session.catalogue import KnownModule
 from tests.core.session.fakes import MANIFEST
 from tests.web.test_page import run, stage
 
@@ -19,10 +19,10 @@ def test_modules_are_looked_at_added_approved_and_removed(tmp_path: Path) -> Non
     async def test() -> None:
         async with stage() as scene:
             entry = CatalogueEntry("t", "ab" * 32, "agent", "For <b>tests</b>.", MANIFEST.to_proto())
-            scene.runtime.catalogue["t"] = Known(entry, MANIFEST, frozenset({"read"}))
+            scene.runtime.catalogue["t"] = KnownModule(entry, MANIFEST, frozenset({"read"}))
             shipped = CatalogueEntry("shell", "cd" * 32, "shipped", "Runs commands.", MANIFEST.to_proto())
             every = frozenset(one.name for one in MANIFEST.functions)
-            scene.runtime.catalogue["shell"] = Known(shipped, MANIFEST, every)
+            scene.runtime.catalogue["shell"] = KnownModule(shipped, MANIFEST, every)
             page = await scene.page()
             await page.get_by_role("button", name="Modules").click()
             dialog = page.get_by_role("dialog", name="Modules")

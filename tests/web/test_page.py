@@ -17,7 +17,7 @@ from playwright.async_api import expect
 
 from iact.core.errors import JournalUnwritable, UsageError
 from iact.core.ports import JSON
-from iact.core.session.events import Notice
+from iact.core.session.events import NoticeEvent
 from iact.web.server import WebServer
 from tests.web.browser import SHARED, Browsing, browsing
 from tests.web.fake import LABEL, FakeAround, FakeRuntime, FakeSession, node
@@ -270,11 +270,11 @@ def test_what_ended_a_session_is_an_alert() -> None:
             page, late = await scene.page("demo"), await scene.page("other")
             await expect(page.get_by_role("alert")).to_be_hidden()
             await session.watched()
-            session.emit(Notice("Building the base image: 3 of 5."))
+            session.emit(NoticeEvent("Building the base image: 3 of 5."))
             await expect(page.locator("[data-role=news]")).to_have_text("Building the base image: 3 of 5.")
             await expect(page.get_by_role("alert")).to_be_hidden()
             session.failure = JournalUnwritable("The disk is full.")
-            session.emit(Notice("The disk is full."))
+            session.emit(NoticeEvent("The disk is full."))
             await expect(page.get_by_role("alert")).to_have_text("The disk is full.")
             # Whoever comes later is told, too, and whoever leaves it is not told any more.
             await late.goto(f"http://127.0.0.1:{scene.server.port}/#demo")

@@ -29,7 +29,7 @@ from iact.web.records import content_fields, record_message
 from iact.web.render import UNFORMATTED, markdown
 from iact.web.render_pool import RenderPool
 from iact.web.render_process import RenderProcess
-from iact.web.render_tasks import SHORT, Question, answer, is_short, question
+from iact.web.render_tasks import SHORT, RenderQuestion, answer, is_short, question
 from iact.web.server import WebServer
 from tests.records import least, raw_record
 from tests.web.dialling import dial, numbers, run, send, until
@@ -59,7 +59,7 @@ def turn(body: str) -> Record:
     return raw_record(3, "2026-01-01T00:00:00Z", "turn", "/", 2, body, least("turn"))
 
 
-def asked(record: Record) -> Question:
+def asked(record: Record) -> RenderQuestion:
     return question(record, HERE, looks_like_action, {})
 
 
@@ -126,7 +126,7 @@ def test_what_is_too_deep_is_shown_not_left_out() -> None:
 def test_a_text_whose_time_is_over_is_shown_as_it_was_written() -> None:
     body = "**before**\n\n" + pathological("a table of small cells", 100_000) + "\n```CALL a\nDo *it*.\n```\n"
     with RenderProcess(patience=60) as process:
-        fields = process.render(Question(turn(body), str(HERE), words=("CALL",), seconds=0.02))
+        fields = process.render(RenderQuestion(turn(body), str(HERE), words=("CALL",), seconds=0.02))
         after = process.render(asked(turn("**after**")))  # it has its own time
     assert fields is not None
     html = str(fields["html"])
@@ -191,7 +191,7 @@ def test_a_process_answers_what_the_server_itself_would(kind: str) -> None:
     record = raw_record(3, "", kind, "/", 2, TURN * 20, fields)
     with parser.bounded(60):  # in which formulas are drawn and code is coloured
         expected = content_fields(record, None, looks_like_action, table)
-    got = answer(Question.from_json(question(record, HERE, looks_like_action, table, 60.0).to_json()))
+    got = answer(RenderQuestion.from_json(question(record, HERE, looks_like_action, table, 60.0).to_json()))
     assert {name: got[name] for name in expected} == expected
 
 
@@ -258,7 +258,7 @@ def test_many_who_want_one_text_cost_one(monkeypatch: pytest.MonkeyPatch) -> Non
     questions: list[int] = []
 
     class Counting(RenderPool):
-        async def render(self, question: Question) -> Any:
+        async def render(self, question: RenderQuestion) -> Any:
             questions.append(question.record.n)
             return await super().render(question)
 

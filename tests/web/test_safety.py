@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from iact.web.safety import (
+    AccessPolicy,
     Asked,
-    Policy,
     Refused,
     SignedIn,
     Verdict,
@@ -17,7 +17,7 @@ from iact.web.safety import (
 )
 
 KEY, TOKEN = "k" * 43, "t" * 43
-POLICY = Policy(KEY, 8000, own_hosts("127.0.0.1", 8000), lambda given: given == TOKEN)
+POLICY = AccessPolicy(KEY, 8000, own_hosts("127.0.0.1", 8000), lambda given: given == TOKEN)
 HOST = ("127.0.0.1:8000",)
 OURS = ("http://127.0.0.1:8000",)
 COOKIE = (f"other=1; iact_8000={POLICY.cookie_value}",)

@@ -14,7 +14,7 @@ from playwright.async_api import Locator, Page, expect
 
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.core.session.standing import Standing
+from iact.core.session.status import SessionStatus
 from tests.core.session.fakes import Asked, runtime
 from tests.web.browser import SHARED, Browsing, browsing
 from tests.web.fake import FakeAround, FakeRuntime, FakeSession, node
@@ -177,23 +177,23 @@ def test_who_wants_it_is_notified_of_what_waits_fails_or_answers_after_a_while()
             )
             await page.get_by_role("tab", name="Sessions").click()
             await expect(row(page, "Sail to Bergen")).to_be_visible()
-            fake.tell("other", Standing("waits", "2026-05-04T03:00:00Z", "t.write"))
+            fake.tell("other", SessionStatus("waits", "2026-05-04T03:00:00Z", "t.write"))
             await expect(page.locator("[data-role=waiting-count]")).to_have_text("1")
-            fake.tell("other", Standing("working", "2026-05-04T03:00:00Z"))
+            fake.tell("other", SessionStatus("working", "2026-05-04T03:00:00Z"))
             await expect(page.locator('.mark[data-state="working"]')).to_be_visible()
             told = page.locator("html")
             await expect(told).to_have_attribute("data-told", "")  # nobody asked for it
             await page.get_by_text("Notifications").click()
             await page.get_by_role("checkbox", name="Notify me").check()
-            fake.tell("other", Standing("waits", "2026-05-04T03:00:00Z", "t.write"))
+            fake.tell("other", SessionStatus("waits", "2026-05-04T03:00:00Z", "t.write"))
             said = "Sail to Bergen: Waits for you: t.write. "
             await expect(told).to_have_attribute("data-told", said)
-            fake.tell("other", Standing("working", "2026-05-04T03:00:00Z"))
+            fake.tell("other", SessionStatus("working", "2026-05-04T03:00:00Z"))
             await expect(page.locator('.mark[data-state="working"]')).to_be_visible()
-            fake.tell("other", Standing("idle", "2026-05-04T03:05:00Z"))  # it had worked for a long time
+            fake.tell("other", SessionStatus("idle", "2026-05-04T03:05:00Z"))  # it had worked for a long time
             said += "Sail to Bergen: Answered. "
             await expect(told).to_have_attribute("data-told", said)
-            fake.tell("other", Standing("failed", "2026-05-04T03:05:00Z"))
+            fake.tell("other", SessionStatus("failed", "2026-05-04T03:05:00Z"))
             await expect(told).to_have_attribute("data-told", f"{said}Sail to Bergen: Failed. ")
 
     SHARED.run(test)
@@ -222,15 +222,15 @@ def test_who_wants_it_hears_two_tones() -> None:
             await page.get_by_role("tab", name="Sessions").click()
             await expect(row(page, "Sail to Bergen")).to_be_visible()
             await page.get_by_text("Notifications").click()
-            fake.tell("other", Standing("waits", "2026-05-04T03:00:00Z", "t.write"))
+            fake.tell("other", SessionStatus("waits", "2026-05-04T03:00:00Z", "t.write"))
             await expect(page.locator("[data-role=waiting-count]")).to_have_text("1")
             assert await told.get_attribute("data-tones") is None
             await page.get_by_role("checkbox", name="With a sound").check()
             await expect(told).to_have_attribute("data-tones", "660 880 ")
-            fake.tell("other", Standing("failed", "2026-05-04T03:05:00Z"))
+            fake.tell("other", SessionStatus("failed", "2026-05-04T03:05:00Z"))
             await expect(told).to_have_attribute("data-tones", "660 880 660 880 ")
             await page.get_by_role("checkbox", name="With a sound").uncheck()
-            fake.tell("other", Standing("waits", "2026-05-04T03:06:00Z", "t.write"))
+            fake.tell("other", SessionStatus("waits", "2026-05-04T03:06:00Z", "t.write"))
             await expect(page.locator("[data-role=waiting-count]")).to_have_text("1")
             await expect(told).to_have_attribute("data-tones", "660 880 660 880 ")
 

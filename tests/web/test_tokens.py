@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from iact.web.tokens import GRACE, LIFE, MOST, Tokens
+from iact.web.tokens import GRACE, LIFE, MOST, AccessTokens
 
 
 @dataclass
@@ -17,7 +17,7 @@ class Clock:
 
 def test_the_token_of_the_start_waits_for_its_browser_and_is_dead_after_it() -> None:
     clock = Clock()
-    tokens = Tokens(clock)
+    tokens = AccessTokens(clock)
     clock.now += 100 * LIFE
     assert tokens.good(tokens.first)
     assert tokens.exchange(tokens.first)
@@ -30,7 +30,7 @@ def test_the_token_of_the_start_waits_for_its_browser_and_is_dead_after_it() -> 
 
 def test_in_its_first_ten_minutes_it_lets_several_in() -> None:
     clock = Clock()
-    tokens = Tokens(clock)
+    tokens = AccessTokens(clock)
     assert tokens.exchange(tokens.first)
     clock.now += LIFE - 1
     assert tokens.exchange(tokens.first)
@@ -40,7 +40,7 @@ def test_in_its_first_ten_minutes_it_lets_several_in() -> None:
 
 def test_one_that_was_asked_for_does_not_wait_for_ever() -> None:
     clock = Clock()
-    tokens = Tokens(clock)
+    tokens = AccessTokens(clock)
     late, used = tokens.issue(), tokens.issue()
     assert late != used != tokens.first
     clock.now += LIFE - 1
@@ -54,7 +54,7 @@ def test_one_that_was_asked_for_does_not_wait_for_ever() -> None:
 
 
 def test_what_is_no_token_lets_nobody_in_and_old_ones_make_way() -> None:
-    tokens = Tokens(Clock(), "given")
+    tokens = AccessTokens(Clock(), "given")
     for wrong in ("", "give", "given ", "\udcff", "x" * 10_000):
         assert not tokens.exchange(wrong)
     issued = [tokens.issue() for _ in range(3 * MOST)]

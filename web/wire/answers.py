@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 
 from iact.core.ports import JSON, ChangeKind, FileType, Medium
 from iact.core.records.ways import Way
-from iact.core.session.standing import SessionState
+from iact.core.session.status import SessionState
 
 
 class TypeScript:

@@ -7,7 +7,7 @@ from typing import Literal, NotRequired, TypeAlias
 from typing_extensions import TypedDict
 
 from iact.core.session.events import ActivityState
-from iact.core.session.standing import SessionState
+from iact.core.session.status import SessionState
 from iact.core.session.view import NodeState
 from iact.web.wire.answers import Html, Record, SessionRow
 

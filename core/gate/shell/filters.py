@@ -6,9 +6,9 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from iact.core.gate.shell.handling import Runner, shown
+from iact.core.gate.shell.handlers import Runner, shown
 from iact.core.gate.shell.words import Word
-from iact.core.gate.shell.writing import written
+from iact.core.gate.shell.writers import written
 
 _SET: Final = r"\[\^?\]?(?:\[:\w+:\]|\\[^\]\n]|(?!%s)[^\]\\\n\[])*\]"
 """A bracket expression without the delimiter `%s`: in one, not every sed takes it for the delimiter."""

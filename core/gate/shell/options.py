@@ -20,7 +20,7 @@ _NUMBER: Final = re.compile(r"-\d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class OptionTable:
     """The options that are understood. `strict`: other options of this program write or run something."""
 
     anything: bool = False
@@ -102,7 +102,7 @@ class Options:
         return False
 
 
-def parse(entry: str) -> Options:
+def parse(entry: str) -> OptionTable:
     """Options from an entry of the table."""
     flags: set[str] = set()
     valued: set[str] = set()
@@ -125,7 +125,7 @@ def parse(entry: str) -> Options:
             valued.add(token[1:-1])
         else:
             flags.update(token[1:])
-    return Options(
+    return OptionTable(
         anything, strict, most, frozenset(flags), frozenset(valued - flags), frozenset(long),
         frozenset(long_valued), number,
     )  # fmt: skip
@@ -135,8 +135,8 @@ def parse(entry: str) -> Options:
 class Tables:
     """`programs.toml`. `effects`: the effect of each program that is known to do more than look."""
 
-    observe: Mapping[str, Options]
-    git: Mapping[str, Options]
+    observe: Mapping[str, OptionTable]
+    git: Mapping[str, OptionTable]
     effects: Mapping[str, str]
     versioned: frozenset[str]
     version_options: frozenset[str]

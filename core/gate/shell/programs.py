@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from iact.core.gate.shell import filters, paths, repository, running, writing
-from iact.core.gate.shell.handling import IDENTIFIER, Handler, Runner, assignable, shown
+from iact.core.gate.shell import filters, paths, repository, runners, writers
+from iact.core.gate.shell.handlers import IDENTIFIER, Handler, Runner, assignable, shown
 from iact.core.gate.shell.options import parse, tables
 from iact.core.gate.shell.words import Word, names
 
@@ -38,7 +38,7 @@ def is_pattern(words: Sequence[Word]) -> bool:
         return False
     name = words[0].known
     if name == "find":
-        return words[-1].text in running.FIND_PATTERNS
+        return words[-1].text in runners.FIND_PATTERNS
     return name in ("grep", "egrep", "fgrep", "rg") and all(
         _PATTERNLESS.fullmatch(word.text) for word in words[1:]
     )
@@ -56,8 +56,8 @@ def judge_command(runner: Runner, words: Sequence[Word]) -> None:
         runner.decode()
     if handler := _HANDLERS.get(name):
         handler(runner, name, arguments)
-    elif wrapper := running.WRAPPERS.get(name):
-        running.wrapped(runner, name, arguments, *wrapper)
+    elif wrapper := runners.WRAPPERS.get(name):
+        runners.wrapped(runner, name, arguments, *wrapper)
     elif len(arguments) == 1 and name in known.versioned and arguments[0].known in known.version_options:
         return
     elif effect := known.effects.get(name):
@@ -80,7 +80,7 @@ def _effect(runner: Runner, effect: str, words: Sequence[Word]) -> None:
 def known_program(name: str) -> bool:
     """Whether the gate has an opinion of its own about this name."""
     known = tables()
-    return name in _HANDLERS or name in running.WRAPPERS or name in known.effects or name in known.observe
+    return name in _HANDLERS or name in runners.WRAPPERS or name in known.effects or name in known.observe
 
 
 def _program(name: str | None) -> str | None:
@@ -247,17 +247,17 @@ def _whole(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 _HANDLERS: Final[Mapping[str, Handler]] = {
-    **dict.fromkeys(running.SHELLS, running.shell),
-    "eval": running.evaluate, "trap": running.trap,
-    **dict.fromkeys(("mkdir", "touch", "mktemp"), writing.make),
-    **dict.fromkeys(("cp", "mv"), writing.copy),
-    **dict.fromkeys(("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd"), writing.pack),
+    **dict.fromkeys(runners.SHELLS, runners.shell),
+    "eval": runners.evaluate, "trap": runners.trap,
+    **dict.fromkeys(("mkdir", "touch", "mktemp"), writers.make),
+    **dict.fromkeys(("cp", "mv"), writers.copy),
+    **dict.fromkeys(("gzip", "gunzip", "bzip2", "bunzip2", "xz", "unxz", "zstd"), writers.pack),
     **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), filters.awk),
     **dict.fromkeys(("read", "mapfile", "readarray"), _read),
     **dict.fromkeys(("test", "["), _test),
     **dict.fromkeys(("set", "shopt"), _shell_option),
     **dict.fromkeys(("cd", "pushd"), _cd),
     **dict.fromkeys(_LOOKS, _whole),
-    "env": running.env, "xargs": running.xargs, "command": running.command, "find": running.find, "ln": writing.link, "tee": writing.tee, "dd": writing.dd,
-    "tar": writing.tar, "unzip": writing.unzip, "sed": filters.sed, "printf": _printf, "kill": _kill, "getent": _getent, "date": _date, "ps": _ps, "unset": _unset, "git": repository.git,
+    "env": runners.env, "xargs": runners.xargs, "command": runners.command, "find": runners.find, "ln": writers.link, "tee": writers.tee, "dd": writers.dd,
+    "tar": writers.tar, "unzip": writers.unzip, "sed": filters.sed, "printf": _printf, "kill": _kill, "getent": _getent, "date": _date, "ps": _ps, "unset": _unset, "git": repository.git,
 }  # fmt: skip

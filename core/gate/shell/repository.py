@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iact.core.gate.shell.effects import Effect
-from iact.core.gate.shell.handling import Runner, shown
+from iact.core.gate.shell.handlers import Runner, shown
 from iact.core.gate.shell.options import parse, tables
 from iact.core.gate.shell.words import Word
 

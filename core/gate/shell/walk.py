@@ -19,7 +19,7 @@ from tree_sitter import Language, Node, Parser
 from iact.core.gate.shell import paths
 from iact.core.gate.shell.arithmetic import doubts, plain_index
 from iact.core.gate.shell.effects import Effect, Finding
-from iact.core.gate.shell.handling import IDENTIFIER, assignable, shown
+from iact.core.gate.shell.handlers import IDENTIFIER, assignable, shown
 from iact.core.gate.shell.programs import (
     LISTING,
     NOT_READING,
@@ -46,7 +46,7 @@ from iact.core.gate.shell.syntax import (
 )
 from iact.core.gate.shell.variables import Variables, number_like
 from iact.core.gate.shell.words import GAP, Word, names, read_word
-from iact.core.gate.shell.writing import write
+from iact.core.gate.shell.writers import write
 
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
 _DEEPEST, _DEEPEST_TREE = 6, 150

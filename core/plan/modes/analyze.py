@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from iact.core.plan.answers import Analysis, Verdict
-from iact.core.plan.modes.base import Ask, Mode, fresh_work
+from iact.core.plan.answers import Analysis, ReflectionAnswer
+from iact.core.plan.modes.base import DueThought, Mode, fresh_work
 from iact.core.plan.state import PlanState
 
 CONFIDENT: Final = 0.8
@@ -36,25 +36,25 @@ class Analyze(Mode):
         self._achieved: str | None = None
         self._over = False
 
-    def at_rest(self, state: PlanState) -> Ask | None:
+    def at_rest(self, state: PlanState) -> DueThought | None:
         fresh = fresh_work(state, self._seen)
         if self._achieved is not None and not fresh:
             reasoning, self._achieved = self._achieved, None
-            return Ask("synthesize", reason=reasoning, final=True)
+            return DueThought("synthesize", reason=reasoning, final=True)
         if self._over or not fresh:
             return None
         self._seen.update(fresh)
-        return Ask("analyze", fresh, final=True)
+        return DueThought("analyze", fresh, final=True)
 
-    def analyzed(self, analysis: Analysis) -> Verdict:
+    def analyzed(self, analysis: Analysis) -> ReflectionAnswer:
         self._done += 1
         if analysis.achieved:
             self._achieved = analysis.reasoning
-            return Verdict("conclude", analysis.reasoning, answer=analysis.final_answer)
+            return ReflectionAnswer("conclude", analysis.reasoning, answer=analysis.final_answer)
         if analysis.confidence >= self._confident or self._done - self._free >= self._rounds:
             self._over = True
-            return Verdict("continue", analysis.reasoning)
-        return Verdict("replan", analysis.reasoning)
+            return ReflectionAnswer("continue", analysis.reasoning)
+        return ReflectionAnswer("replan", analysis.reasoning)
 
     def interjected(self) -> None:
         """The task has changed: whatever was judged so far is void, and the round that follows is free."""

@@ -18,7 +18,7 @@ from typing import Final
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from iact.core.plan.model import Node
+from iact.core.plan.model import PlanNode
 from iact.core.records.ways import PlanMode, Way
 
 _FEW: Final = 2
@@ -138,7 +138,7 @@ def choose_by_form(text: str) -> Choice:
     return Choice("dialogue", "Nothing in its form says that it has steps to be foreseen.")
 
 
-def choose_for(nodes: Collection[Node]) -> tuple[PlanMode, str]:
+def choose_for(nodes: Collection[PlanNode]) -> tuple[PlanMode, str]:
     """The mode for a plan in which somebody wants `auto`: `nodes` are the steps that its author has written."""
     if not nodes:
         return "profile", "There is only a goal: the steps are planned once, with what may go wrong."

@@ -9,17 +9,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from iact.core.plan.answers import Analysis, Verdict
+from iact.core.plan.answers import Analysis, ReflectionAnswer
 from iact.core.plan.commands import Assessed
-from iact.core.plan.model import WORK, Node
-from iact.core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
+from iact.core.plan.model import WORK, PlanNode
+from iact.core.plan.protocol import FunctionCatalogue, FunctionInfo, PlanQuestion, QuestionKind, StepFailure
 from iact.core.plan.state import PlanState
 from iact.core.plan.validate import levels
 from iact.core.ports import JSON
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class DueThought:
     """A thought that is due. `subject`: ids of the nodes whose results are fresh.
 
     "own": the mode asks the question itself. `holds`: nothing starts until it is answered. `final`: nothing is left to run.
@@ -61,25 +61,25 @@ class Mode:
         """Whether a node whose join holds may start yet."""
         return True
 
-    def after(self, state: PlanState, node: str) -> Ask | None:
+    def after(self, state: PlanState, node: str) -> DueThought | None:
         """What is due now that a tool or agent node has ended."""
         return None
 
-    def at_rest(self, state: PlanState) -> Ask | None:
+    def at_rest(self, state: PlanState) -> DueThought | None:
         """What is due now that nothing runs and nothing can start."""
         return None
 
-    def decided(self, ask: Ask, verdict: Verdict) -> Verdict:
+    def decided(self, ask: DueThought, verdict: ReflectionAnswer) -> ReflectionAnswer:
         """Takes a reflection's verdict, and may overrule it."""
         return verdict
 
-    def wants_reflection(self, state: PlanState, node: str) -> Ask | None:
+    def wants_reflection(self, state: PlanState, node: str) -> DueThought | None:
         """An observer of `node` asks for a reflection: the reflection, if one can be had."""
         return None
 
-    def analyzed(self, analysis: Analysis) -> Verdict:
+    def analyzed(self, analysis: Analysis) -> ReflectionAnswer:
         """What an analysis leads to."""
-        return Verdict(
+        return ReflectionAnswer(
             "conclude" if analysis.achieved else "continue", analysis.reasoning, answer=analysis.final_answer
         )
 
@@ -104,12 +104,12 @@ class Mode:
         """A person's message has changed the task."""
 
     def opening(
-        self, goal: str, infos: Sequence[FunctionInfo], written: Sequence[Node] = ()
-    ) -> Question | None:
+        self, goal: str, infos: Sequence[FunctionInfo], written: Sequence[PlanNode] = ()
+    ) -> PlanQuestion | None:
         """The question that the mode begins with instead of asking for a plan; `written`: steps that are there."""
         return None
 
-    def opened(self, text: str, catalogue: Catalogue | None) -> tuple[Node, ...]:
+    def opened(self, text: str, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
         """The steps in the answer to it.
 
         Raises:
@@ -117,17 +117,21 @@ class Mode:
         """
         return ()
 
-    def question(self, state: PlanState, ask: Ask, goal: str, infos: Sequence[FunctionInfo]) -> Question:
+    def question(
+        self, state: PlanState, ask: DueThought, goal: str, infos: Sequence[FunctionInfo]
+    ) -> PlanQuestion:
         """The question of an "own" ask."""
         raise NotImplementedError(f"the mode {self.name} asks nothing itself")
 
     def answered(
-        self, state: PlanState, ask: Ask, text: str | None, catalogue: Catalogue | None
-    ) -> tuple[tuple[Node, ...], str | None]:
+        self, state: PlanState, ask: DueThought, text: str | None, catalogue: FunctionCatalogue | None
+    ) -> tuple[tuple[PlanNode, ...], str | None]:
         """What the answer to an "own" ask leads to: further steps, and the plan's result."""
         return (), None
 
-    def restore(self, answers: Sequence[tuple[QuestionKind, str]], catalogue: Catalogue | None) -> None:
+    def restore(
+        self, answers: Sequence[tuple[QuestionKind, str]], catalogue: FunctionCatalogue | None
+    ) -> None:
         """The plan goes on after a restart: `answers` are what models answered before it."""
 
     def prepare(self, state: PlanState, node: str, arguments: dict[str, JSON]) -> dict[str, JSON] | LeaveOut:
@@ -135,7 +139,7 @@ class Mode:
         return arguments
 
     def recover(
-        self, state: PlanState, node: str, failure: Failure, arguments: dict[str, JSON]
+        self, state: PlanState, node: str, failure: StepFailure, arguments: dict[str, JSON]
     ) -> dict[str, JSON] | None:
         """Other arguments for another try at once, by a rule; None if there is none."""
         return None

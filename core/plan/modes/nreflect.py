@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from iact.core.plan.answers import Verdict
+from iact.core.plan.answers import ReflectionAnswer
 from iact.core.plan.model import WORK
-from iact.core.plan.modes.base import Ask, Mode, fresh_work, open_work
+from iact.core.plan.modes.base import DueThought, Mode, fresh_work, open_work
 from iact.core.plan.state import PlanState
 
 
@@ -20,25 +20,27 @@ class NReflect(Mode):
         self._seen: set[str] = set()
         self._diminishing = 0
 
-    def after(self, state: PlanState, node: str) -> Ask | None:
+    def after(self, state: PlanState, node: str) -> DueThought | None:
         fresh = fresh_work(state, self._seen)
         if len(fresh) < self._n or not open_work(state):
             return None
         return self._ask(state, fresh, final=False)
 
-    def at_rest(self, state: PlanState) -> Ask | None:
+    def at_rest(self, state: PlanState) -> DueThought | None:
         fresh = fresh_work(state, self._seen)
         return self._ask(state, fresh, final=not open_work(state)) if fresh else None
 
-    def decided(self, ask: Ask, verdict: Verdict) -> Verdict:
+    def decided(self, ask: DueThought, verdict: ReflectionAnswer) -> ReflectionAnswer:
         self._diminishing = self._diminishing + 1 if verdict.diminishing else 0
         if self._diminishing >= 2:
-            return Verdict("conclude", "Two reflections running saw little progress.", answer=verdict.answer)
+            return ReflectionAnswer(
+                "conclude", "Two reflections running saw little progress.", answer=verdict.answer
+            )
         return verdict
 
-    def _ask(self, state: PlanState, fresh: tuple[str, ...], *, final: bool) -> Ask:
+    def _ask(self, state: PlanState, fresh: tuple[str, ...], *, final: bool) -> DueThought:
         self._seen.update(fresh)
         ended = tuple(
             one for one in state.in_state("executed", "failed") if state.nodes[one].node.kind in WORK
         )
-        return Ask("reflect", ended, final=final, reason=f"what {', '.join(fresh[:6])} gave")
+        return DueThought("reflect", ended, final=final, reason=f"what {', '.join(fresh[:6])} gave")

@@ -7,9 +7,9 @@ Patches, corrections and judged contracts belong to the ladder and the contracts
 
 from __future__ import annotations
 
-from iact.core.plan.answers import Verdict
+from iact.core.plan.answers import ReflectionAnswer
 from iact.core.plan.model import WORK
-from iact.core.plan.modes.base import Ask, Mode, fresh_work, open_work, work_levels
+from iact.core.plan.modes.base import DueThought, Mode, fresh_work, open_work, work_levels
 from iact.core.plan.state import PlanState
 
 
@@ -25,36 +25,38 @@ class Orchestrator(Mode):
         self._used = 0
         self._depth = 1
 
-    def after(self, state: PlanState, node: str) -> Ask | None:
-        return Ask("observe", (node,))
+    def after(self, state: PlanState, node: str) -> DueThought | None:
+        return DueThought("observe", (node,))
 
-    def wants_reflection(self, state: PlanState, node: str) -> Ask | None:
+    def wants_reflection(self, state: PlanState, node: str) -> DueThought | None:
         self._depth = self._measured(state)
         if self._used + 2 > self._depth:
             return None
         return self._ask(state, final=False)
 
-    def at_rest(self, state: PlanState) -> Ask | None:
+    def at_rest(self, state: PlanState) -> DueThought | None:
         self._depth = self._measured(state)
         if not fresh_work(state, self._seen) or self._used + 1 > self._depth:
             return None
         return self._ask(state, final=not open_work(state))
 
-    def decided(self, ask: Ask, verdict: Verdict) -> Verdict:
+    def decided(self, ask: DueThought, verdict: ReflectionAnswer) -> ReflectionAnswer:
         if verdict.decision != "replan":
             return verdict
         if self._used + 2 > self._depth:
-            return Verdict("conclude" if ask.final else "continue", verdict.reason, answer=verdict.answer)
+            return ReflectionAnswer(
+                "conclude" if ask.final else "continue", verdict.reason, answer=verdict.answer
+            )
         self._used += 1
         return verdict
 
-    def _ask(self, state: PlanState, *, final: bool) -> Ask:
+    def _ask(self, state: PlanState, *, final: bool) -> DueThought:
         self._used += 1
         self._seen.update(fresh_work(state, self._seen))
         ended = tuple(
             one for one in state.in_state("executed", "failed") if state.nodes[one].node.kind in WORK
         )
-        return Ask("reflect", ended, final=final, reason="the evidence so far")
+        return DueThought("reflect", ended, final=final, reason="the evidence so far")
 
     def _measured(self, state: PlanState) -> int:
         ended = {"executed", "failed"}

@@ -25,15 +25,15 @@ from typing import Annotated, Final, Literal, cast
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from iact.core.plan import answers, questions
-from iact.core.plan.answers import Analysis, Verdict
+from iact.core.plan.answers import Analysis, ReflectionAnswer
 from iact.core.plan.commands import Assessed, Risk, RuleFired, Trust
 from iact.core.plan.contracts import is_empty
-from iact.core.plan.expression import Expression, Store
+from iact.core.plan.expression import Expression, StepOutputs
 from iact.core.plan.forms import StepForm, node_of, node_to_json
-from iact.core.plan.model import WORK, Node, PlanError, Ref, make_plan
+from iact.core.plan.model import WORK, PlanError, PlanNode, Ref, make_plan
 from iact.core.plan.modes.analyze import Analyze
-from iact.core.plan.modes.base import Ask, LeaveOut, Mode
-from iact.core.plan.seams import Catalogue, Failure, FunctionInfo, Question, QuestionKind
+from iact.core.plan.modes.base import DueThought, LeaveOut, Mode
+from iact.core.plan.protocol import FunctionCatalogue, FunctionInfo, PlanQuestion, QuestionKind, StepFailure
 from iact.core.plan.state import PlanState
 from iact.core.plan.validate import PlanInvalid, check
 from iact.core.ports import JSON
@@ -109,7 +109,7 @@ class Recovery:
 class ProfileObject:
     """p = (w, γ, A, G, C, B, Ξ) of PTR, formula 11; `auto`: parameters to be resolved, by step."""
 
-    nodes: tuple[Node, ...]
+    nodes: tuple[PlanNode, ...]
     confidence: float
     assumptions: tuple[str, ...]
     fragile: tuple[str, ...]
@@ -120,7 +120,11 @@ class ProfileObject:
 
 
 def read_profile(
-    text: str, catalogue: Catalogue | None, *, known: Sequence[str] = (), written: Sequence[Node] = ()
+    text: str,
+    catalogue: FunctionCatalogue | None,
+    *,
+    known: Sequence[str] = (),
+    written: Sequence[PlanNode] = (),
 ) -> ProfileObject:
     """The profile in a reply, if it is admissible. `known`: steps of an earlier profile with results.
 
@@ -168,10 +172,10 @@ def read_profile(
 
 def _admit_step(
     step: _ProfileStep,
-    catalogue: Catalogue | None,
+    catalogue: FunctionCatalogue | None,
     auto: dict[str, dict[str, Expression]],
     problems: list[str],
-) -> Node:
+) -> PlanNode:
     node = node_of(StepForm.model_validate(step.model_dump(exclude={"auto"}, by_alias=True)))
     if node.contract.judgement is not None:
         problems.append(
@@ -215,8 +219,8 @@ def _expression(source: str, ids: set[str], place: str, problems: list[str]) -> 
 
 
 def _wired(
-    nodes: Sequence[Node], auto: Mapping[str, Mapping[str, Expression]], branches: Sequence[Branch]
-) -> list[Node]:
+    nodes: Sequence[PlanNode], auto: Mapping[str, Mapping[str, Expression]], branches: Sequence[Branch]
+) -> list[PlanNode]:
     """A step stands behind everything that its rules read, so that when it fires does not matter to them."""
     wired = []
     for node in nodes:
@@ -235,7 +239,7 @@ def _wired(
     return wired
 
 
-def _shadow(node: Node, auto: Mapping[str, Expression]) -> Node:
+def _shadow(node: PlanNode, auto: Mapping[str, Expression]) -> PlanNode:
     """The node as the validation sees it: auto parameters count as refs, for they have no value yet."""
     refs = dict(node.refs)
     params = dict(node.params)
@@ -243,7 +247,7 @@ def _shadow(node: Node, auto: Mapping[str, Expression]) -> Node:
         if rule.steps:
             refs[name] = Ref(min(rule.steps))
         else:
-            params[name] = rule.value(Store({}))
+            params[name] = rule.value(StepOutputs({}))
     return dataclasses.replace(node, refs=refs, params=params)
 
 
@@ -256,7 +260,7 @@ def shape_of(function: str, names: Iterable[str]) -> str:
 
 
 def risk_components(
-    profile: ProfileObject, catalogue: Catalogue | None, history: Mapping[str, float]
+    profile: ProfileObject, catalogue: FunctionCatalogue | None, history: Mapping[str, float]
 ) -> tuple[float, ...]:
     """Schema, planning, method, scale and history, each in [0, 1] (PTR, formula 13)."""
     nodes = profile.nodes
@@ -365,7 +369,7 @@ class Profile(Mode):
         self._history = history or {}
         self._climb = climb
         self._above: Mode | None = None
-        self._written: Sequence[Node] = ()
+        self._written: Sequence[PlanNode] = ()
         self._told: list[Assessed] = []
         self._judged: Risk | None = None
         self._trusted: Trust | None = None
@@ -379,32 +383,34 @@ class Profile(Mode):
         return self.profile.assumptions if self.profile is not None else ()
 
     def opening(
-        self, goal: str, infos: Sequence[FunctionInfo], written: Sequence[Node] = ()
-    ) -> Question | None:
+        self, goal: str, infos: Sequence[FunctionInfo], written: Sequence[PlanNode] = ()
+    ) -> PlanQuestion | None:
         self._written = written
         if written:
             steps = "\n".join(json.dumps(node_to_json(node), ensure_ascii=False) for node in written)
             text = f"Say of a written workflow where it may break. Its steps stay as they are.\n\nTask: {goal}\n\n"
-            return Question(
+            return PlanQuestion(
                 "profile",
                 f"{text}Steps:\n{steps}\n\nFunctions:\n{questions.functions(infos)}\n\n{_FORM_OF_WRITTEN}",
             )
         text = f"Write the whole workflow for a task, and where it may break.\n\nTask: {goal}\n\n"
-        return Question("profile", f"{text}Functions:\n{questions.functions(infos)}\n\n{_FORM}")
+        return PlanQuestion("profile", f"{text}Functions:\n{questions.functions(infos)}\n\n{_FORM}")
 
-    def opened(self, text: str, catalogue: Catalogue | None) -> tuple[Node, ...]:
+    def opened(self, text: str, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
         self._openings += 1
         self.max_calls = 2 + self._openings if self._openings > 1 else 3  # the retry leaves the repair
         return self._take(read_profile(text, catalogue, written=self._written), catalogue)
 
-    def restore(self, answers: Sequence[tuple[QuestionKind, str]], catalogue: Catalogue | None) -> None:
+    def restore(
+        self, answers: Sequence[tuple[QuestionKind, str]], catalogue: FunctionCatalogue | None
+    ) -> None:
         for kind, text in answers:
             if kind in ("profile", "correct", "repair"):
                 self.repaired = self.repaired or kind == "repair"
                 with contextlib.suppress(PlanError):
                     self.opened(text, catalogue)
 
-    def _take(self, profile: ProfileObject, catalogue: Catalogue | None) -> tuple[Node, ...]:
+    def _take(self, profile: ProfileObject, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
         self.profile = profile
         components = risk_components(profile, catalogue, self._history)
         self.risk = risk_of(components, self._bounds)
@@ -437,7 +443,7 @@ class Profile(Mode):
         return arguments
 
     def recover(
-        self, state: PlanState, node: str, failure: Failure, arguments: dict[str, JSON]
+        self, state: PlanState, node: str, failure: StepFailure, arguments: dict[str, JSON]
     ) -> dict[str, JSON] | None:
         if self.profile is None or node in self._log.recovered or failure.kind == "incomplete":
             return None
@@ -478,8 +484,8 @@ class Profile(Mode):
         }  # fmt: skip
         return {"profile": found}
 
-    def _store(self, state: PlanState) -> Store:
-        return Store(state.outputs, [one for one, r in state.nodes.items() if r.state == "failed"])
+    def _store(self, state: PlanState) -> StepOutputs:
+        return StepOutputs(state.outputs, [one for one, r in state.nodes.items() if r.state == "failed"])
 
     # --- verification, one repair, one report ----------------------------------------------------------------
 
@@ -514,7 +520,7 @@ class Profile(Mode):
         )
         return Verification(trust, status, tuple(issues), tuple(f"Caveat: {one}." for one in issues), repair)
 
-    def at_rest(self, state: PlanState) -> Ask | None:
+    def at_rest(self, state: PlanState) -> DueThought | None:
         if self._above is not None:
             return self._above.at_rest(state)
         if self.profile is None or self._reported:
@@ -531,9 +537,9 @@ class Profile(Mode):
             return self._above.at_rest(state)
         if repair:
             self.repaired = True
-            return Ask("own", reason="repair", final=True)
+            return DueThought("own", reason="repair", final=True)
         self._reported = True
-        return Ask("own", reason="report", final=True)
+        return DueThought("own", reason="report", final=True)
 
     def falls_back(self) -> bool:
         """Where `auto` chose the profile, a plan is had without one, and judged."""
@@ -541,36 +547,38 @@ class Profile(Mode):
             self._above, self.max_calls = Analyze(confident=self._bounds.confidence), None
         return self._climb
 
-    def after(self, state: PlanState, node: str) -> Ask | None:
+    def after(self, state: PlanState, node: str) -> DueThought | None:
         return self._above.after(state, node) if self._above is not None else None
 
-    def analyzed(self, analysis: Analysis) -> Verdict:
+    def analyzed(self, analysis: Analysis) -> ReflectionAnswer:
         return self._above.analyzed(analysis) if self._above is not None else super().analyzed(analysis)
 
     def interjected(self) -> None:
         if self._above is not None:
             self._above.interjected()
 
-    def question(self, state: PlanState, ask: Ask, goal: str, infos: Sequence[FunctionInfo]) -> Question:
+    def question(
+        self, state: PlanState, ask: DueThought, goal: str, infos: Sequence[FunctionInfo]
+    ) -> PlanQuestion:
         assert self.verification is not None
         found = questions.evidence(questions.work(state))
         issues = "\n".join(f"- {one}" for one in self.verification.issues) or "- none"
         if ask.reason == "repair":
-            return Question(
+            return PlanQuestion(
                 "repair",
                 f"A workflow did not go well. Write a corrected one for what is still missing; use new ids; "
                 f"results below can be read by their ids. Do not answer the task.\n\nTask: {goal}\n\n{found}\n\n"
                 f"Problems:\n{issues}\n\nFunctions:\n{questions.functions(infos)}\n\n{_FORM}",
             )  # fmt: skip
-        return Question(
+        return PlanQuestion(
             "reason",
             f"Answer the task from these results only. After each claim name its step in square brackets, like [a]. "
             f"Invent nothing; say what is missing.\n\nTask: {goal}\n\n{found}\n\nCaveats to pass on:\n{issues}",
         )  # fmt: skip
 
     def answered(
-        self, state: PlanState, ask: Ask, text: str | None, catalogue: Catalogue | None
-    ) -> tuple[tuple[Node, ...], str | None]:
+        self, state: PlanState, ask: DueThought, text: str | None, catalogue: FunctionCatalogue | None
+    ) -> tuple[tuple[PlanNode, ...], str | None]:
         if ask.reason == "repair":
             if text is None:
                 return (), None

@@ -6,9 +6,9 @@ graph, and steps that a replan adds lie deeper than what they stand on.
 
 from __future__ import annotations
 
-from iact.core.plan.answers import Verdict
+from iact.core.plan.answers import ReflectionAnswer
 from iact.core.plan.model import WORK
-from iact.core.plan.modes.base import Ask, Mode, fresh_work, open_work, work_levels
+from iact.core.plan.modes.base import DueThought, Mode, fresh_work, open_work, work_levels
 from iact.core.plan.state import PlanState
 
 
@@ -29,7 +29,7 @@ class Reflect(Mode):
     def admits(self, state: PlanState, node: str) -> bool:
         return self._level(state, node) <= self._wave
 
-    def at_rest(self, state: PlanState) -> Ask | None:
+    def at_rest(self, state: PlanState) -> DueThought | None:
         fresh = fresh_work(state, self._seen)
         rest = open_work(state)
         if not fresh:
@@ -42,12 +42,16 @@ class Reflect(Mode):
         )
         if rest:
             self._wave = max(self._wave, min(self._level(state, one) for one in rest))
-        return Ask("reflect", ended, holds=True, final=not rest, reason=f"what {', '.join(fresh[:6])} gave")
+        return DueThought(
+            "reflect", ended, holds=True, final=not rest, reason=f"what {', '.join(fresh[:6])} gave"
+        )
 
-    def decided(self, ask: Ask, verdict: Verdict) -> Verdict:
+    def decided(self, ask: DueThought, verdict: ReflectionAnswer) -> ReflectionAnswer:
         self._diminishing = self._diminishing + 1 if verdict.diminishing else 0
         if self._diminishing >= 2:
-            return Verdict("conclude", "Two reflections running saw little progress.", answer=verdict.answer)
+            return ReflectionAnswer(
+                "conclude", "Two reflections running saw little progress.", answer=verdict.answer
+            )
         if verdict.decision == "replan":
             self._wave += 1
         return verdict

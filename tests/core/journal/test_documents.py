@@ -9,7 +9,7 @@ import pytest
 
 from iact.cluster.cipher import HostCipher
 from iact.core.errors import JournalError, StoreUnavailable
-from iact.core.journal.documents import Documents
+from iact.core.journal.documents import SharedDocuments
 from tests.objects import Objects
 
 KEY = bytes(range(32))
@@ -21,7 +21,7 @@ class Host:
     def __init__(self, folder: Path, store: Objects, name: str, key: bytes = KEY) -> None:
         self.data = folder / name
         self.data.mkdir()
-        self.documents = Documents(store, self.data, HostCipher(key))
+        self.documents = SharedDocuments(store, self.data, HostCipher(key))
 
     def write(self, name: str, content: object) -> None:
         file = self.data / name

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from iact.core.journal.fence import Answer, Fence, Found, Request, Stamp
+from iact.core.journal.fence import Answer, Fence, Request, SegmentFound, Stamp
 
 SEGMENTS = 3
 """How far the journal grows: claims and writes together."""
@@ -61,7 +61,7 @@ def answer_of(
     """What the store answers, and what is in it then."""
     there = request.segment <= len(store)
     if request.operation == "get":
-        return (Found(store[request.segment - 1].stamp) if there else "absent"), store
+        return (SegmentFound(store[request.segment - 1].stamp) if there else "absent"), store
     if there:
         return "exists", store
     assert content is not None

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from iact.core.errors import ForeignSession, JournalCorrupt, JournalError
 from iact.core.journal import Journal, Parser, encode, read_journal
-from iact.core.journal.ends import Ends
+from iact.core.journal.ends import JournalEnds
 from iact.core.journal.file import FILE
 from iact.core.journal.reader import Reader
 from iact.core.journal.seal import KEY, Sealer, open_sealer, read_sealer
@@ -201,7 +201,7 @@ def test_the_ends_of_a_journal_say_whose_it_is(tmp_path: Path, size: int) -> Non
     faking = '<!-- iact {"n":2,"at":"x","prev":"00000000"} -->\n### 2 · fake\n\n' + "x" * size
     for sealer, ours in ((OURS, True), (None, False), (THEIRS, False)):
         file = stored(tmp_path, journal([OURS, sealer], ["a", faking])) / FILE
-        ends = Ends.of(file, OURS)
+        ends = JournalEnds.of(file, OURS)
         assert ends.last == 2
         # A last record longer than what a list reads is not looked for; opening reads all of it.
         assert ends.sealed == (ours and size < 4 << 20)

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iact.core.journal.spool import Kept, Spool
+from iact.core.journal.spool import Spool, StoredArtifact
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def test_pieces_become_the_blob_of_the_whole(
     folder = tmp_path_factory.mktemp("session")
     (folder / "blobs").mkdir()
 
-    async def main() -> Kept:
+    async def main() -> StoredArtifact:
         with Spool(folder) as spool:
             for number, piece in enumerate(pieces):
                 await spool.take("a", piece, last=number == len(pieces) - 1)
@@ -35,13 +35,13 @@ def test_pieces_become_the_blob_of_the_whole(
 
     kept = asyncio.run(main())
     whole = b"".join(pieces)
-    assert kept == Kept(hashlib.sha256(whole).hexdigest(), len(whole))
+    assert kept == StoredArtifact(hashlib.sha256(whole).hexdigest(), len(whole))
     assert [path.name for path in (folder / "blobs").iterdir()] == [kept.sha256]
     assert (folder / "blobs" / kept.sha256).read_bytes() == whole
 
 
 def test_artifacts_may_come_side_by_side(session: Path) -> None:
-    async def main() -> dict[str, Kept]:
+    async def main() -> dict[str, StoredArtifact]:
         with Spool(session) as spool:
             for data in (b"1", b"2", b"3"):
                 for name in ("a", "b"):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry, Unknown
+from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry, UnknownFunction
 from iact.core.language.grammar import Argument, Bound, Mistake, bind, split
 from iact.core.language.variables import Table, Value, mentions, rename, text_value
 
@@ -201,4 +201,4 @@ def test_an_alias_never_hides_a_core_action() -> None:
     ],
 )
 def test_the_nearest_names_of_an_unknown_function(name: str, nearest: tuple[str, ...]) -> None:
-    assert REGISTRY.find(name) == Unknown(name, nearest)
+    assert REGISTRY.find(name) == UnknownFunction(name, nearest)

@@ -17,7 +17,7 @@ from iact.core.language.actions import ActionSpec
 from iact.core.language.grammar import Bound, Mistake, bind, split
 from iact.core.language.scanner import Block, scan
 from iact.core.language.variables import Table, text_value
-from iact.core.models.dialect import ACT, FEEDBACK, ActionWriter, Fragment
+from iact.core.models.dialect import ACT, FEEDBACK, ActionWriter, CallFragment
 from iact.core.models.openai import OpenAIModel
 from iact.core.ports import JSON, ChatMessage, ModelProfile
 from tests.core.models.clock import VirtualClock
@@ -35,7 +35,7 @@ def written(*pieces: str | tuple[int, str]) -> str:
         if isinstance(piece, str):
             found += writer.feed(piece, [])
         else:
-            found += writer.feed("", [Fragment(piece[0], f"id{piece[0]}", "act", piece[1])])
+            found += writer.feed("", [CallFragment(piece[0], f"id{piece[0]}", "act", piece[1])])
     return "".join([*found, *writer.end()])
 
 
@@ -121,9 +121,9 @@ def test_scanning_and_binding_gives_back_what_was_called(
 def streamed(arguments: str, size: int) -> str:
     """One call whose arguments come in pieces of `size` characters."""
     writer = ActionWriter()
-    found = list(writer.feed("", [Fragment(0, "id", "act", "")]))
+    found = list(writer.feed("", [CallFragment(0, "id", "act", "")]))
     for start in range(0, len(arguments), size):
-        found += writer.feed("", [Fragment(0, arguments=arguments[start : start + size])])
+        found += writer.feed("", [CallFragment(0, arguments=arguments[start : start + size])])
     return "".join([*found, *writer.end()])
 
 
@@ -192,17 +192,17 @@ def test_parallel_calls_whose_pieces_alternate() -> None:
     one, two = act("t.a", {"x": "one"}), act("t.b", {"x": "two"})
     writer = ActionWriter()
     found: list[str] = []
-    found += writer.feed("", [Fragment(0, "a", "act", one[:5]), Fragment(1, "b", "act", two[:7])])
-    found += writer.feed("", [Fragment(1, arguments=two[7:])])
-    found += writer.feed("", [Fragment(0, arguments=one[5:])])
+    found += writer.feed("", [CallFragment(0, "a", "act", one[:5]), CallFragment(1, "b", "act", two[:7])])
+    found += writer.feed("", [CallFragment(1, arguments=two[7:])])
+    found += writer.feed("", [CallFragment(0, arguments=one[5:])])
     text = "".join([*found, *writer.end()])
     assert [block.info for block in blocks(text, "t.a", "t.b")] == ['t.a x="one"', 't.b x="two"']
 
 
 def test_calls_that_all_have_the_same_number_are_told_apart_by_their_ids() -> None:
     writer = ActionWriter()
-    found = [*writer.feed("", [Fragment(0, "a", "act", act("t.a"))])]
-    found += writer.feed("", [Fragment(0, "b", "act", act("t.b"))])
+    found = [*writer.feed("", [CallFragment(0, "a", "act", act("t.a"))])]
+    found += writer.feed("", [CallFragment(0, "b", "act", act("t.b"))])
     assert "".join(found) == "```t.a\n```\n"
     assert "".join([*found, *writer.end()]) == "```t.a\n```\n\n```t.b\n```\n"
 
@@ -210,10 +210,10 @@ def test_calls_that_all_have_the_same_number_are_told_apart_by_their_ids() -> No
 def test_text_waits_for_a_call_that_is_not_complete() -> None:
     whole = act("t.a")
     writer = ActionWriter()
-    found = list(writer.feed("", [Fragment(0, "a", "act", whole[:6])]))
+    found = list(writer.feed("", [CallFragment(0, "a", "act", whole[:6])]))
     found += writer.feed("Then.", [])
     assert found == []
-    found += writer.feed("", [Fragment(0, arguments=whole[6:])])
+    found += writer.feed("", [CallFragment(0, arguments=whole[6:])])
     assert "".join([*found, *writer.end()]) == "```t.a\n```\nThen."
 
 
@@ -278,13 +278,13 @@ def test_a_call_that_can_not_be_written_comes_back_as_feedback(arguments: str, s
 @given(TEXTS, TEXTS)
 def test_a_broken_call_never_becomes_an_action(name: str, arguments: str) -> None:
     writer = ActionWriter()
-    text = "".join([*writer.feed("", [Fragment(0, "i", f"no{name}", arguments)]), *writer.end()])
+    text = "".join([*writer.feed("", [CallFragment(0, "i", f"no{name}", arguments)]), *writer.end()])
     assert "there is no function" in refused(text)
 
 
 def test_a_function_that_was_not_offered_comes_back_as_feedback() -> None:
     writer = ActionWriter()
-    text = "".join([*writer.feed("", [Fragment(0, "i", "shell_run", '{"script": "ls"}')]), *writer.end()])
+    text = "".join([*writer.feed("", [CallFragment(0, "i", "shell_run", '{"script": "ls"}')]), *writer.end()])
     assert "there is no function shell_run, only act" in refused(text)
 
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from iact.core.errors import ModelError, ModelGarbled, ModelRefused, StructuredFailed
 from iact.core.models.failures import ContextTooLong
 from iact.core.models.openai import OpenAIModel
-from iact.core.models.structured import FORMS, Form, Formed, Ladder, Structured, schema_of, structured
+from iact.core.models.structured import FORMS, Form, Formed, FormLadder, Structured, schema_of, structured
 from iact.core.ports import JSON, ChatMessage, Model, ModelProfile
 from tests.core.models.clock import VirtualClock
 from tests.core.session.fakes import ScriptedModel
@@ -299,8 +299,8 @@ def test_a_model_without_the_door_is_asked_in_text() -> None:
     assert len(model.asked) == 1
 
 
-@pytest.mark.parametrize("made", [Ladder, Ladder.plain])
-def test_text_is_always_left(made: Callable[[], Ladder]) -> None:
+@pytest.mark.parametrize("made", [FormLadder, FormLadder.plain])
+def test_text_is_always_left(made: Callable[[], FormLadder]) -> None:
     ladder = made()
     for form in FORMS:
         ladder.refused(form)

@@ -19,9 +19,9 @@ from iact.core.errors import ModuleFault, ModuleLost
 from iact.core.modules.client import (
     ArtifactChunk,
     Attached,
+    CallLimits,
     Completed,
     Invocation,
-    Limits,
     ModuleClient,
     Outcome,
     Raised,
@@ -32,7 +32,7 @@ from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from tests.core.modules.hostile import Hostile
 
 T = TypeVar("T")
-LIMITS = Limits(text=2_000_000, artifacts=2_000_000, artifact_count=10, events=5_000)
+LIMITS = CallLimits(text=2_000_000, artifacts=2_000_000, artifact_count=10, events=5_000)
 
 
 @pytest.fixture

@@ -19,10 +19,10 @@ from iact.core.errors import ModuleFault, ModuleLost
 from iact.core.gate.gate import Denial, decide
 from iact.core.gate.grant import Grant, Scope
 from iact.core.modules.client import ArtifactChunk, Completed, Outcome
-from iact.core.modules.door import Door, FunctionCall
 from iact.core.modules.instances import MOST
+from iact.core.modules.invoker import FunctionCall, Invoker
 from iact.core.modules.registry import Start
-from iact.core.modules.whose import of_step
+from iact.core.modules.state_names import of_step
 from iact.core.ports import JSON
 from tests.core.modules.local_host import LocalHost
 
@@ -80,9 +80,9 @@ class Den:
 
 
 class Scene:
-    def __init__(self, host: LocalHost, door: Door, den: Den) -> None:
+    def __init__(self, host: LocalHost, invoker: Invoker, den: Den) -> None:
         self.host = host
-        self.door = door
+        self.invoker = invoker
         self.den = den
 
     async def call(
@@ -106,7 +106,7 @@ class Scene:
         )  # fmt: skip
         ticket = decide(call.request, impact, Grant(Scope("all", (("*",),)), intent), held=held)
         assert not isinstance(ticket, Denial)
-        return await self.door.call(
+        return await self.invoker.call(
             ticket, call, on_output=lambda _: None, on_artifact=_drop, report=lambda _: None
         )
 
@@ -144,11 +144,11 @@ def play(scene: Callable[[Scene], Awaitable[None]], *, ends: bool = True) -> Loc
             den = Den()
             den.ends = ends
             host = LocalHost(sockets, {"den": den.make})
-            door = Door(host, "s", sockets)
+            invoker = Invoker(host, "s", sockets)
             try:
-                await scene(Scene(host, door, den))
+                await scene(Scene(host, invoker, den))
             finally:
-                await door.close()
+                await invoker.close()
                 await host.close()
             return host
 
@@ -209,9 +209,9 @@ def test_what_is_carried_goes_from_instance_to_instance_and_to_no_other_agent() 
         assert await kept(it, "", impact=1) == "one"
         assert await kept(it, "two", impact=1) == "one"
         assert await kept(it, "", impact=0, agent="/b") == ""
-        await it.door.halt(lambda _: True, most=-math.inf, idle=True)
+        await it.invoker.halt(lambda _: True, most=-math.inf, idle=True)
         assert await kept(it, "", impact=0) == "two", "whatever became of the instances"
-        await it.door.drop("den")
+        await it.invoker.drop("den")
         assert await kept(it, "", impact=0) == "", "the module was removed"
 
     play(scene)
@@ -240,14 +240,16 @@ def test_looks_of_several_agents_overlap_and_exclusive_calls_of_one_do_not() -> 
 
 def test_only_so_many_run_and_the_one_that_was_idle_longest_goes() -> None:
     async def scene(it: Scene) -> None:
-        it.door._instances.most = 3
+        it.invoker._instances.most = 3
         for agent in ("/a", "/b", "/c", "/a", "/d"):
             await it.seat(agent=agent, start=OWN)
-        assert [one.agent for one in it.door._instances.running] == ["/a", "/c", "/d"]
+        assert [one.agent for one in it.invoker._instances.running] == ["/a", "/c", "/d"]
         await it.call("move", "full", agent="/c", start=OWN)
         for agent in ("/a", "/d", "/e"):
             await it.seat(agent=agent, start=OWN)
-        assert [one.agent for one in it.door._instances.running] == ["/c", "/d", "/e"], "/c holds something"
+        assert [one.agent for one in it.invoker._instances.running] == ["/c", "/d", "/e"], (
+            "/c holds something"
+        )
 
         gates = it.den.gates = {name: asyncio.Event() for name in ("/c", "/d", "/e")}
         async with asyncio.TaskGroup() as group:
@@ -256,10 +258,10 @@ def test_only_so_many_run_and_the_one_that_was_idle_longest_goes() -> None:
                 await it.waits(agent)
             waiting = group.create_task(it.seat(agent="/f", start=OWN))
             await asyncio.sleep(0)
-            assert it.door.running == 3
+            assert it.invoker.running == 3
             gates["/d"].set()
             await waiting
-            assert it.door.running == 3
+            assert it.invoker.running == 3
             gates["/c"].set()
             gates["/e"].set()
 
@@ -276,14 +278,14 @@ def test_a_state_that_the_manifest_does_not_name_is_the_modules_fault(states: tu
         with pytest.raises(
             ModuleFault, match=r"told of the state 'aaa.*not in its manifest; it names (empty, full|none)\."
         ):
-            await it.door.call(ticket, call, on_output=print, on_artifact=_drop, report=print)
+            await it.invoker.call(ticket, call, on_output=print, on_artifact=_drop, report=print)
 
     play(scene)
 
 
 def test_what_a_module_is_asked_of_itself_it_answers_where_it_can_only_look() -> None:
     async def scene(it: Scene) -> None:
-        manifest = await it.door.describe("den", print, digest="1")
+        manifest = await it.invoker.describe("den", print, digest="1")
         assert manifest.name == "den"
         assert it.host.seats == [("look", "")]
         await it.seat(start=Start("1"))
@@ -301,7 +303,7 @@ def test_a_worker_that_holds_something_is_frozen_and_stopped(most: float, idle: 
         for agent in ("/a", "/a/b", "/c"):
             await it.call("move", "full", impact=1, agent=agent, start=OWN)
         await it.seat(impact=0, agent="/a", start=OWN)
-        await it.door.halt(lambda agent: idle or agent.startswith("/a"), most=most, idle=idle)
+        await it.invoker.halt(lambda agent: idle or agent.startswith("/a"), most=most, idle=idle)
         assert [one.frozen for one in it.host.started] == [True, True, idle, False]
         await it.seat(impact=1, agent="/a", start=OWN)
         assert len(it.host.started) == 5, "its next call starts it again"
@@ -317,13 +319,13 @@ def test_a_call_that_may_go_on_does_and_what_runs_beside_it_is_ended(idle: bool)
         await it.call("move", "full", impact=1, agent="/a", start=OWN)
         slow = asyncio.ensure_future(it.seat("slow", impact=1, agent="/a", start=OWN))
         await it.waits("slow")
-        await it.door.halt(lambda agent: agent == "/a", most=1 if idle else math.inf, idle=idle)
+        await it.invoker.halt(lambda agent: agent == "/a", most=1 if idle else math.inf, idle=idle)
         assert it.den.ended == ["0 /a"]
         assert not it.host.started[0].frozen
         gate.set()
         assert await slow == ("work", "/a")
         assert it.host.started[0].stopped, "behind the last of its calls"
-        assert it.door.running == 0
+        assert it.invoker.running == 0
 
     play(scene)
 
@@ -334,7 +336,7 @@ def test_a_module_that_can_not_end_what_it_holds_is_ended_with_its_calls() -> No
         await it.call("move", "full", impact=1, agent="/a", start=OWN)
         slow = asyncio.ensure_future(it.seat("slow", impact=1, agent="/a", start=OWN))
         await it.waits("slow")
-        await it.door.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
+        await it.invoker.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
         assert it.host.started[0].frozen
         with pytest.raises(ModuleLost, match="what its agent may do was changed"):
             await slow
@@ -353,9 +355,9 @@ def test_a_call_that_does_more_than_it_may_now_is_lost_wherever_it_is(impact: fl
             for text in ("slow", "next")
         ]
         await it.waits("slow")
-        await it.door.halt(lambda _: True, most=impact, idle=True)
+        await it.invoker.halt(lambda _: True, most=impact, idle=True)
         assert not slow.done()
-        await it.door.halt(lambda _: True, most=impact - 0.1, idle=True)
+        await it.invoker.halt(lambda _: True, most=impact - 0.1, idle=True)
         for lost in (slow, queued):
             with pytest.raises(ModuleLost, match="what its agent may do was changed"):
                 await lost
@@ -368,12 +370,12 @@ def test_a_call_that_does_more_than_it_may_now_is_lost_wherever_it_is(impact: fl
 def test_what_others_share_is_ended_only_for_what_it_holds_for_those_who_may_less() -> None:
     async def scene(it: Scene) -> None:
         await it.seat(impact=1, agent="/a")
-        await it.door.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
+        await it.invoker.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
         assert not it.host.started[0].frozen
         await it.call("move", "full", impact=1, agent="/b")
-        await it.door.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
+        await it.invoker.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
         assert not it.host.started[0].frozen
-        await it.door.halt(lambda agent: agent == "/b", most=math.inf, idle=False)
+        await it.invoker.halt(lambda agent: agent == "/b", most=math.inf, idle=False)
         assert it.host.started[0].frozen
 
     play(scene)
@@ -382,9 +384,9 @@ def test_what_others_share_is_ended_only_for_what_it_holds_for_those_who_may_les
 def test_a_module_without_files_keeps_what_it_holds_over_a_pause_and_not_over_a_lockdown() -> None:
     async def scene(it: Scene) -> None:
         await it.call("move", "full", impact=1, start=ONE)
-        await it.door.halt(lambda _: True, most=math.inf, idle=False)
+        await it.invoker.halt(lambda _: True, most=math.inf, idle=False)
         assert not it.host.started[0].frozen
-        await it.door.halt(lambda _: True, most=-math.inf, idle=True)
+        await it.invoker.halt(lambda _: True, most=-math.inf, idle=True)
         assert it.host.started[0].frozen
 
     play(scene)
@@ -442,7 +444,7 @@ def test_what_steps_left_running_is_ended_with_the_rights_of_their_plan() -> Non
         async with asyncio.TaskGroup() as group:
             group.create_task(it.call("where", "goes on", impact=1, agent="/q"))
             await it.waits("goes on")
-            await it.door.halt(lambda agent: agent == "/p", most=math.inf, idle=False)
+            await it.invoker.halt(lambda agent: agent == "/p", most=math.inf, idle=False)
             it.den.gates["goes on"].set()
         assert sorted(it.den.ended) == ["0 /p#one", "0 /p#two"]
 

@@ -10,7 +10,7 @@ import pytest
 
 from iact.core.modules import quota
 from iact.core.modules.outcome import Completed, Outcome, Raised
-from iact.core.modules.quota import Quota, Room, disk_usage
+from iact.core.modules.quota import FolderUse, Quota, disk_usage
 
 MIB = 1 << 20
 DONE = Completed("done", "text/plain", {}, None, (), None)
@@ -34,7 +34,7 @@ def said(outcome: Outcome) -> str:
 
 
 def test_a_full_workspace_refuses_one_call_and_lets_those_run_that_make_room(folder: Path) -> None:
-    held, ran = Quota(Room(folder), 8 * MIB), 0
+    held, ran = Quota(FolderUse(folder), 8 * MIB), 0
 
     async def idle() -> Outcome:
         nonlocal ran
@@ -87,7 +87,7 @@ def test_a_call_that_takes_too_much_is_stopped_and_the_next_may_make_room(
         return DONE
 
     async def main() -> None:
-        held = Quota(Room(folder), MIB)
+        held = Quota(FolderUse(folder), MIB)
         async with asyncio.timeout(60):
             assert "It was stopped. Delete files, or write less." in said(await held.hold(fills))
             assert stopped.is_set()
@@ -116,7 +116,7 @@ def test_a_call_that_waits_takes_its_time_while_there_is_room(
 
     async def main() -> None:
         async with asyncio.timeout(60):
-            assert await Quota(Room(folder), 1).hold(waits) is DONE
+            assert await Quota(FolderUse(folder), 1).hold(waits) is DONE
 
     asyncio.run(main())
 
@@ -127,14 +127,14 @@ def test_what_a_call_raises_comes_through(folder: Path) -> None:
 
     for most in (0, MIB):
         with pytest.raises(RuntimeError, match="broken"):
-            asyncio.run(Quota(Room(folder), most).hold(breaks))
+            asyncio.run(Quota(FolderUse(folder), most).hold(breaks))
 
 
 def test_no_bound_looks_at_nothing(tmp_path: Path) -> None:
     async def runs() -> Outcome:
         return DONE
 
-    assert asyncio.run(Quota(Room(tmp_path / "missing"), 0).hold(runs)) is DONE
+    assert asyncio.run(Quota(FolderUse(tmp_path / "missing"), 0).hold(runs)) is DONE
 
 
 def test_what_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

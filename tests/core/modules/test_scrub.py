@@ -7,7 +7,7 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from iact.core.modules.outcome import Artifact, Completed, Raised
+from iact.core.modules.outcome import Completed, Raised, SentArtifact
 from iact.core.modules.scrub import Scrub, ScrubBytes
 
 SECRETS = {"KEY": 'abcabcabd "quoted"/é', "LONGER": 'abcabcabd "quoted"/é and more', "PLAIN": "abcabcab"}
@@ -45,7 +45,7 @@ def test_every_part_of_an_outcome_is_searched() -> None:
     scrub, value = Scrub(SECRETS), SECRETS["KEY"]
     ended = scrub.outcome(
         Completed(
-            json.dumps([value]), "", {"a": [{value: value}]}, None, (Artifact("1", value, "", 1),), None
+            json.dumps([value]), "", {"a": [{value: value}]}, None, (SentArtifact("1", value, "", 1),), None
         )
     )
     failed = scrub.outcome(Raised("E", value, f"line: {value}", value))

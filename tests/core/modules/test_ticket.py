@@ -12,7 +12,7 @@ from iact.core.gate.gate import Denial, Ticket, TicketError, decide
 from iact.core.gate.grant import DEFAULT_SCOPE, Grant
 from iact.core.language.variables import text_value
 from iact.core.modules.client import ArtifactChunk
-from iact.core.modules.door import Door, FunctionCall
+from iact.core.modules.invoker import FunctionCall, Invoker
 from tests.core.session.fakes import FakeHost
 
 GOOD = FunctionCall("/", "t.read", 1, {"text": "a"}, {"more": text_value("b")}, 60)
@@ -40,14 +40,14 @@ async def _drop(chunk: ArtifactChunk) -> None:
     ],
 )
 async def test_a_call_that_is_not_the_tickets_is_refused(tmp_path: Path, other: FunctionCall) -> None:
-    door = Door(FakeHost(), "s", tmp_path)
+    invoker = Invoker(FakeHost(), "s", tmp_path)
     try:
         with pytest.raises(TicketError, match="another call"):
-            await door.call(
+            await invoker.call(
                 ticket_for(GOOD), other, on_output=print, on_artifact=_drop, report=lambda _: None
             )
     finally:
-        await door.close()
+        await invoker.close()
 
 
 def test_the_digest_is_long_enough_that_nobody_finds_two_calls_for_one_yes() -> None:

@@ -16,13 +16,20 @@ from contextlib import aclosing
 from typing import Final, Protocol
 
 from iact.core.errors import ModelError
-from iact.core.plan.commands import AskModel, Notice, StopAsking, StopFiring
-from iact.core.plan.limits import Limits
+from iact.core.plan.commands import AskModel, PlanNotice, StopAsking, StopFiring
+from iact.core.plan.limits import PlanLimits
 from iact.core.plan.machine import PlanMachine
-from iact.core.plan.model import Plan, PlanExtension, PlanVersion
+from iact.core.plan.model import PlanExtension, PlanGraph, PlanVersion
 from iact.core.plan.modes.base import Mode
+from iact.core.plan.protocol import (
+    Firing,
+    FunctionCatalogue,
+    Outcome,
+    PlanQuestion,
+    QuestionKind,
+    StepFailure,
+)
 from iact.core.plan.result import PlanResult
-from iact.core.plan.seams import Catalogue, Failure, Firing, Outcome, Question, QuestionKind
 from iact.core.plan.state import NodeChange, PlanEvent, PlanState
 from iact.core.ports import Clock
 from tests.core.plan.alarm import Alarm
@@ -39,7 +46,7 @@ class Runner(Protocol):
     """Fires tool and agent nodes: through the gate, and cancellation reaches the container."""
 
     async def run(self, firing: Firing, waiting: Waiting) -> Outcome:
-        """Run once; `waiting` is told when it waits for a person. An error of the tool is a `Failure`; an exception is taken for one (`crashed`).
+        """Run once; `waiting` is told when it waits for a person. An error of the tool is a `StepFailure`; an exception is taken for one (`crashed`).
 
         It may be cancelled at any time.
         """
@@ -49,7 +56,7 @@ class Runner(Protocol):
 class Asker(Protocol):
     """The one way to a model."""
 
-    def ask(self, question: Question) -> AsyncGenerator[str]:
+    def ask(self, question: PlanQuestion) -> AsyncGenerator[str]:
         """Stream the reply's text.
 
         Raises:
@@ -63,7 +70,7 @@ class Observer(Protocol):
 
     def on_change(self, change: NodeChange) -> None: ...
     def on_version(self, version: PlanVersion) -> None: ...
-    def on_text(self, question: Question, text: str) -> None:
+    def on_text(self, question: PlanQuestion, text: str) -> None:
         """A piece of a reply that people may watch; passing, not an event."""
         ...
 
@@ -77,15 +84,15 @@ class PlanEngine:
 
     def __init__(
         self,
-        plan: Plan,
+        plan: PlanGraph,
         *,
         runner: Runner,
         clock: Clock,
         asker: Asker | None = None,
-        catalogue: Catalogue | None = None,
+        catalogue: FunctionCatalogue | None = None,
         observer: Observer | None = None,
         mode: Mode | None = None,
-        limits: Limits | None = None,
+        limits: PlanLimits | None = None,
         growing: bool = False,
         history: Sequence[PlanEvent] = (),
         answers: Sequence[tuple[QuestionKind, str]] = (),
@@ -115,7 +122,7 @@ class PlanEngine:
         self._firings: dict[str, asyncio.Task[None]] = {}
         self._limits: dict[str, tuple[asyncio.Timeout, float]] = {}
         """The time limits of the tools that run, which a session's modules keep."""
-        self._seconds = (limits or Limits()).node_timeout
+        self._seconds = (limits or PlanLimits()).node_timeout
         self._askings: dict[int, asyncio.Task[None]] = {}
         self._stopping: set[asyncio.Task[None]] = set()
         self._doing = False
@@ -210,14 +217,14 @@ class PlanEngine:
             self._alarm.at(self._begin + machine.due, self._wake, "")
 
     def _do_other(
-        self, command: PlanVersion | PlanExtension | StopFiring | AskModel | StopAsking | Notice
+        self, command: PlanVersion | PlanExtension | StopFiring | AskModel | StopAsking | PlanNotice
     ) -> None:
         """The commands that are seldom."""
         match command:
             case PlanVersion():
                 if self._observer is not None:
                     self._observer.on_version(command)
-            case Notice():
+            case PlanNotice():
                 if self._observer is not None:
                     self._observer.on_notice(command.text)
             case StopFiring():
@@ -247,12 +254,14 @@ class PlanEngine:
                     outcome = await self._runner.run(firing, _Waiting(self, node))
             except TimeoutError:
                 said = f"It took longer than {seconds or 0:g} seconds and was stopped."
-                outcome = Failure("timeout", said)
+                outcome = StepFailure("timeout", said)
             except asyncio.CancelledError:
                 if task not in self._stopping:
                     raise
             except Exception as error:
-                outcome = Failure("crashed", f"The step could not be run ({type(error).__name__}: {error}).")
+                outcome = StepFailure(
+                    "crashed", f"The step could not be run ({type(error).__name__}: {error})."
+                )
         if self._stopping:
             self._stopping.discard(task)
         self._limits.pop(node, None)

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 
 from iact.core.errors import ModelUnreachable
 from iact.core.plan.model import PlanVersion
+from iact.core.plan.protocol import Firing, FunctionInfo, Outcome, PlanQuestion, StepSuccess
 from iact.core.plan.result import PlanResult
-from iact.core.plan.seams import Firing, FunctionInfo, Outcome, Question, Success
 from iact.core.plan.state import NodeChange
 from iact.core.ports import JSON
 from tests.core.plan.engine import PlanEngine, Waiting
@@ -117,7 +117,7 @@ class ScriptedRunner:
     async def _outcome(self, firing: Firing, waiting: Waiting) -> Outcome:
         said = self.script.get(firing.node.id)
         if said is None:
-            return Success(dict(firing.arguments) or firing.node.id)
+            return StepSuccess(dict(firing.arguments) or firing.node.id)
         if isinstance(said, Exception):
             raise said
         if isinstance(said, Sequence):
@@ -136,12 +136,12 @@ class ScriptedAsker:
     """Answers questions by kind, one reply after another; the last is repeated. No reply: unreachable."""
 
     replies: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    asked: list[Question] = field(default_factory=list)
+    asked: list[PlanQuestion] = field(default_factory=list)
     seconds: float = 0.0
     pieces: int = 1_000_000
     """Characters per piece."""
 
-    async def ask(self, question: Question) -> AsyncGenerator[str]:
+    async def ask(self, question: PlanQuestion) -> AsyncGenerator[str]:
         self.asked.append(question)
         replies = self.replies.get(question.kind, ())
         nth = sum(one.kind == question.kind for one in self.asked)
@@ -194,7 +194,7 @@ class Recorder:
     def on_version(self, version: PlanVersion) -> None:
         self.events.append(version)
 
-    def on_text(self, question: Question, text: str) -> None:
+    def on_text(self, question: PlanQuestion, text: str) -> None:
         self.text.append((question.kind, text))
 
     def on_notice(self, text: str) -> None:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from iact.core.plan.forms import read_plan
 from iact.core.plan.modes.base import Mode
+from iact.core.plan.protocol import Outcome
 from iact.core.plan.result import PlanResult
-from iact.core.plan.seams import Outcome
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import (
     ScriptedAsker,

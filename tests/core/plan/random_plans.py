@@ -9,11 +9,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from iact.core.plan.forms import version_from_json, version_to_json
-from iact.core.plan.limits import Limits
-from iact.core.plan.model import Contract, Node, Plan, PlanExtension, PlanVersion, Ref, make_plan
+from iact.core.plan.limits import PlanLimits
+from iact.core.plan.model import Contract, PlanExtension, PlanGraph, PlanNode, PlanVersion, Ref, make_plan
 from iact.core.plan.modes.base import Mode
+from iact.core.plan.protocol import Firing, Outcome, StepFailure, StepSuccess
 from iact.core.plan.result import PlanResult
-from iact.core.plan.seams import Failure, Firing, Outcome, Success
 from iact.core.plan.state import DEFAULT_RETRIES, NodeChange, PlanState
 from iact.core.plan.states import TERMINAL
 from tests.core.plan.engine import PlanEngine, Waiting
@@ -26,16 +26,16 @@ FAULTS = ("raised", "incomplete", "unavailable", "contract", "exception", "hang"
 class Scene:
     """What a seed stands for."""
 
-    plan: Plan
-    limits: Limits
+    plan: PlanGraph
+    limits: PlanLimits
     outcomes: dict[str, list[tuple[str, float]]]
     """Per node and attempt: "ok" or a fault, and how long it takes."""
     controls: list[tuple[float, str]]
 
 
-def random_plan(rng: random.Random, *, most: int = 12) -> Plan:
+def random_plan(rng: random.Random, *, most: int = 12) -> PlanGraph:
     count = rng.randint(1, most)
-    nodes: list[Node] = []
+    nodes: list[PlanNode] = []
     for i in range(count):
         earlier = [node.id for node in nodes]
         after = tuple(sorted(rng.sample(earlier, min(len(earlier), rng.choice((0, 1, 1, 2, 3))))))
@@ -47,7 +47,7 @@ def random_plan(rng: random.Random, *, most: int = 12) -> Plan:
                 step = "*"
             refs["x"] = Ref(step, rng.choice(("", "", "v", "nothing")))
         nodes.append(
-            Node(
+            PlanNode(
                 f"n{i:02}",
                 kind="agent" if rng.random() < 0.1 else "tool",
                 call="f",
@@ -60,7 +60,7 @@ def random_plan(rng: random.Random, *, most: int = 12) -> Plan:
                 timeout=rng.choice((None, 5.0)),
                 retries=rng.choice((None, 0, 1, 3)),
                 writes=("db",) if rng.random() < 0.15 else (),
-                contract=Contract(non_empty=True) if rng.random() < 0.2 else Node("x").contract,
+                contract=Contract(non_empty=True) if rng.random() < 0.2 else PlanNode("x").contract,
             )
         )
     rng.shuffle(nodes)
@@ -78,7 +78,7 @@ def random_scene(seed: int, *, controls: bool = True) -> Scene:
         ]
         for one in plan.nodes
     }
-    limits = Limits(
+    limits = PlanLimits(
         concurrency=rng.choice((1, 2, 16)),
         node_timeout=rng.choice((3.0, 60.0)),
         wall_clock=rng.choice((4.0, 3600.0, 3600.0)),
@@ -122,13 +122,13 @@ class RandomRunner:
         if said == "exception":
             raise RuntimeError("boom")
         if said == "contract":
-            return Success("", exit_status=1)
+            return StepSuccess("", exit_status=1)
         if said == "slow_then_gone":
             await asyncio.sleep(100)
-            return Failure("unavailable", "gone")
+            return StepFailure("unavailable", "gone")
         if said in ("raised", "incomplete", "unavailable"):
-            return Failure(said, "no")  # type: ignore[arg-type]
-        return Success({"v": 1}, tokens=3)
+            return StepFailure(said, "no")  # type: ignore[arg-type]
+        return StepSuccess({"v": 1}, tokens=3)
 
 
 REPLIES = {
@@ -176,7 +176,7 @@ def run_scene(scene: Scene, mode: Callable[[], Mode], seed: int) -> tuple[PlanRe
 
 def check_laws(scene: Scene, result: PlanResult) -> None:
     """Every law of plans, checked on the trail alone and not with the engine's own bookkeeping."""
-    nodes: dict[str, Node] = {}
+    nodes: dict[str, PlanNode] = {}
     state: dict[str, str] = {}
     attempts: dict[str, int] = {}
     version = 0

@@ -7,8 +7,8 @@ import asyncio
 import pytest
 
 from iact.core.plan.forms import read_plan
-from iact.core.plan.limits import Limits
-from iact.core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
+from iact.core.plan.limits import PlanLimits
+from iact.core.plan.protocol import Firing, FunctionInfo, Outcome, StepFailure, StepSuccess
 from iact.core.plan.state import NodeChange
 from iact.core.rates import Rate
 from tests.core.plan.engine import PlanEngine, Waiting
@@ -42,13 +42,13 @@ steps:
 
 def test_the_worked_example_of_the_graph_harness() -> None:
     runner = ScriptedRunner(
-        {"fix_A": Failure("unavailable", "The editor is busy.")},
+        {"fix_A": StepFailure("unavailable", "The editor is busy.")},
         dict.fromkeys(("search_auth", "search_utils", "read_auth", "read_utils", "analyze", "fix_B", "update_docs", "run_tests", "report"), 1.0),
     )  # fmt: skip
     plan = read_plan(BUG_FIX, id="p")
 
     async def scene() -> None:
-        engine = PlanEngine(plan, runner=runner, clock=VirtualClock(), limits=Limits(backoff=10))
+        engine = PlanEngine(plan, runner=runner, clock=VirtualClock(), limits=PlanLimits(backoff=10))
         result = await engine.run()
         assert result.status == "concluded"
         assert result.seconds == pytest.approx(6.0)
@@ -93,10 +93,10 @@ def test_kaijus_calendar_example() -> None:
     )
     runner = ScriptedRunner(
         {
-            "0": Success(
+            "0": StepSuccess(
                 {"slots": [{"start": "09:00"}], "members": ["ann", "bo"]}, labels=("tool:calendar",)
             ),
-            "1": Success({"event_id": 17}, labels=("tool:events",)),
+            "1": StepSuccess({"event_id": 17}, labels=("tool:events",)),
         }
     )
     result = run(PlanEngine(plan, runner=runner, clock=VirtualClock()).run())
@@ -112,7 +112,7 @@ def test_a_missing_field_fails_the_node_and_names_it() -> None:
     plan = read_plan(
         "steps: [{id: a, call: f}, {id: b, call: g, refs: {x: {step: a, field: slots.0.start}}}]", id="p"
     )
-    runner = ScriptedRunner({"a": Success({"slots": []})})
+    runner = ScriptedRunner({"a": StepSuccess({"slots": []})})
     result = run(PlanEngine(plan, runner=runner, clock=VirtualClock()).run())
     assert result.status == "partial"
     assert runner.fired == ["a"]
@@ -146,16 +146,16 @@ def test_a_slow_node_holds_only_what_depends_on_it() -> None:
 @pytest.mark.parametrize(
     ("step", "outcome", "attempts"),
     [
-        ("{id: a, call: f}", Failure("unavailable", "Busy."), 3),
-        ("{id: a, call: f, retries: 0}", Failure("unavailable", "Busy."), 1),
-        ("{id: a, call: f}", Failure("raised", "No such file."), 1),
-        ("{id: a, call: f}", Failure("incomplete", "f did not complete."), 1),
-        ("{id: a, call: f, impact: 1}", Failure("unavailable", "Busy."), 1),
-        ("{id: a, call: f, impact: 1, idempotent: true}", Failure("unavailable", "Busy."), 3),
-        ("{id: a, agent: writer, task: Write.}", Failure("unavailable", "Busy."), 1),
+        ("{id: a, call: f}", StepFailure("unavailable", "Busy."), 3),
+        ("{id: a, call: f, retries: 0}", StepFailure("unavailable", "Busy."), 1),
+        ("{id: a, call: f}", StepFailure("raised", "No such file."), 1),
+        ("{id: a, call: f}", StepFailure("incomplete", "f did not complete."), 1),
+        ("{id: a, call: f, impact: 1}", StepFailure("unavailable", "Busy."), 1),
+        ("{id: a, call: f, impact: 1, idempotent: true}", StepFailure("unavailable", "Busy."), 3),
+        ("{id: a, agent: writer, task: Write.}", StepFailure("unavailable", "Busy."), 1),
     ],
 )
-def test_only_what_is_transient_and_safe_is_retried(step: str, outcome: Failure, attempts: int) -> None:
+def test_only_what_is_transient_and_safe_is_retried(step: str, outcome: StepFailure, attempts: int) -> None:
     runner = ScriptedRunner({"a": outcome})
     result = run(PlanEngine(read_plan(f"steps: [{step}]", id="p"), runner=runner, clock=VirtualClock()).run())
     assert len(runner.firings) == attempts == result.nodes["a"].attempts
@@ -165,10 +165,10 @@ def test_only_what_is_transient_and_safe_is_retried(step: str, outcome: Failure,
 
 def test_a_retry_waits_longer_each_time() -> None:
     runner = ScriptedRunner(
-        {"a": [Failure("unavailable", "Busy."), Failure("unavailable", "Busy."), Success("ok")]}
+        {"a": [StepFailure("unavailable", "Busy."), StepFailure("unavailable", "Busy."), StepSuccess("ok")]}
     )
     plan = read_plan("steps: [{id: a, call: f}]", id="p")
-    result = run(PlanEngine(plan, runner=runner, clock=VirtualClock(), limits=Limits(backoff=2)).run())
+    result = run(PlanEngine(plan, runner=runner, clock=VirtualClock(), limits=PlanLimits(backoff=2)).run())
     assert result.status == "concluded"
     assert result.seconds == pytest.approx(2 + 4)
     assert result.nodes["a"].attempts == 3
@@ -193,7 +193,7 @@ def test_the_loser_of_a_race_is_stopped() -> None:
         """,
         id="p",
     )
-    runner = ScriptedRunner({"a": Success("A")}, {"a": 1, "b": 50})
+    runner = ScriptedRunner({"a": StepSuccess("A")}, {"a": 1, "b": 50})
     result = run(PlanEngine(plan, runner=runner, clock=VirtualClock()).run())
     assert states(result) == {"a": "executed", "b": "skipped", "c": "skipped", "z": "executed"}
     assert runner.cancelled == ["b"]
@@ -205,7 +205,7 @@ def test_a_race_that_all_lose_fails() -> None:
     plan = read_plan(
         "steps: [{id: a, call: f}, {id: b, call: f}, {id: z, call: g, after: [a, b], join: any_of}]", id="p"
     )
-    runner = ScriptedRunner({"a": Failure("raised", "no"), "b": Failure("raised", "no")})
+    runner = ScriptedRunner({"a": StepFailure("raised", "no"), "b": StepFailure("raised", "no")})
     result = run(PlanEngine(plan, runner=runner, clock=VirtualClock()).run())
     assert states(result) == {"a": "failed", "b": "failed", "z": "failed"}
     assert result.status == "failed"
@@ -219,7 +219,7 @@ def test_writes_in_a_race_are_tried_one_after_the_other() -> None:
         """,
         id="p",
     )
-    runner = ScriptedRunner({"a": Failure("raised", "no")}, {"a": 1, "b": 1, "c": 1})
+    runner = ScriptedRunner({"a": StepFailure("raised", "no")}, {"a": 1, "b": 1, "c": 1})
     result = run(PlanEngine(plan, runner=runner, clock=VirtualClock()).run())
     assert runner.fired == ["a", "b", "z"]
     assert states(result) == {"a": "failed", "b": "executed", "c": "skipped", "z": "executed"}
@@ -240,7 +240,9 @@ def test_the_concurrency_limit_holds_and_ids_give_the_order() -> None:
     steps = ", ".join(f"{{id: n{i:02}, call: f}}" for i in reversed(range(20)))
     runner = ScriptedRunner({}, {f"n{i:02}": 1 for i in range(20)})
     plan = read_plan(f"steps: [{steps}]", id="p")
-    result = run(PlanEngine(plan, runner=runner, clock=VirtualClock(), limits=Limits(concurrency=4)).run())
+    result = run(
+        PlanEngine(plan, runner=runner, clock=VirtualClock(), limits=PlanLimits(concurrency=4)).run()
+    )
     assert runner.most == 4
     assert result.seconds == pytest.approx(5)
     assert runner.fired == [f"n{i:02}" for i in range(20)]
@@ -249,7 +251,7 @@ def test_the_concurrency_limit_holds_and_ids_give_the_order() -> None:
 def test_an_endpoint_gets_no_more_calls_than_its_rate() -> None:
     steps = ", ".join(f"{{id: n{i}, call: f}}" for i in range(6))
     functions = Functions.of(FunctionInfo("f", endpoint="web"))
-    limits = Limits(rates={"web": Rate(per_second=1, burst=2)})
+    limits = PlanLimits(rates={"web": Rate(per_second=1, burst=2)})
     runner = ScriptedRunner()
     plan = read_plan(f"steps: [{steps}]", id="p")
     result = run(
@@ -264,14 +266,14 @@ def test_a_person_is_waited_for_outside_the_nodes_own_time() -> None:
         waiting.waits_for_person()
         await asyncio.sleep(300)
         waiting.goes_on()
-        return Success("approved")
+        return StepSuccess("approved")
 
     plan = read_plan("steps: [{id: a, call: f, timeout: 5}]", id="p")
     result = run(PlanEngine(plan, runner=ScriptedRunner({"a": asks}), clock=VirtualClock()).run())
     assert result.status == "concluded"
     causes = [one.cause for one in result.trail if isinstance(one, NodeChange)]
     assert causes == ["joined", "dispatched", "needs_human", "approved", "succeeded"]
-    limits = Limits(human_timeout=60)
+    limits = PlanLimits(human_timeout=60)
     late = run(
         PlanEngine(plan, runner=ScriptedRunner({"a": asks}), clock=VirtualClock(), limits=limits).run()
     )
@@ -324,7 +326,7 @@ def test_cancelling_the_task_leaves_nothing_running() -> None:
 
 def test_the_bound_on_time_gives_a_partial_result() -> None:
     runner = ScriptedRunner({}, {"a": 1, "b": 100})
-    limits = Limits(wall_clock=10)
+    limits = PlanLimits(wall_clock=10)
     result = run(
         PlanEngine(read_plan(CHAIN, id="p"), runner=runner, clock=VirtualClock(), limits=limits).run()
     )
@@ -335,8 +337,8 @@ def test_the_bound_on_time_gives_a_partial_result() -> None:
 
 
 def test_the_bound_on_tokens_ends_the_plan() -> None:
-    runner = ScriptedRunner({"a": Success("x", tokens=50), "b": Success("x", tokens=60)})
-    limits = Limits(tokens=100)
+    runner = ScriptedRunner({"a": StepSuccess("x", tokens=50), "b": StepSuccess("x", tokens=60)})
+    limits = PlanLimits(tokens=100)
     result = run(
         PlanEngine(read_plan(CHAIN, id="p"), runner=runner, clock=VirtualClock(), limits=limits).run()
     )
@@ -362,7 +364,7 @@ def test_the_bound_on_tokens_ends_the_plan() -> None:
 def test_a_node_executes_only_if_its_contract_holds(
     contract: str, output: str, status: int, holds: bool
 ) -> None:
-    runner = ScriptedRunner({"a": Success(output, exit_status=status)})
+    runner = ScriptedRunner({"a": StepSuccess(output, exit_status=status)})
     plan = read_plan(f"steps: [{{id: a, call: f, contract: {contract}}}]", id="p")
     result = run(PlanEngine(plan, runner=runner, clock=VirtualClock()).run())
     assert result.nodes["a"].state == ("executed" if holds else "failed")
@@ -388,7 +390,7 @@ def test_a_judged_contract_fails_closed(reply: str | None, holds: bool) -> None:
 
 
 def test_a_failing_exit_status_breaks_the_plain_contract() -> None:
-    runner = ScriptedRunner({"a": Success("x", exit_status=2)})
+    runner = ScriptedRunner({"a": StepSuccess("x", exit_status=2)})
     result = run(
         PlanEngine(read_plan("steps: [{id: a, call: f}]", id="p"), runner=runner, clock=VirtualClock()).run()
     )

@@ -7,24 +7,24 @@ import itertools
 import pytest
 
 from iact.core.plan.forms import read_plan
-from iact.core.plan.model import Node, PlanError, PlanVersion, Ref, make_plan
+from iact.core.plan.model import PlanError, PlanNode, PlanVersion, Ref, make_plan
 from iact.core.plan.state import DEFAULT_RETRIES, NodeChange, NodeRecord, PlanState
 from iact.core.plan.states import Cause, IllegalTransition
 from iact.core.ports import JSON
 
 
-def begun(*nodes: Node) -> PlanState:
+def begun(*nodes: PlanNode) -> PlanState:
     state = PlanState("p", "a goal")
     state.adopt(PlanVersion.first(make_plan("p", nodes)))
     return state
 
 
-def tool(id: str, *after: str, retries: int | None = None) -> Node:
-    return Node(id, call="f", after=after, retries=retries)
+def tool(id: str, *after: str, retries: int | None = None) -> PlanNode:
+    return PlanNode(id, call="f", after=after, retries=retries)
 
 
-def race(id: str, *after: str, refs: dict[str, Ref] | None = None) -> Node:
-    return Node(id, call="f", after=after, join="any_of", refs=refs or {})
+def race(id: str, *after: str, refs: dict[str, Ref] | None = None) -> PlanNode:
+    return PlanNode(id, call="f", after=after, join="any_of", refs=refs or {})
 
 
 def happen(state: PlanState, node: str, *causes: Cause, at: float = 0.0) -> NodeChange:
@@ -109,9 +109,9 @@ def test_a_planner_for_a_failed_node_brings_it_up_the_ladder() -> None:
     state = begun(tool("a"), tool("b"))
     happen(state, "a", "joined", "dispatched", "broke")
     assert state.nodes["a"].rung == "retried"
-    patch = Node("m", "micro_planner", spawned_by="a")
-    follower = Node("n", "tool", call="f", spawned_by="b")
-    stranger = Node("o", "micro_planner", spawned_by="nobody")
+    patch = PlanNode("m", "micro_planner", spawned_by="a")
+    follower = PlanNode("n", "tool", call="f", spawned_by="b")
+    stranger = PlanNode("o", "micro_planner", spawned_by="nobody")
     state.adopt(PlanVersion(2, 1, "recovery", (patch, follower, stranger)))
     assert [state.nodes[one].rung for one in "abmno"] == ["patched"] + ["pristine"] * 4
 
@@ -328,7 +328,9 @@ def test_a_node_that_states_no_budget_has_the_usual_one() -> None:
 
 
 def test_nodes_are_listed_by_state_in_order_of_id() -> None:
-    state = begun(tool("b"), Node("a", "reflection"), Node("c", "agent", call="x", task="t"), tool("d"))
+    state = begun(
+        tool("b"), PlanNode("a", "reflection"), PlanNode("c", "agent", call="x", task="t"), tool("d")
+    )
     assert state.in_state("pending") == ["a", "b", "c", "d"]
     assert state.work_in("pending") == ["b", "c", "d"], "a thought is no work"
     happen(state, "d", "joined")
@@ -341,7 +343,7 @@ def test_nodes_are_listed_by_state_in_order_of_id() -> None:
 def test_where_the_data_of_a_node_comes_from() -> None:
     refs = {"x": Ref("b", "0"), "y": Ref("a"), "w": Ref("*", "1"), "n": Ref("b")}
     state = begun(
-        tool("a"), tool("b"), tool("c"), tool("d"), Node("e", call="f", after=("a",), refs=refs),
+        tool("a"), tool("b"), tool("c"), tool("d"), PlanNode("e", call="f", after=("a",), refs=refs),
         race("z", "c", "d", refs={"w": Ref("*", "1"), "b": Ref("b", "0")}),
     )  # fmt: skip
     assert state.labels_of("z") == ()

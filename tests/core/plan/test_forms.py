@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from iact.core.plan.forms import node_from_json, node_to_json, read_form, read_plan
 from iact.core.plan.model import PlanError, make_plan
 from iact.core.plan.pattern import Pattern
-from iact.core.plan.seams import FunctionInfo
-from iact.core.plan.streaming import StepReader
+from iact.core.plan.protocol import FunctionInfo
+from iact.core.plan.step_reader import StepReader
 from iact.core.plan.validate import PlanInvalid, check, find_cycle
 from iact.core.ports import JSON
 from tests.core.plan.fakes import Functions

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from iact.core.plan.limits import Limits
-from iact.core.plan.model import Node, PlanExtension, PlanVersion
+from iact.core.plan.limits import PlanLimits
+from iact.core.plan.model import PlanExtension, PlanNode, PlanVersion
 from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.base import Mode
 from iact.core.plan.modes.nreflect import NReflect
@@ -99,7 +99,7 @@ def test_a_fault_of_every_kind_at_every_node_ends_as_the_ladder_says(fault: str)
         for target in plan.nodes:
             outcomes = {one: [("ok", 0.0)] * 6 for one in plan.nodes}
             outcomes[target] = [(fault, 0.0)] * 6
-            limits = Limits(patches=2, replans=0, node_timeout=20, model_calls=12)
+            limits = PlanLimits(patches=2, replans=0, node_timeout=20, model_calls=12)
             scene = Scene(plan, limits, outcomes, [])
             result, asked = run_scene(scene, Static, seed)
             check_laws(scene, result)
@@ -127,7 +127,7 @@ def test_a_fault_of_every_kind_at_every_node_ends_as_the_ladder_says(fault: str)
                     assert not lost or _behind_missing(plan.nodes, one), (seed, target, one, other.state)
 
 
-def _behind(nodes: Mapping[str, Node], target: str) -> set[str]:
+def _behind(nodes: Mapping[str, PlanNode], target: str) -> set[str]:
     """A node and all that stands behind it."""
     found = {target}
     while more := {one for one, node in nodes.items() if one not in found and found & set(node.dependencies)}:
@@ -135,7 +135,7 @@ def _behind(nodes: Mapping[str, Node], target: str) -> set[str]:
     return found
 
 
-def _behind_missing(nodes: Mapping[str, Node], target: str) -> bool:
+def _behind_missing(nodes: Mapping[str, PlanNode], target: str) -> bool:
     """Whether a node stands behind one whose ref leads nowhere."""
     broken = [one for one, node in nodes.items() if any(ref.field == "nothing" for ref in node.refs.values())]
     return any(target in _behind(nodes, one) for one in broken)

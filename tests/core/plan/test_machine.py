@@ -17,15 +17,15 @@ import pytest
 from iact.core.plan.commands import AskModel, StopAsking, StopFiring
 from iact.core.plan.forms import read_plan
 from iact.core.plan.machine import PlanMachine
-from iact.core.plan.model import Plan, make_plan
+from iact.core.plan.model import PlanGraph, make_plan
 from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.base import Mode
 from iact.core.plan.modes.nreflect import NReflect
 from iact.core.plan.modes.orchestrator import Orchestrator
 from iact.core.plan.modes.reflect import Reflect
 from iact.core.plan.modes.static import Static
+from iact.core.plan.protocol import FailureKind, Firing, Outcome, StepFailure, StepSuccess
 from iact.core.plan.result import PlanResult
-from iact.core.plan.seams import Failure, FailureKind, Firing, Outcome, Success
 from tests.core.plan.random_plans import REPLIES, Scene, check_laws, random_plan, random_scene
 
 SCALE = float(os.environ.get("IACT_TEST_SCALE", "1"))
@@ -101,8 +101,8 @@ class World:
 
     def _outcome(self, firing: Firing) -> Outcome:
         if self.chance.random() < 0.25:
-            return Failure(self.chance.choice(FAULTS), "no", tokens=1)
-        return Success({"v": 1} if self.chance.random() < 0.9 else "", tokens=3)
+            return StepFailure(self.chance.choice(FAULTS), "no", tokens=1)
+        return StepSuccess({"v": 1} if self.chance.random() < 0.9 else "", tokens=3)
 
     def _answer(self, number: int) -> None:
         command = self.asked.pop(number)
@@ -210,16 +210,16 @@ def test_a_plan_that_is_fed_piece_by_piece_starts_each_step_as_soon_as_it_is_who
     assert [one.node.id for one in machine.take() if isinstance(one, Firing)] == ["a"]
     machine.write("  - {id: b, call: f, after: [a]}\n", 2.0)
     machine.written(3.0)
-    machine.attempt_ended("a", Success("x"), 4.0)
+    machine.attempt_ended("a", StepSuccess("x"), 4.0)
     assert [one.node.id for one in machine.take() if isinstance(one, Firing)] == ["b"]
-    machine.attempt_ended("b", Success("y"), 5.0)
+    machine.attempt_ended("b", StepSuccess("y"), 5.0)
     assert machine.over
     assert machine.result().status == "concluded"
 
 
 def test_random_plans_are_plans() -> None:
     """A guard for the tests above: what they explore has joins, races, refs and failures."""
-    plans: list[Plan] = [random_plan(random.Random(seed)) for seed in range(200)]
+    plans: list[PlanGraph] = [random_plan(random.Random(seed)) for seed in range(200)]
     nodes = [node for plan in plans for node in plan.nodes.values()]
     assert any(node.join == "any_of" for node in nodes)
     assert any(node.refs for node in nodes)
@@ -234,9 +234,9 @@ def test_a_message_that_was_taken_back_holds_nothing_up() -> None:
     machine.interject("Look again.", 1.0)
     machine.cancel_node("interjection-1", 2.0, reason="No.")
     machine.take()
-    machine.attempt_ended("a", Success("x"), 3.0)
+    machine.attempt_ended("a", StepSuccess("x"), 3.0)
     fired = [one.node.id for one in machine.take() if isinstance(one, Firing)]
     assert fired == ["b"]
-    machine.attempt_ended("b", Success("y"), 4.0)
+    machine.attempt_ended("b", StepSuccess("y"), 4.0)
     assert machine.over
     assert machine.result().status == "concluded"

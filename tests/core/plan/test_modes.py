@@ -8,15 +8,15 @@ from collections.abc import Callable
 import pytest
 
 from iact.core.plan.forms import read_plan
-from iact.core.plan.limits import Limits
-from iact.core.plan.model import Node
+from iact.core.plan.limits import PlanLimits
+from iact.core.plan.model import PlanNode
 from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.auto import Features, choose, choose_by_form, choose_for
 from iact.core.plan.modes.base import Mode
 from iact.core.plan.modes.nreflect import NReflect
 from iact.core.plan.modes.orchestrator import Orchestrator
 from iact.core.plan.modes.reflect import Reflect
-from iact.core.plan.seams import FunctionInfo
+from iact.core.plan.protocol import FunctionInfo
 from iact.core.plan.state import NodeChange
 from iact.core.plan.validate import levels
 from tests.core.plan.engine import PlanEngine
@@ -121,7 +121,7 @@ def test_model_calls_stay_within_the_bound_of_each_mode(name: str) -> None:
     busiest = 0
     for seed in range(400):
         scene = random_scene(seed, controls=False)
-        scene.limits = Limits(wall_clock=None)
+        scene.limits = PlanLimits(wall_clock=None)
         result, asker = run_scene(scene, makes[name], seed)
         work = {one: r.node for one, r in result.nodes.items() if r.node.kind in ("tool", "agent")}
         ended = {one for one in work if result.nodes[one].state in ("executed", "failed")}
@@ -208,7 +208,7 @@ def test_a_report_can_be_switched_off(mode: Callable[[], Mode]) -> None:
     asker = ScriptedAsker({"reflect": ['{"decision": "conclude"}'], "analyze": [YES]})
     engine = PlanEngine(
         read_plan(WAVES, id="p"), runner=ScriptedRunner(), clock=VirtualClock(), asker=asker, mode=mode(),
-        limits=Limits(report=False),
+        limits=PlanLimits(report=False),
     )  # fmt: skip
     assert run(engine.run()).status == "concluded"
     assert "synthesize" not in asker.kinds
@@ -410,7 +410,7 @@ def test_where_nobody_understands_a_request_only_its_form_counts(text: str, way:
 
 
 def test_a_plan_in_auto_goes_by_its_steps() -> None:
-    told = Node("b", kind="agent", call="x", task="t")
-    assert choose_for([Node("a", call="f"), told])[0] == "static"
-    assert choose_for([told, Node("c", call="f", after=("b",))])[0] == "reflect"
+    told = PlanNode("b", kind="agent", call="x", task="t")
+    assert choose_for([PlanNode("a", call="f"), told])[0] == "static"
+    assert choose_for([told, PlanNode("c", call="f", after=("b",))])[0] == "reflect"
     assert choose_for([])[0] == "profile"

@@ -7,13 +7,13 @@ import random
 
 import pytest
 
-from iact.core.plan.expression import Expression, Store
+from iact.core.plan.expression import Expression, StepOutputs
 from iact.core.plan.forms import read_plan
 from iact.core.plan.model import PlanError
 from iact.core.plan.modes import profile as ptr
 from iact.core.plan.modes.profile import Profile, read_profile
+from iact.core.plan.protocol import Firing, FunctionInfo, Outcome, StepFailure, StepSuccess
 from iact.core.plan.result import PlanResult
-from iact.core.plan.seams import Failure, Firing, FunctionInfo, Outcome, Success
 from tests.core.plan.engine import PlanEngine, Waiting
 from tests.core.plan.fakes import (
     Functions,
@@ -67,7 +67,7 @@ def profiled(
 
 
 def test_a_profile_runs_on_rules_alone_between_its_two_calls() -> None:
-    runner = ScriptedRunner({"list": Success({"files": ["a", "b"]})})
+    runner = ScriptedRunner({"list": StepSuccess({"files": ["a", "b"]})})
     result, asker, mode = profiled(PTR, runner)
     assert asker.kinds == ["profile", "reason"]
     assert mode.route == "guarded"
@@ -88,7 +88,7 @@ def test_a_profile_runs_on_rules_alone_between_its_two_calls() -> None:
     ],
 )
 def test_the_report_cites_the_results_or_says_that_it_does_not(reason: str, caveat: str) -> None:
-    runner = ScriptedRunner({"list": Success({"files": ["a", "b"]})})
+    runner = ScriptedRunner({"list": StepSuccess({"files": ["a", "b"]})})
     result, _, _ = profiled(PTR, runner, reason=reason)
     assert result.result == (f"{reason}\n\n{caveat}" if caveat else reason)
 
@@ -104,19 +104,19 @@ def test_a_pure_route_evaluates_no_branch_rules() -> None:
             {"id": "extra", "call": "f"},
         ],
     }
-    runner = ScriptedRunner({"list": Success({"files": ["a", "b"]})})
+    runner = ScriptedRunner({"list": StepSuccess({"files": ["a", "b"]})})
     _, _, mode = profiled(sure, runner)
     assert mode.route == "pure"
     assert {f.node.id: f.arguments for f in runner.firings}["read"] == {"n": 1}
 
 
 def test_a_recovery_rule_tries_once_more_without_a_model() -> None:
-    runner = ScriptedRunner({"list": Success({"files": ["q", "r"]})})
+    runner = ScriptedRunner({"list": StepSuccess({"files": ["q", "r"]})})
     tries = []
 
     async def read(firing: Firing, waiting: Waiting) -> Outcome:
         tries.append(dict(firing.arguments))
-        return Success("x") if firing.arguments["n"] == 0 else Failure("raised", "It is TOO LARGE.")
+        return StepSuccess("x") if firing.arguments["n"] == 0 else StepFailure("raised", "It is TOO LARGE.")
 
     runner.script = {**runner.script, "read": read}
     result, asker, _ = profiled(PTR, runner)
@@ -130,15 +130,15 @@ def test_one_repair_at_most_and_the_caveats_are_carried() -> None:
         {"steps": [{"id": "other", "call": "f", "refs": {"x": {"step": "list"}}}], "confidence": 0.9}
     )
     broken: Script = {
-        "list": Success({"files": ["a"]}),
-        "read": Failure("raised", "gone"),
-        "extra": Failure("raised", "gone"),
+        "list": StepSuccess({"files": ["a"]}),
+        "read": StepFailure("raised", "gone"),
+        "extra": StepFailure("raised", "gone"),
     }
     result, asker, mode = profiled(PTR, ScriptedRunner(broken), repair=repair)
     assert asker.kinds == ["profile", "repair", "reason"]
     assert result.nodes["other"].state == "executed"
     assert result.status == "concluded"
-    worse = ScriptedRunner({**broken, "other": Failure("raised", "gone")})
+    worse = ScriptedRunner({**broken, "other": StepFailure("raised", "gone")})
     again, asker, mode = profiled(PTR, worse, repair=repair)
     assert asker.kinds == ["profile", "repair", "reason"]
     assert mode.verification is not None
@@ -153,7 +153,7 @@ def test_an_inadmissible_profile_is_corrected_once_and_can_still_be_repaired() -
         "recoveries": [],
         "replan_when": [],
     }
-    broken = ScriptedRunner({"list": Failure("raised", "gone")})
+    broken = ScriptedRunner({"list": StepFailure("raised", "gone")})
     _, asker, _ = profiled(bad, broken, correct=json.dumps(PTR))
     assert asker.kinds == ["profile", "correct", "repair", "reason"]
     assert "'nothing', which is not a function" in asker.asked[1].text
@@ -207,11 +207,11 @@ def test_the_bounds_of_profile_then_reason_over_random_profiles() -> None:
                 one for one in rules if not one["when"].startswith(f"exists({one['step']}.")
             ]
         faults: list[Outcome] = [
-            Failure("raised", "no"),
-            Failure("unavailable", "no"),
-            Success(""),
-            Success({"n": 1}),
-            Success("x"),
+            StepFailure("raised", "no"),
+            StepFailure("unavailable", "no"),
+            StepSuccess(""),
+            StepSuccess({"n": 1}),
+            StepSuccess("x"),
         ]
         script: Script = {f"{p}{i}": [rng.choice(faults) for _ in range(4)] for p in "ab" for i in range(8)}
         runner = ScriptedRunner(script)
@@ -260,7 +260,7 @@ def test_expressions(source: str, value: object) -> None:
         with pytest.raises(ValueError, match="grammar"):
             Expression(source)
         return
-    store = Store({"a": {"n": 3, "list": ["x", "y"], "t": "T"}}, ["b"])
+    store = StepOutputs({"a": {"n": 3, "list": ["x", "y"], "t": "T"}}, ["b"])
     assert Expression(source).value(store) == value
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from iact.core.plan import questions
-from iact.core.plan.answers import Diagnosis, patch, plan_text
-from iact.core.plan.briefing import Briefing, Known
+from iact.core.plan.answers import DiagnosisAnswer, patch, plan_text
+from iact.core.plan.briefing import Briefing, KnownValue
 from iact.core.plan.forms import read_plan, step_of
-from iact.core.plan.seams import ROLES, FunctionInfo, Question
+from iact.core.plan.protocol import ROLES, FunctionInfo, PlanQuestion
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import Functions, ScriptedAsker, ScriptedRunner, VirtualClock, run
 
@@ -47,7 +47,7 @@ def test_a_planner_is_told_only_what_there_is() -> None:
         "Look",
         [SEARCH],
         Briefing(
-            "Monday, 2026-01-05", ["Be kind."], [Known("$a (text/plain, 2 B)", "ok")], ["fast", "smart"]
+            "Monday, 2026-01-05", ["Be kind."], [KnownValue("$a (text/plain, 2 B)", "ok")], ["fast", "smart"]
         ),
     )
     assert "- Be kind." in told
@@ -86,8 +86,12 @@ def test_a_diagnosis_says_what_was_really_done() -> None:
     found = patch(
         '{"failure": "gone", "cause": "moved", "action": "replace", "confidence": "0.7", "steps": []}'
     )
-    assert found.diagnosis == Diagnosis("gone", "moved", "give_up", 0.7), "there is nothing in its place"
-    assert patch('{"skip": true, "cause": "useless"}').diagnosis == Diagnosis("", "useless", "skip", 0.0)
+    assert found.diagnosis == DiagnosisAnswer("gone", "moved", "give_up", 0.7), (
+        "there is nothing in its place"
+    )
+    assert patch('{"skip": true, "cause": "useless"}').diagnosis == DiagnosisAnswer(
+        "", "useless", "skip", 0.0
+    )
     assert patch('{"skip": true}').diagnosis is None
 
 
@@ -97,7 +101,7 @@ def test_the_role_of_a_question_is_decided_when_it_is_put() -> None:
     engine = PlanEngine(plan, runner=ScriptedRunner(), clock=VirtualClock(), asker=asker)
     run(engine.run())
     assert [one.role for one in asker.asked] == [ROLES["plan"]] == ["smart"]
-    assert Question("patch", "").role == ""
+    assert PlanQuestion("patch", "").role == ""
 
 
 def test_parameters_are_corrected_a_bounded_number_of_times() -> None:

@@ -5,26 +5,26 @@ from __future__ import annotations
 import pytest
 
 from iact.core.plan.forms import read_plan
-from iact.core.plan.limits import Limits
+from iact.core.plan.limits import PlanLimits
 from iact.core.plan.model import PlanVersion
-from iact.core.plan.recovery import Exhausted, Ladder, LadderBudget, Permitted, RecoveryRefused, Retry
-from iact.core.plan.seams import Failure, Success
+from iact.core.plan.protocol import StepFailure, StepSuccess
+from iact.core.plan.recovery import Exhausted, LadderBudget, Permitted, RecoveryLadder, RecoveryRefused, Retry
 from iact.core.plan.state import PlanState
 from iact.core.plan.states import Cause
 from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import ScriptedAsker, ScriptedRunner, VirtualClock, run, states
 
-BUSY = Failure("unavailable", "Busy.")
+BUSY = StepFailure("unavailable", "Busy.")
 
 
-def at(*causes: Cause) -> tuple[PlanState, Ladder]:
+def at(*causes: Cause) -> tuple[PlanState, RecoveryLadder]:
     state = PlanState()
     state.adopt(
         PlanVersion.first(read_plan("steps: [{id: a, call: f, retries: 1}, {id: b, call: f}]", id="p"))
     )
     for cause in causes:
         state.happen("a", cause, 0.0)
-    return state, Ladder(state, LadderBudget(patches=1, replans=1), backoff=1)
+    return state, RecoveryLadder(state, LadderBudget(patches=1, replans=1), backoff=1)
 
 
 def test_each_rung_needs_the_one_before() -> None:
@@ -68,7 +68,7 @@ steps: [{id: a, call: f}, {id: b, call: f, refs: {x: {step: a, field: v}}}, {id:
 def engine(asker: ScriptedAsker, runner: ScriptedRunner, **limits: int) -> PlanEngine:
     return PlanEngine(
         read_plan(THREE, id="p"), runner=runner, clock=VirtualClock(), asker=asker,
-        limits=Limits(backoff=0.1, **limits),  # type: ignore[arg-type]
+        limits=PlanLimits(backoff=0.1, **limits),  # type: ignore[arg-type]
     )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def test_a_patch_stands_in_for_what_failed() -> None:
     asker = ScriptedAsker(
         {"patch": ['{"steps": [{"id": "a2", "call": "g"}, {"id": "a3", "call": "g", "after": ["a2"]}]}']}
     )
-    runner = ScriptedRunner({"a": Failure("raised", "No such host."), "a3": Success({"v": 7})})
+    runner = ScriptedRunner({"a": StepFailure("raised", "No such host."), "a3": StepSuccess({"v": 7})})
     result = run(engine(asker, runner).run())
     assert result.status == "concluded"
     assert runner.fired == ["a", "a2", "a3", "b", "c"]
@@ -94,10 +94,12 @@ def test_a_patch_stands_in_for_what_failed() -> None:
 
 def test_a_patch_can_leave_a_step_out_unless_its_value_is_needed() -> None:
     asker = ScriptedAsker({"patch": ['{"skip": true}']})
-    missed = run(engine(asker, ScriptedRunner({"a": Failure("raised", "no")}), replans=0).run())
+    missed = run(engine(asker, ScriptedRunner({"a": StepFailure("raised", "no")}), replans=0).run())
     assert states(missed)["b"] == "skipped"
     assert any("can't be left out" in one for one in missed.warnings)
-    fine = run(engine(asker, ScriptedRunner({"a": Success({"v": 1}), "b": Failure("raised", "no")})).run())
+    fine = run(
+        engine(asker, ScriptedRunner({"a": StepSuccess({"v": 1}), "b": StepFailure("raised", "no")})).run()
+    )
     assert fine.status == "concluded"
     assert states(fine)["c"] == "executed"
 
@@ -110,7 +112,7 @@ def test_a_replan_comes_last_and_its_planner_may_correct_itself_once() -> None:
             "correct": ["steps: [{id: d, call: g}, {id: b, call: g, after: [d]}]"],
         }
     )
-    runner = ScriptedRunner({"a": Failure("raised", "no")})
+    runner = ScriptedRunner({"a": StepFailure("raised", "no")})
     result = run(engine(asker, runner).run())
     assert asker.kinds == ["patch", "replan", "correct"]
     assert result.status == "concluded"
@@ -122,7 +124,7 @@ def test_a_replan_comes_last_and_its_planner_may_correct_itself_once() -> None:
 
 
 def test_without_anybody_to_ask_what_is_there_comes_back() -> None:
-    runner = ScriptedRunner({"b": Failure("raised", "no")})
+    runner = ScriptedRunner({"b": StepFailure("raised", "no")})
     result = run(engine(ScriptedAsker(), runner).run())
     assert result.status == "partial"
     assert result.nodes["a"].state == "executed"
@@ -133,7 +135,7 @@ def test_without_anybody_to_ask_what_is_there_comes_back() -> None:
 def test_what_waits_behind_a_transient_failure_is_not_diagnosed_to_the_nodes() -> None:
     """Diagnosis sees the failure history, nodes under execution never do."""
     asker = ScriptedAsker({"patch": ['{"steps": [{"id": "n", "call": "f"}]}']})
-    runner = ScriptedRunner({"a": Failure("raised", "SECRET-DIAGNOSIS"), "n": Success({"v": 1})})
+    runner = ScriptedRunner({"a": StepFailure("raised", "SECRET-DIAGNOSIS"), "n": StepSuccess({"v": 1})})
     run(engine(asker, runner).run())
     assert "SECRET-DIAGNOSIS" in asker.asked[0].text
     assert all("SECRET-DIAGNOSIS" not in str((f.arguments, f.inputs)) for f in runner.firings)

@@ -16,7 +16,7 @@ from iact.core.gate.policy_file import Policies
 from iact.core.journal.stores import JournalStore
 from iact.core.models.roles import Models
 from iact.core.modules.client import Completed, OnArtifact, Outcome, Raised
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
 from iact.core.modules.registry import Start
 from iact.core.ports import (

@@ -13,7 +13,7 @@ from iact.core.gate.policy_file import Policies
 from iact.core.journal import read_journal
 from iact.core.models.roles import Models
 from iact.core.modules.client import OnArtifact, Outcome
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
 from iact.core.modules.outcome import StateChange
 from iact.core.ports import CatalogueEntry, Memory, ModuleHost, Report

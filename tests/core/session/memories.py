@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import JSON, Ask, Happening, Recalled, Recollection
+from iact.core.ports import JSON, MemoryEvent, MemoryQuestion, Recalled, Recollection
 
 WISH = Recalled(
     id="s0/2.1",
@@ -39,19 +39,19 @@ class FakeMemory:
     down: bool = False
     means: tuple[str, ...] = ()
     gate: asyncio.Event | None = None
-    asked: list[Ask] = field(default_factory=list)
+    asked: list[MemoryQuestion] = field(default_factory=list)
     was_asked: asyncio.Event = field(default_factory=asyncio.Event)
     searched: list[tuple[str, str | None, str | None]] = field(default_factory=list)
-    kept: list[Happening] = field(default_factory=list)
+    kept: list[MemoryEvent] = field(default_factory=list)
     dropped: list[tuple[tuple[str, ...], bool]] = field(default_factory=list)
 
     def wake(self) -> None:
         return None
 
-    def remember(self, happening: Happening) -> None:
+    def remember(self, happening: MemoryEvent) -> None:
         self.kept.append(happening)
 
-    async def recall(self, ask: Ask) -> Recollection:
+    async def recall(self, ask: MemoryQuestion) -> Recollection:
         self.asked.append(ask)
         self.was_asked.set()
         if self.gate is not None:

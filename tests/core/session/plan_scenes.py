@@ -9,7 +9,7 @@ from pathlib import Path
 from iact.core.gate.policy_file import Policies
 from iact.core.journal import read_journal
 from iact.core.models.roles import Models
-from iact.core.modules.door import Modules
+from iact.core.modules.invoker import Modules
 from iact.core.ports import (
     ChatMessage,
     Clock,

@@ -19,7 +19,7 @@ from iact.core.gate.gate import Ticket
 from iact.core.gate.policy_file import Policies
 from iact.core.models.roles import Models
 from iact.core.modules.client import OnArtifact, Outcome, TimedOut
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.ports import (
     ChatMessage,
     ModelEvent,

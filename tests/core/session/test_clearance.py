@@ -238,7 +238,7 @@ def test_a_question_can_be_withdrawn(tmp_path: Path) -> None:
     assert not [one for one in records if one.kind == "gate"]
 
 
-def test_behind_a_latch_an_answer_is_taken_and_nothing_runs(tmp_path: Path) -> None:
+def test_while_paused_an_answer_is_taken_and_nothing_runs(tmp_path: Path) -> None:
     world = World()
 
     async def main() -> Path:

@@ -129,7 +129,7 @@ def test_a_paused_generation_is_discarded_and_kept_in_the_journal(tmp_path: Path
     assert [record.body for record in records if record.kind == "reply"] == ["x" * 100]
 
 
-async def test_latches_are_independent(tmp_path: Path) -> None:
+async def test_pauses_are_independent(tmp_path: Path) -> None:
     async with Scene(tmp_path) as scene:
         await scene.session.pause("/a/b")
         await scene.session.pause("/")

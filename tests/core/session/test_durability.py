@@ -14,7 +14,7 @@ from iact.commands.questions import TerminalQuestions
 from iact.commands.run import show_progress
 from iact.core.errors import JournalUnwritable
 from iact.core.journal.file import read_journal
-from iact.core.session.events import Notice
+from iact.core.session.events import NoticeEvent
 from iact.core.session.replay import replay
 from iact.core.session.session import Session
 from iact.core.session.watch import Watcher
@@ -41,7 +41,7 @@ class Disk:
 
 async def first_notice(events: Watcher) -> str:
     async for event in events:
-        if isinstance(event, Notice):
+        if isinstance(event, NoticeEvent):
             return event.text
     raise AssertionError("nobody was told")
 
@@ -163,7 +163,7 @@ def test_progress_goes_on_after_more_than_it_could_follow(
             )
             await until(lambda: session._live._watchers)
             for number in range(5000):
-                session._live.publish(Notice(f"notice {number}"))
+                session._live.publish(NoticeEvent(f"notice {number}"))
             await session.ask("Go")
             await opened.close(session.id)
             await asyncio.wait_for(progress, 60)

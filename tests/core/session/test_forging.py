@@ -20,7 +20,14 @@ from iact.core.records.kinds import CLASSES, FORMAT
 from iact.core.records.record import Record
 from iact.core.session.session import Session
 from iact.core.tree.apply import migrated_at
-from tests.core.session import lives, test_copies, test_effects, test_hosts, test_moving, test_verify_gate
+from tests.core.session import (
+    lives,
+    test_effects,
+    test_hosts,
+    test_moving,
+    test_race_copies,
+    test_verify_gate,
+)
 from tests.core.session.forging import Blobs, forged, named
 from tests.core.session.live_fakes import does
 from tests.journals.record import PLACE
@@ -91,7 +98,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
         made(tmp_path_factory.mktemp(name)).parent for name, made in sorted(test_verify_gate.SESSIONS.items())
     ]
     places.append(_live(tmp_path_factory.mktemp("live")))
-    places += [test_copies.raced(tmp_path_factory.mktemp(one), one) for one in ("turns", "meets")]
+    places += [test_race_copies.raced(tmp_path_factory.mktemp(one), one) for one in ("turns", "meets")]
     places += lives.everything(tmp_path_factory.mktemp("everything"))
     places.append(
         test_moving.moved(

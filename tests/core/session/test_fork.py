@@ -17,7 +17,7 @@ from iact.core.journal.file import sync_directory
 from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.session import fork as forking
-from iact.core.session.fork import Fork, fork, new_session
+from iact.core.session.fork import MadeFork, fork, new_session
 from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies, runtime
 from tests.core.session.test_control import DEEP, until
@@ -37,7 +37,7 @@ FULL = {
 }
 
 
-def take(sessions: Path, source: Path, at: int | None, *, run: bool = False) -> Fork:
+def take(sessions: Path, source: Path, at: int | None, *, run: bool = False) -> MadeFork:
     return fork(sessions, source, at, session=new_session(NOW), now=NOW, run=run, sealer=SEALER)
 
 

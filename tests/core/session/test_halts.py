@@ -8,7 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from iact.core.models.roles import Models
-from iact.core.modules.door import Modules
+from iact.core.modules.invoker import Modules
 from iact.core.ports import ModuleHost
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session

@@ -22,10 +22,10 @@ from iact.core.session.about import FILE as ABOUT
 from iact.core.session.archive import archive_name
 from iact.core.session.clock import SystemClock
 from iact.core.session.deletion import Deletion, Retention, lent
-from iact.core.session.find import Whose, find
 from iact.core.session.index import FILE as INDEX
 from iact.core.session.index import query
 from iact.core.session.store import SessionStore
+from iact.core.session.text_search import Whose, find
 from tests.core.session.fakes import replies, runtime
 from tests.core.session.memories import FakeMemory
 from tests.core.session.test_clearance import question

@@ -9,7 +9,7 @@ from pathlib import Path
 from iact.core.gate.gate import Ticket
 from iact.core.models.roles import Models
 from iact.core.modules.client import Completed, OnArtifact, Outcome, Raised
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
 from iact.core.modules.outcome import StateChange
 from iact.core.ports import CatalogueEntry, ModuleHost, Report

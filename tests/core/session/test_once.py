@@ -13,8 +13,8 @@ from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session import generation
 from iact.core.session.replay import replay
-from iact.core.tree import apply_turn, inputs
-from iact.core.tree.prepared import Composed
+from iact.core.tree import apply_turn, contexts
+from iact.core.tree.prepared_context import Composed
 from tests.core.session.fakes import Asked, runtime
 
 BRANCHES = 30
@@ -45,8 +45,8 @@ class Counted:
             self.scanned.append(text)
             return whole(text, is_action)
 
-        patch.setattr(inputs, "Composed", compose)
-        for module in (inputs, apply_turn, generation):
+        patch.setattr(contexts, "Composed", compose)
+        for module in (contexts, apply_turn, generation):
             patch.setattr(module, "scan", scan)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from iact.core.errors import UsageError, WorkspaceError
 from iact.core.models.roles import Models
-from iact.core.modules.door import Modules
+from iact.core.modules.invoker import Modules
 from iact.core.ports import ModuleHost
 from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime

@@ -11,7 +11,7 @@ import pytest
 
 from iact.core.errors import UsageError
 from iact.core.plan.machine import PlanMachine
-from iact.core.plan.seams import Outcome
+from iact.core.plan.protocol import Outcome
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
 from iact.core.session.session import Session

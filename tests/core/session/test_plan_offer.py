@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from iact.core.tree.offers import asks_for_plan
+from iact.core.tree.offered_functions import asks_for_plan
 
 
 def asks(text: str) -> bool:

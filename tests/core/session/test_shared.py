@@ -16,7 +16,7 @@ from iact.core.language.variables import Table, Value
 from iact.core.models.roles import Models
 from iact.core.modules.approval import Approvals
 from iact.core.modules.client import OnArtifact, Outcome
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.ports import KeptFile, ModelProfile, ModuleHost, PathStep, Report, Taken
 from iact.core.records.record import Record
 from iact.core.records.session import Fork
@@ -24,7 +24,7 @@ from iact.core.session.monitor import Authorities
 from iact.core.session.replay import Replay, replay
 from iact.core.session.runtime import Runtime
 from iact.core.tree.apply_session import create, fork
-from iact.core.tree.inputs import labels_shown
+from iact.core.tree.contexts import labels_shown
 from iact.core.tree.mail import Incoming
 from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree

@@ -24,13 +24,13 @@ from iact.core.records.record import Record
 from iact.core.tree.agent import AgentState
 from iact.core.tree.apply import apply
 from iact.core.tree.states import (
-    LATCHES,
+    PAUSES,
     TABLE,
     TRANSITIONS,
     Event,
     Guard,
-    Latch,
-    LatchTransition,
+    PauseState,
+    PauseTransition,
     Transition,
     event_of,
     guard_of,
@@ -46,14 +46,14 @@ SEEDS = range(1000, 1060)
 Row = tuple[AgentState, Event, Guard, AgentState]
 
 
-def changes(records: Sequence[Record], folder: Path) -> Iterator[Row | LatchTransition]:
-    """Every change of an agent's state in a journal, and every move of a latch."""
+def changes(records: Sequence[Record], folder: Path) -> Iterator[Row | PauseTransition]:
+    """Every change of an agent's state in a journal, and every change of a pause."""
     tree = Tree(strict=False, blobs=lambda digest: read_blob(folder, digest))
     for record in records:
         before = {path: tree.state(agent) for path, agent in tree.agents.items()}
-        latched = tree.agents[record.agent].paused if record.agent in tree.agents else False
+        paused = tree.agents[record.agent].paused if record.agent in tree.agents else False
         apply(tree, record)
-        yield from _moves(record, tree, latched)
+        yield from _moves(record, tree, paused)
         for path, agent in tree.agents.items():
             old, new = before.get(path, "idle"), tree.state(agent)
             if old == new:
@@ -63,21 +63,21 @@ def changes(records: Sequence[Record], folder: Path) -> Iterator[Row | LatchTran
             yield old, event, guard_of(event, record, tree, agent), new
 
 
-def _moves(record: Record, tree: Tree, before: bool) -> Iterator[LatchTransition]:
+def _moves(record: Record, tree: Tree, before: bool) -> Iterator[PauseTransition]:
     if record.kind == "control":
-        source: Latch = "closed" if before else "open"
-        target: Latch = "closed" if tree.agents[record.agent].paused else "open"
+        source: PauseState = "closed" if before else "open"
+        target: PauseState = "closed" if tree.agents[record.agent].paused else "open"
         match record.text("op"):
             case "pause":
-                yield LatchTransition(source, "pause", target)
+                yield PauseTransition(source, "pause", target)
             case "resume":
-                yield LatchTransition(source, "resume", target)
+                yield PauseTransition(source, "resume", target)
             case _:
                 assert source == target
 
 
 async def controlled(data: Path) -> Path:
-    """A root that waits for a child is paused, resumed and cancelled; it is woken behind a latch."""
+    """A root that waits for a child is paused, resumed and cancelled; it is woken while paused."""
     hold = asyncio.Event()
     script = replies(
         {
@@ -126,7 +126,7 @@ class Failing(ScriptedModel):
 
 
 async def failing(data: Path) -> Path:
-    """A model that fails twice; the user speaks to the failed root, once behind a latch."""
+    """A model that fails twice; the user speaks to the failed root, once while paused."""
     script = replies({"/": ["Works again.", "And again."]})
     model = Failing(script)
     async with runtime(data, script, model=model) as opened:
@@ -142,7 +142,7 @@ async def failing(data: Path) -> Path:
 
 
 async def stopped_while_writing(data: Path) -> Path:
-    """An agent is paused in the middle of a generation, gets a message behind the latch, and is cancelled in another."""
+    """An agent is paused in the middle of a generation, gets a message while it is paused, and is cancelled in another."""
     async with Writing(data, "/", lambda asked: "x" * 100) as scene:
         await scene.session.pause("/")
         await scene.session.inject("/", "Be brief.", "interrupt")
@@ -163,7 +163,7 @@ async def stopped_while_acting(data: Path) -> Path:
 
 
 async def every_action(data: Path) -> Path:
-    """Actions in every order that moves a state; then a message behind a latch, cancelled there."""
+    """Actions in every order that moves a state; then a message while paused, cancelled there."""
     script = replies(
         {
             "/": [
@@ -187,7 +187,7 @@ async def every_action(data: Path) -> Path:
 
 
 async def asking(data: Path) -> Path:
-    """A call waits for clearance, once behind a latch that opens again."""
+    """A call waits for clearance, once while paused that opens again."""
     policy = '[scope.default]\nfunctions = ["*"]\nclearance = ["t.write"]'
     async with runtime(data, replies({"/": ["```WRITE\na\n```", "Done."]}), policy=policy) as opened:
         session = await opened.open()
@@ -270,9 +270,9 @@ async def in_plan_modes(data: Path) -> Path:
 
 
 @cache
-def observed() -> Counter[Row | LatchTransition]:
+def observed() -> Counter[Row | PauseTransition]:
     """How often each change happened in all sessions together."""
-    seen: Counter[Row | LatchTransition] = Counter()
+    seen: Counter[Row | PauseTransition] = Counter()
     with TemporaryDirectory() as place:
         scenes: list[Callable[[Path], Coroutine[None, None, Path]]] = [
             controlled,
@@ -293,7 +293,7 @@ def observed() -> Counter[Row | LatchTransition]:
 
 def test_every_change_of_an_agents_state_is_in_the_table() -> None:
     for row in observed():
-        if not isinstance(row, LatchTransition):
+        if not isinstance(row, PauseTransition):
             source, event, guard, target = row
             assert (source, event, guard) in TABLE, row
             assert TABLE[source, event, guard].target == target, row
@@ -304,8 +304,8 @@ def test_every_row_of_the_table_happens(row: Transition) -> None:
     assert observed()[row.source, row.event, row.guard, row.target]
 
 
-def test_latches_move_as_their_table_says_and_in_no_other_way() -> None:
-    assert {row for row in observed() if isinstance(row, LatchTransition)} == set(LATCHES)
+def test_pauses_change_as_their_table_says_and_in_no_other_way() -> None:
+    assert {row for row in observed() if isinstance(row, PauseTransition)} == set(PAUSES)
 
 
 def test_every_state_has_a_way_in_and_a_way_out() -> None:

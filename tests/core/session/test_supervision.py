@@ -17,13 +17,13 @@ from iact.core.gate.gate import Ticket
 from iact.core.language.actions import ActionSpec
 from iact.core.models.roles import Models
 from iact.core.modules.client import OnArtifact, Outcome
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.outcome import StateChange
 from iact.core.modules.registry import Start
 from iact.core.ports import (
-    Ask,
     CatalogueEntry,
     ChatMessage,
+    MemoryQuestion,
     ModelEvent,
     ModuleHost,
     Recollection,
@@ -33,7 +33,7 @@ from iact.core.ports import (
 from iact.core.records.record import Record
 from iact.core.session.child_calls import ChildCalls
 from iact.core.session.function_calls import FunctionCalls
-from iact.core.session.planning import Planning
+from iact.core.session.plan_runner import PlanRunner
 from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from iact.core.session.scheduler import Ending
@@ -109,7 +109,7 @@ class BreakingHost(FakeHost):
 
 
 class BreakingMemory(FakeMemory):
-    async def recall(self, ask: Ask) -> Recollection:
+    async def recall(self, ask: MemoryQuestion) -> Recollection:
         if ask.agent == "/broken":
             raise Bug("in memory")
         return await super().recall(ask)
@@ -247,10 +247,10 @@ def test_a_bug_in_a_question_about_a_plan_costs_the_answer(tmp_path: Path) -> No
 def test_a_bug_in_the_task_of_a_plan_ends_it_with_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def execute(self: Planning, plan: Agent) -> None:
+    async def execute(self: PlanRunner, plan: Agent) -> None:
         raise Bug("in a plan")
 
-    monkeypatch.setattr(Planning, "execute", execute)
+    monkeypatch.setattr(PlanRunner, "execute", execute)
     _, records, again = run(tmp_path, STEPS)
     (end,) = [one for one in records if one.kind == "reply" and one.agent == "/audit"]
     assert (end.text("status"), "internal error" in end.body) == ("failed", True)

@@ -15,7 +15,7 @@ from iact.core.journal import read_journal
 from iact.core.journal.seal import open_sealer
 from iact.core.models.roles import Models
 from iact.core.modules.client import Completed, OnArtifact, Outcome
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
 from iact.core.ports import CatalogueEntry, ModuleHost, Report
 from iact.core.session.fork import fork, new_session

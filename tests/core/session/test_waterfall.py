@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from iact.core.journal import read_journal
 from iact.core.ports import JSON
 from iact.core.records.record import Record, timestamp
-from iact.core.session.waterfall import Span, waterfall
+from iact.core.session.waterfall import Stretch, waterfall
 from iact.examples import EXAMPLES, Example
 from tests.records import raw_record
 
@@ -142,7 +142,7 @@ def test_what_has_ended_stays_as_it_is(work: Work, data: st.DataObject) -> None:
     told, n = waterfall(records), data.draw(st.integers(0, len(records)))
     before = waterfall(records[:n])
 
-    def ended(spans: Iterator[Span]) -> list[tuple[object, ...]]:
+    def ended(spans: Iterator[Stretch]) -> list[tuple[object, ...]]:
         return [(one.agent, one.kind, one.begin, one.end, one.n) for one in spans if one.end is not None]
 
     early = ended(iter(before.spans))

@@ -114,7 +114,7 @@ function acting(store, node, now) {
   return timed(t("{function} is running", { function: node.doing || t("A tool") }), calls[0]?.at ?? "", now);
 }
 
-/** When the latch closed that holds an agent: its own, or the nearest above. @param {Store} store @param {TreeNode} node */
+/** When the pause began that holds an agent: its own, or the nearest above. @param {Store} store @param {TreeNode} node */
 function pausedSince(store, node) {
   for (let path = node.path; path; path = path === "/" ? "" : path.slice(0, path.lastIndexOf("/")) || "/") {
     if (store.node(path)?.paused) return store.own(path).findLast((record) => record.kind === "control" && record.op === "pause")?.at ?? "";

@@ -44,11 +44,6 @@
  * @property {"replace"|"skip"|"give_up"} action
  * @property {number} confidence
  *
- * One message of a static prompt's examples.
- * @typedef {object} Example
- * @property {"user"|"assistant"} role
- * @property {string} content
- *
  * How much a session may do, for whom. `allow`: patterns of functions; one of each list must match. `caps`: the most impact, by pattern.
  * @typedef {object} GrantTerms
  * @property {string} scope
@@ -58,7 +53,7 @@
  * @property {string} user
  *
  * Where one recalled memory comes from and what found it. `id`: session and record. `untrusted`: labels of the outside sources of what it says. `contradicts`: ids of others that say otherwise.
- * @typedef {object} Memory
+ * @typedef {object} MemorySource
  * @property {string} id
  * @property {"goal"|"preference"|"fact"|"lesson"|"result"} kind
  * @property {number} score
@@ -78,7 +73,7 @@
  * The static prompt that a model brings along.
  * @typedef {object} OwnPrompt
  * @property {string} system
- * @property {(Example)[]} examples
+ * @property {(PromptExample)[]} examples
  *
  * One path that differs from a live directory: what was there, and what is in the overlay now. `conflict`: somebody changed it in the directory meanwhile.
  * @typedef {object} PathChange
@@ -130,6 +125,11 @@
  * @property {boolean} [thinks]
  * @property {string} [chosen]
  * @property {boolean} [first]
+ *
+ * One message of a static prompt's examples.
+ * @typedef {object} PromptExample
+ * @property {"user"|"assistant"} role
+ * @property {string} content
  *
  * How many calls per second, and how many may come at once after a rest.
  * @typedef {object} RateTerms
@@ -278,7 +278,7 @@
  * What memory brought for the agent's next turn. The body has one line for each memory, as the agent reads it.
  * @typedef {object} RecallRecord
  * @property {"recall"} kind
- * @property {(Memory)[]} rows Where each comes from, in the same order.
+ * @property {(MemorySource)[]} rows Where each comes from, in the same order.
  * @property {Record<string, number>|null} [meant] Functions that the agent's input is about in meaning, each with the record of the message that is.
  * @property {number} ms Milliseconds that memory took.
  *
@@ -376,7 +376,7 @@
  * @property {(Artifact)[]} [artifacts] What it brought forth beside its output.
  * @property {Artifact|null} [cached] What later calls of its module are given that have the same key, which is its name here.
  * @property {ModuleState|null} [state] The state to which its module came for this agent.
- * @property {(Memory)[]} [rows] Of RECALL: where each memory comes from; the body as that of a `recall`.
+ * @property {(MemorySource)[]} [rows] Of RECALL: where each memory comes from; the body as that of a `recall`.
  *
  * WAIT or QUERY ends, and takes replies that children have sent.
  * @typedef {object} SelectRecord
@@ -565,14 +565,14 @@
  * @property {"wake"} kind
  * @property {boolean} [reopened] The session goes on: the time in between does not count.
  *
- * A latch closes: at the agent and below it no call to a model or a tool starts.
+ * The agent is paused: at it and below it no call to a model or a tool starts.
  * @typedef {object} PauseRecord
  * @property {"control"} kind
  * @property {"pause"} op
  * @property {"user"} by
  * @property {string} [node] Of a plan: this step alone.
  *
- * The agent's latch opens.
+ * The agent's pause ends.
  * @typedef {object} ResumeRecord
  * @property {"control"} kind
  * @property {"resume"} op

@@ -1,4 +1,4 @@
-"""One context, ready to be sent. How it is built: `core.tree.inputs`."""
+"""One context, ready to be sent. How it is built: `core.tree.contexts`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iact.core.records.parts import Seen
 class Composed:
     """What is new in a context, before it is known whether the turn is the agent's last, or its context too full.
 
-    `parts`: the paragraphs of the input; `beside`: what is shown beside text. The rest as in `Prepared`.
+    `parts`: the paragraphs of the input; `beside`: what is shown beside text. The rest as in `PreparedContext`.
     """
 
     parts: tuple[str, ...]
@@ -34,7 +34,7 @@ class Composed:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
+class PreparedContext:
     """One context, ready to be sent: what is new in it, and the digest over all of it.
 
     `table`: the agent's variables with those that the messages brought. `last`: why no turn follows, if so;
@@ -70,7 +70,7 @@ class Foreseen:
     """
 
     stamp: Stamp
-    prepared: Prepared
+    prepared: PreparedContext
     scanned: Scan
 
 

@@ -11,8 +11,8 @@ from iact.core.records.dialogue import Draw
 from iact.core.records.record import Record
 from iact.core.tree import budget
 from iact.core.tree.agent import Agent
-from iact.core.tree.checking import expect
-from iact.core.tree.inputs import choose_notes, compose
+from iact.core.tree.contexts import choose_notes, compose
+from iact.core.tree.expectations import expect
 from iact.core.tree.tree import Tree
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from iact.core.gate.wording import could_have, wrote
+from iact.core.gate.user_values import could_have, wrote
 
 
-class Said:
+class UserWords:
     """Messages in order. A look at all of them together comes first, so that long sessions pay for few of them."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:

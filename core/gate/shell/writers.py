@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from iact.core.gate.shell import paths
 from iact.core.gate.shell.effects import Effect
-from iact.core.gate.shell.handling import Runner, shown
+from iact.core.gate.shell.handlers import Runner, shown
 from iact.core.gate.shell.options import parse
 from iact.core.gate.shell.words import Word
 

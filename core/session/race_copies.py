@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from iact.core.errors import WorkspaceError
-from iact.core.modules.door import Modules
+from iact.core.modules.invoker import Modules
 from iact.core.records.plans import MakeCopy
 from iact.core.session.live import Live
 from iact.core.session.scheduler import Scheduler

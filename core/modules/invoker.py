@@ -1,4 +1,4 @@
-"""The one way to a module: every call of every function in the product comes through `Door.call`.
+"""The one way to a module: every call of every function in the product comes through `Invoker.call`.
 
 It takes a ticket, which only the gate makes, and redeems it for exactly this call. The ticket says whether the call
 may write, and so which instance of the module serves it. Instances are started on first use and dropped when they
@@ -28,17 +28,17 @@ from iact.core.modules.client import (
     OnArtifact,
     Outcome,
 )
-from iact.core.modules.holding import Holding
-from iact.core.modules.instances import Instances, Key, Running, key_of
+from iact.core.modules.health_monitor import HealthMonitor
+from iact.core.modules.idle_timer import IdleTimer
+from iact.core.modules.instances import InstanceKey, Instances, Running, key_of
 from iact.core.modules.manifest import Manifest
 from iact.core.modules.observer import Observer, OnState
 from iact.core.modules.outcome import StateChange
-from iact.core.modules.pulse import Pulse
-from iact.core.modules.quota import Quota, Room
+from iact.core.modules.quota import FolderUse, Quota
 from iact.core.modules.registry import Start
-from iact.core.modules.rest import Rest
 from iact.core.modules.scrub import Scrub, ScrubBytes
-from iact.core.modules.whose import agent_of
+from iact.core.modules.state_names import agent_of
+from iact.core.modules.stateful import StatefulInstances
 from iact.core.ports import JSON, Clock, ModuleHost, Permit, Report, Right
 
 
@@ -56,7 +56,7 @@ class FunctionCall:
     attached: Mapping[str, Value]
     timeout: float
     start: Start = field(default_factory=Start)
-    fills: Room | None = None
+    fills: FolderUse | None = None
     exclusive: bool = False
     """Such calls of the module under one name follow each other, in whichever instance."""
     states: Sequence[str] = ()
@@ -70,7 +70,7 @@ class FunctionCall:
     waited: Callable[[], float] = lambda: 0.0
     """For how many seconds it had to wait for a person so far."""
     step: str = ""
-    """The name of the plan's step whose state in the module this is (`core.modules.whose`); empty: the agent's."""
+    """The name of the plan's step whose state in the module this is (`core.modules.state_names`); empty: the agent's."""
     copy: Path | None = None
     """The copy of the workspace in which it is made; None: in the workspace itself."""
 
@@ -92,7 +92,7 @@ class FunctionCall:
 
 
 class Modules(Protocol):
-    """The modules of one session, as the tree uses them. `Door` is the real thing."""
+    """The modules of one session, as the tree uses them. `Invoker` is the real thing."""
 
     @property
     def running(self) -> int:
@@ -159,7 +159,7 @@ class _Turn:
 class _Underway:
     """A call that was let in. `scope`: ends it when its agent may do less."""
 
-    key: Key
+    key: InstanceKey
     agent: str
     impact: float
     scope: asyncio.Timeout = field(default_factory=lambda: asyncio.timeout(None))
@@ -172,7 +172,7 @@ class _Underway:
             self.scope.reschedule(asyncio.get_running_loop().time())
 
 
-class Door:
+class Invoker:
     """The modules of one session. `workspace`: the folder that they share.
 
     `workspace_bytes`: what calls may fill on disk; 0: it has no bound. `idle`: seconds
@@ -194,14 +194,16 @@ class Door:
         self._host = host
         self._session = session
         self._workspace_bytes = workspace_bytes
-        self._quotas: dict[Room, Quota] = {}
-        self._holding = Holding()
+        self._quotas: dict[FolderUse, Quota] = {}
+        self._holding = StatefulInstances()
         self._supervisor = Supervisor()
         self._observer = Observer(self._supervisor)
         self._instances = Instances(host, session, workspace, self._holding.holds, self._forget)
         self._idle = idle
-        self._rest: Rest[Key] = Rest(self._supervisor, clock, idle, self._restable, self._stop_resting)
-        self._pulse: Pulse[Key] = Pulse(
+        self._rest: IdleTimer[InstanceKey] = IdleTimer(
+            self._supervisor, clock, idle, self._restable, self._stop_resting
+        )
+        self._pulse: HealthMonitor[InstanceKey] = HealthMonitor(
             self._supervisor, clock, self._instances.running.keys, self._instances.look_after
         )
         self._underway: set[_Underway] = set()
@@ -262,7 +264,7 @@ class Door:
         finally:
             self._underway.discard(underway)
 
-    def _quota(self, room: Room) -> Quota:
+    def _quota(self, room: FolderUse) -> Quota:
         return self._quotas.setdefault(room, Quota(room, self._workspace_bytes))
 
     @asynccontextmanager
@@ -286,7 +288,7 @@ class Door:
 
     async def _run(
         self,
-        key: Key,
+        key: InstanceKey,
         call: FunctionCall,
         *,
         on_output: Callable[[str], None],
@@ -305,7 +307,7 @@ class Door:
                 await self._instances.ended(key, running)
         return outcome
 
-    def _take(self, key: Key, running: Running, call: FunctionCall, outcome: Completed) -> None:
+    def _take(self, key: InstanceKey, running: Running, call: FunctionCall, outcome: Completed) -> None:
         """Take note of what a call left."""
         if outcome.carried is not None:
             self._carried[call.module, call.whose] = outcome.carried
@@ -318,7 +320,7 @@ class Door:
                 self._observer.listen(key, call.whose, states, call.on_state)
 
     async def _watch(
-        self, key: Key, running: Running, whose: str, known: Sequence[str]
+        self, key: InstanceKey, running: Running, whose: str, known: Sequence[str]
     ) -> AsyncIterator[StateChange]:
         async for change in running.client.watch(self._session, whose):
             self._holding.told(key, whose, change.state, _checked(change, known))
@@ -326,7 +328,7 @@ class Door:
 
     async def _invoke(
         self,
-        key: Key,
+        key: InstanceKey,
         running: Running,
         call: FunctionCall,
         on_output: Callable[[str], None],
@@ -431,7 +433,7 @@ class Door:
             running = await self._reach(key, report, start)
             await running.client.wait_serving(_CONNECTING)
 
-    async def _reach(self, key: Key, report: Report, start: Start) -> Running:
+    async def _reach(self, key: InstanceKey, report: Report, start: Start) -> Running:
         running = await self._instances.reach(key, report, start)
         self._pulse.begin()
         return running
@@ -446,8 +448,8 @@ class Door:
 
         A worker whose calls go on ends what it runs besides, if it can, and is stopped behind the last of them.
         """
-        gone: dict[Key, Running] = {}
-        asked: list[tuple[Key, Running, frozenset[str]]] = []
+        gone: dict[InstanceKey, Running] = {}
+        asked: list[tuple[InstanceKey, Running, frozenset[str]]] = []
         for underway in self._underway:
             if agents(underway.agent) and underway.impact > most:
                 underway.end()
@@ -468,7 +470,7 @@ class Door:
             for key, running, whose in asked:
                 group.create_task(self._end_background(key, running, whose))
 
-    async def _freeze(self, key: Key, running: Running) -> None:
+    async def _freeze(self, key: InstanceKey, running: Running) -> None:
         """Let nothing of an instance run any more; its calls are lost, and it is stopped in the background."""
         if self._instances.running.get(key) is not running:
             return
@@ -480,12 +482,12 @@ class Door:
             await running.instance.freeze()
         self._background.begin(partial(self._stop, key, running), f"end of {key}")
 
-    async def _stop(self, key: Key, running: Running) -> None:
+    async def _stop(self, key: InstanceKey, running: Running) -> None:
         await self._forget(key)
         with suppress(SandboxError):  # the host removes what is left at the end of the session
             await self._instances.stop(running)
 
-    async def _end_background(self, key: Key, running: Running, whose: frozenset[str]) -> None:
+    async def _end_background(self, key: InstanceKey, running: Running, whose: frozenset[str]) -> None:
         """Have an instance end what it runs behind its calls; one that can't, and is in use, is ended whole."""
         running.ending = True
         held = self._holding.holds(key)
@@ -510,18 +512,18 @@ class Door:
                 group.create_task(self._instances.give_up(key))
         self._quotas = {room: quota for room, quota in self._quotas.items() if room.folder != copy}
 
-    async def _forget(self, key: Key) -> None:
+    async def _forget(self, key: InstanceKey) -> None:
         """An instance is not there any more."""
         await self._observer.forget(key)
         self._holding.forget(key)
 
-    def _restable(self) -> dict[Key, float]:
+    def _restable(self) -> dict[InstanceKey, float]:
         """What runs, and after how many seconds without a call it may be stopped."""
         return {
             key: self._idle * (HELD if self._holding.holds(key) else 1) for key in self._instances.running
         }
 
-    async def _stop_resting(self, key: Key) -> None:
+    async def _stop_resting(self, key: InstanceKey) -> None:
         """Stop an instance unless it is called meanwhile; a call that comes later waits, and starts it anew."""
         async with self._instances.lock(key):
             if key in self._instances.running and self._rest.due(key):

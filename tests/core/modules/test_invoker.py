@@ -17,11 +17,11 @@ from iact.core.gate.gate import CallRequest, Denial, Ticket, TicketError, decide
 from iact.core.gate.grant import Grant, Scope
 from iact.core.language.variables import text_value
 from iact.core.modules.client import ArtifactChunk, Completed, Outcome, Raised
-from iact.core.modules.door import Door, FunctionCall
-from iact.core.modules.instances import Key
+from iact.core.modules.instances import InstanceKey
+from iact.core.modules.invoker import FunctionCall, Invoker
 from iact.core.modules.observer import OnState
 from iact.core.modules.outcome import StateChange
-from iact.core.modules.quota import Room
+from iact.core.modules.quota import FolderUse
 from iact.core.modules.registry import Start
 from iact.core.ports import JSON
 from tests.core.modules.clock import HeldClock
@@ -70,9 +70,9 @@ def make_box() -> Module:
 class Scene:
     """One session's door before a local host, and what came out of it."""
 
-    def __init__(self, host: LocalHost, door: Door) -> None:
+    def __init__(self, host: LocalHost, invoker: Invoker) -> None:
         self.host = host
-        self.door = door
+        self.invoker = invoker
         self.output: list[str] = []
         self.chunks: list[ArtifactChunk] = []
 
@@ -84,7 +84,7 @@ class Scene:
         start: Start | None = None,
         ticket: Ticket | None = None,
         on_state: OnState | None = None,
-        fills: Room | None = None,
+        fills: FolderUse | None = None,
     ) -> Outcome:
         arguments: dict[str, JSON] = {"text": text}
         call = FunctionCall(
@@ -95,7 +95,7 @@ class Scene:
         async def keep(chunk: ArtifactChunk) -> None:
             self.chunks.append(chunk)
 
-        return await self.door.call(
+        return await self.invoker.call(
             ticket or allowed(call.request),
             call,
             on_output=self.output.append,
@@ -106,7 +106,7 @@ class Scene:
     async def die(self, why: str) -> None:
         """The module that was started first ends, and gRPC has noticed: until then a call may still be sent to it."""
         await self.host.started[0].die(why)
-        channel = self.door._instances.running[Key("box", "work")].client._channel
+        channel = self.invoker._instances.running[InstanceKey("box", "work")].client._channel
         await channel.wait_for_state_change(grpc.ChannelConnectivity.READY)
 
     async def done(self, function: str, text: str, *, start: Start | None = None) -> Completed:
@@ -138,11 +138,11 @@ def play(
     async def main() -> LocalHost:
         async with asyncio.timeout(WITHIN):
             host = LocalHost(sockets, {"box": make_box}, SECRETS)
-            door = Door(host, "s", sockets, workspace_bytes=workspace_bytes, clock=clock, idle=IDLE)
+            invoker = Invoker(host, "s", sockets, workspace_bytes=workspace_bytes, clock=clock, idle=IDLE)
             try:
-                await scene(Scene(host, door))
+                await scene(Scene(host, invoker))
             finally:
-                await door.close()
+                await invoker.close()
                 await host.close()
             return host
 
@@ -158,7 +158,7 @@ def test_an_instance_serves_the_calls_of_a_session_and_ends_with_it(sockets: Pat
     running: list[int] = []
 
     async def scene(it: Scene) -> None:
-        it.door.on_change(lambda: running.append(it.door.running))
+        it.invoker.on_change(lambda: running.append(it.invoker.running))
         assert (await it.done("put", "a")).output == "a"
         assert (await it.done("put", "b")).output == "a b"
 
@@ -172,7 +172,7 @@ def test_an_instance_serves_the_calls_of_a_session_and_ends_with_it(sockets: Pat
 def test_values_passed_by_name_arrive_whole(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
         call = FunctionCall("/", "box.put", 1, {}, {"text": text_value("from a variable")}, WITHIN)
-        outcome = await it.door.call(
+        outcome = await it.invoker.call(
             allowed(call.request), call,
             on_output=it.output.append, on_artifact=_unexpected, report=lambda _: None,
         )  # fmt: skip
@@ -220,7 +220,7 @@ def test_a_module_that_dies_during_a_call_says_why(sockets: Path) -> None:
         instance.why_lost = noticed  # type: ignore[method-assign]
         with pytest.raises(ModuleLost, match=r"It ran out of memory\. It is started again"):
             await it.done("put", "b")
-        assert it.door.running == 0
+        assert it.invoker.running == 0
         assert (await it.done("put", "c")).output == "c"
 
     play(sockets, scene)
@@ -263,10 +263,10 @@ def test_what_a_module_says_holds_no_secret_that_it_was_told(sockets: Path, told
 
 def test_what_it_says_of_itself_is_kept_for_its_digest(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
-        manifest = await it.door.describe("box", print, digest="1")
+        manifest = await it.invoker.describe("box", print, digest="1")
         assert [one.name for one in manifest.functions] == ["put", "tell", "fail", "move"]
         assert it.host.remembered == {"1": manifest.to_proto()}
-        await it.door.describe("box", print)
+        await it.invoker.describe("box", print)
         assert list(it.host.remembered) == ["1"], "no digest was named"
 
     play(sockets, scene)
@@ -274,8 +274,8 @@ def test_what_it_says_of_itself_is_kept_for_its_digest(sockets: Path) -> None:
 
 def test_a_module_can_be_started_before_its_first_call(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
-        await it.door.warm("box", print, Start("1"))
-        assert it.door.running == 1
+        await it.invoker.warm("box", print, Start("1"))
+        assert it.invoker.running == 1
         await it.done("put", "a", start=Start("1"))
 
     assert len(play(sockets, scene).started) == 1
@@ -307,10 +307,10 @@ def test_a_session_that_rests_runs_nothing_until_its_next_call(sockets: Path) ->
         clock.advance(IDLE - 1)
         assert (await it.done("put", "b")).output == "a b"
         clock.advance(IDLE - 1)
-        assert it.door.running == 1, "the time counts from the last call"
+        assert it.invoker.running == 1, "the time counts from the last call"
         clock.advance(1)
         await until(lambda: it.host.started[0].stopped)
-        assert it.door.running == 0
+        assert it.invoker.running == 0
         fresh = await it.done("put", "c")
         assert fresh.output == "c"
         it.host.started[1].stubborn = True
@@ -360,7 +360,7 @@ def test_a_full_workspace_holds_back_what_may_write_alone(sockets: Path) -> None
     (sockets / "big").write_bytes(b"x" * (2 << 20))
 
     async def scene(it: Scene) -> None:
-        full = await it.call("put", "a", fills=Room(sockets))
+        full = await it.call("put", "a", fills=FolderUse(sockets))
         assert isinstance(full, Raised)
         assert full.type == "WorkspaceFull"
         assert it.host.started == []
@@ -372,7 +372,7 @@ def test_a_full_workspace_holds_back_what_may_write_alone(sockets: Path) -> None
 def test_a_module_that_can_not_be_started_is_none_that_runs(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
         with pytest.raises(SandboxError, match="no module 'other'"):
-            await it.door.warm("other", print, Start())
-        assert it.door.running == 0
+            await it.invoker.warm("other", print, Start())
+        assert it.invoker.running == 0
 
     play(sockets, scene)

@@ -9,9 +9,9 @@ from iact.core.records.codec import decode
 from iact.core.records.dialogue import Spawn
 from iact.core.records.record import Record
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.checking import expect, expect_content
+from iact.core.tree.expectations import expect, expect_content
 from iact.core.tree.interpret import argument_text
-from iact.core.tree.plan_aim import patterns_of, plan_fields
+from iact.core.tree.plan_checks import patterns_of, plan_fields
 from iact.core.tree.tree import Tree
 
 

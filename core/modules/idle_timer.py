@@ -15,7 +15,7 @@ from iact.core.ports import Clock
 Name = TypeVar("Name", bound=Hashable)
 
 
-class Rest(Generic[Name]):
+class IdleTimer(Generic[Name]):
     """Stops what was not called for a while on `clock`; without a clock or with 0 seconds, never.
 
     `running`: what could be stopped, each with the seconds without a call after which it may be. `seconds`: the

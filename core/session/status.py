@@ -24,7 +24,7 @@ _WELL: Final = ("ok", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class SessionStatus:
     """`since`: when that began, ISO 8601, UTC; empty if that is not known. `what`: what it waits for, in a few words."""
 
     state: SessionState
@@ -50,11 +50,11 @@ def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
         if run is not None and run.awaited and run.still:
             return "waits", "a plan to be started"
     if active:
-        return ("paused" if tree.latched("/") else "working"), ""
+        return ("paused" if tree.paused("/") else "working"), ""
     return ("failed" if tree.root.rest == "failed" else "idle"), ""
 
 
-def left_at(newest: Sequence[Record]) -> Standing:
+def left_at(newest: Sequence[Record]) -> SessionStatus:
     """Of a session at rest, with its last records."""
     asked: dict[tuple[str, int, int], Record] = {}
     ended: Record | None = None
@@ -78,9 +78,9 @@ def left_at(newest: Sequence[Record]) -> Standing:
                 work = True
     if asked:
         first = next(iter(asked.values()))
-        return Standing("waits", first.at, first.text("function"))
+        return SessionStatus("waits", first.at, first.text("function"))
     if work:
-        return Standing("unfinished", newest[-1].at)
+        return SessionStatus("unfinished", newest[-1].at)
     if ended is not None and isinstance(ended.content, Reply) and ended.content.status not in _WELL:
-        return Standing("failed", ended.at)
-    return Standing("idle", ended.at if ended is not None else "")
+        return SessionStatus("failed", ended.at)
+    return SessionStatus("idle", ended.at if ended is not None else "")

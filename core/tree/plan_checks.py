@@ -13,10 +13,10 @@ from iact.core.gate.writes import paths_written
 from iact.core.language.actions import ActionSpec, Registry
 from iact.core.language.grammar import Bound
 from iact.core.plan.forms import read_plan
-from iact.core.plan.model import Plan
+from iact.core.plan.model import PlanGraph
 from iact.core.plan.modes.auto import choose_for
 from iact.core.plan.modes.registry import make_mode
-from iact.core.plan.seams import FunctionInfo
+from iact.core.plan.protocol import FunctionInfo
 from iact.core.plan.validate import check
 from iact.core.ports import JSON
 from iact.core.tree.agent import Agent, Pending
@@ -118,7 +118,7 @@ def patterns_of(scope: str) -> list[str]:
     return [one.strip() for one in scope.split(",") if one.strip()]
 
 
-def way_of(mode: str, plan: Plan) -> tuple[str, str]:
+def way_of(mode: str, plan: PlanGraph) -> tuple[str, str]:
     """The mode that a plan runs in, and why, where `auto` chose it."""
     return choose_for(plan.nodes.values()) if mode == "auto" else (mode, "")
 

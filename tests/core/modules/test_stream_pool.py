@@ -13,7 +13,7 @@ import grpc.aio
 import pytest
 
 from iact.core.errors import ModuleFault, ModuleLost
-from iact.core.modules import conversing
+from iact.core.modules import stream_pool
 from iact.core.modules.client import Completed, Invocation, ModuleClient, TimedOut
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
@@ -45,7 +45,7 @@ class Talker:
         self.streams += 1
         if not self._marked:
             await asyncio.Event().wait()
-        await context.send_initial_metadata(((conversing.MARK, "1"),))
+        await context.send_initial_metadata(((stream_pool.MARK, "1"),))
         while isinstance(data := await context.read(), bytes):
             request = pb.InvokeRequest.FromString(data)
             if not await self._answer(request.call_id, request.function, context):
@@ -194,7 +194,7 @@ def test_a_module_that_does_not_converse_is_invoked() -> None:
 
 
 def test_a_module_that_leaves_the_stream_unopened_is_invoked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversing, "_OPENING", 0.2)
+    monkeypatch.setattr(stream_pool, "_OPENING", 0.2)
 
     async def play(talker: Talker, client: ModuleClient) -> None:
         assert [await said(client, str(number)) for number in range(3)] == ["invoked"] * 3

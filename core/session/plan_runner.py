@@ -1,7 +1,7 @@
 """Runs plans: does what the tree says that a plan needs, and writes down what came of it.
 
 A plan is a node of the call tree with a path of its own. Its caller waits for it as for a child, its agent steps are
-its children, its tool steps go through the same gate and door as an agent's calls, and what models answer about it
+its children, its tool steps go through the same gate as an agent's calls, and what models answer about it
 counts on its budget. What is recorded of it: `core.records.plans`.
 
 So a plan drawn at any record is: nodes and edges (`after`, `refs`) from its `plan` records, states from its `node`
@@ -25,8 +25,8 @@ from iact.core.errors import JournalUnwritable, ModelError, StructuredFailed, lo
 from iact.core.models.roles import Models
 from iact.core.models.structured import structured
 from iact.core.plan.model import PlanError
-from iact.core.plan.seams import Question
-from iact.core.plan.streaming import StepReader
+from iact.core.plan.protocol import PlanQuestion
+from iact.core.plan.step_reader import StepReader
 from iact.core.ports import ChatMessage, StreamRecast, StreamRestart, TextDelta, Usage, UsageReport
 from iact.core.records.control import Cancel
 from iact.core.records.dialogue import Discard, Draw
@@ -34,9 +34,9 @@ from iact.core.records.parts import Tokens
 from iact.core.records.plans import Draft, Wake
 from iact.core.records.record import Record
 from iact.core.session.actions import ActionExecutor
-from iact.core.session.asking import ModelCall
-from iact.core.session.copies import Copies
 from iact.core.session.events import Delta
+from iact.core.session.model_calls import ModelCall
+from iact.core.session.race_copies import Copies
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
 from iact.core.tree import budget
@@ -49,7 +49,7 @@ _FOR_PEOPLE: Final = frozenset({"reason", "synthesize"})
 """Questions whose answers are prose that people like to watch."""
 
 
-class Planning:
+class PlanRunner:
     """The plans of one session that are under way.
 
     While the session is closing, nothing that ends has an outcome.
@@ -120,7 +120,7 @@ def run_of(plan: Agent) -> PlanRun:
 class _Running:
     """One plan under way. `stirred`: something was told to it."""
 
-    def __init__(self, planning: Planning, plan: Agent, run: PlanRun) -> None:
+    def __init__(self, planning: PlanRunner, plan: Agent, run: PlanRun) -> None:
         self.stirred = asyncio.Event()
         self._planning = planning
         self._live = planning.live
@@ -167,11 +167,11 @@ class _Running:
         for node, copied in self._run.taking.items():
             if node not in self._taking and not holding:
                 self._taking[node] = self._group.create_task(self._take_over(node, copied))
-        latched = self._live.tree.latched(self._plan.path)
+        paused = self._live.tree.paused(self._plan.path)
         for thought, task in list(self._asking.items()):
-            if latched or thought not in self._run.asking:
+            if paused or thought not in self._run.asking:
                 task.cancel()
-        if not (latched or holding):
+        if not (paused or holding):
             for thought, asking in self._run.asking.items():
                 if thought not in self._asking:
                     self._asking[thought] = self._group.create_task(self._ask(thought, asking))
@@ -229,7 +229,7 @@ class _Running:
     async def _call(self, pending: Pending) -> None:
         """Make a step's call, until it has its outcome."""
         while pending in self._plan.actions:
-            # Where a latch closed while it waited for leave, it is decided when that opens.
+            # Where it was paused while it waited for approval, it is decided when the pause ends.
             while self._live.tree.halted(self._plan, pending):
                 await self._live.moved()
             await self._planning.actions.act(self._plan, pending)
@@ -241,7 +241,7 @@ class _Running:
         """Have what a step wrote in its copy of the workspace stand there; not while nothing may happen."""
         try:
             tree = self._live.tree
-            while self._plan.active and (tree.latched(self._plan.path) or tree.lockdown):
+            while self._plan.active and (tree.paused(self._plan.path) or tree.lockdown):
                 await self._live.moved()
             await self._planning.copies.take_over(self._plan, self._run, node, copied)
         finally:
@@ -312,7 +312,7 @@ class _Running:
                 with contextlib.suppress(JournalUnwritable):
                     self._live.record(discard, self._plan.path, body=answer.text)
 
-    async def _fill_in(self, question: Question, shape: type[BaseModel], answer: _Answer) -> None:
+    async def _fill_in(self, question: PlanQuestion, shape: type[BaseModel], answer: _Answer) -> None:
         """An answer that is data, in the form that the question wants; one that has another form is kept as it came."""
         tree = self._live.tree
         model = self._planning.models.model(role_of(tree, question))

@@ -7,22 +7,22 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iact.core.gate.shell import paths, repository
-from iact.core.gate.shell.handling import Runner, assignable, shown
-from iact.core.gate.shell.options import Options, parse, tables
+from iact.core.gate.shell.handlers import Runner, assignable, shown
+from iact.core.gate.shell.options import OptionTable, parse, tables
 from iact.core.gate.shell.words import GAP, GLOB, Word, names
 
-WRAPPERS: Final[Mapping[str, tuple[Options, int]]] = {
-    "nohup": (Options(), 0),
+WRAPPERS: Final[Mapping[str, tuple[OptionTable, int]]] = {
+    "nohup": (OptionTable(), 0),
     "time": (parse("-p"), 0),
     "nice": (parse("-n: -# --adjustment="), 0),
     "ionice": (parse("-t -c: -n: --class= --classdata="), 0),
     "timeout": (parse("-fpv -s: -k: --signal= --kill-after= --preserve-status --foreground --verbose"), 1),
     "stdbuf": (parse("-i: -o: -e: --input= --output= --error="), 0),
     "setsid": (parse("-wcf --wait --fork --ctty"), 0),
-    "chronic": (Options(), 0),
-    "builtin": (Options(), 0),
-    "exec": (Options(), 0),
-    "catchsegv": (Options(), 0),
+    "chronic": (OptionTable(), 0),
+    "builtin": (OptionTable(), 0),
+    "exec": (OptionTable(), 0),
+    "catchsegv": (OptionTable(), 0),
 }
 """Programs that run the command behind their own options and that many words of theirs."""
 
@@ -30,7 +30,7 @@ SHELLS: Final = frozenset({"sh", "bash", "dash", "rbash"})
 """Those whose language is read here. What only bash reads so is not understood in the others' scripts."""
 
 
-def _front(options: Options, arguments: Sequence[Word]) -> list[Word] | None:
+def _front(options: OptionTable, arguments: Sequence[Word]) -> list[Word] | None:
     """The words behind a wrapper's own options, which end at the first operand."""
     for position, word in enumerate(arguments):
         before = arguments[:position]
@@ -45,7 +45,7 @@ def _front(options: Options, arguments: Sequence[Word]) -> list[Word] | None:
     return [] if options.operands(arguments) == [] else None
 
 
-def wrapped(runner: Runner, name: str, arguments: Sequence[Word], options: Options, own: int) -> None:
+def wrapped(runner: Runner, name: str, arguments: Sequence[Word], options: OptionTable, own: int) -> None:
     rest = _front(options, arguments)
     if rest is None or len(rest) < own:
         runner.find("unknown", f"options of {name} that are not understood: {shown(arguments)}")

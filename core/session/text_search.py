@@ -27,7 +27,7 @@ _LINE: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class TextMatch:
     """A record that holds the text. `before`, `match`, `after`: the line where it is first; `count`: how often."""
 
     n: int
@@ -41,7 +41,7 @@ class Place:
 
 def find(
     records: Iterable[Record], text: str, *, agent: str = "", whose: Whose = "", directory: Path
-) -> Iterator[Place]:
+) -> Iterator[TextMatch]:
     """Where `text` is, in order, upper and lower case alike. `agent`: only in its dialogue. `directory`: the session's, with its blobs.
 
     What an agent answers in the words of its turn is found once.
@@ -75,7 +75,7 @@ def _text(record: Record, directory: Path) -> str:
     return record.body
 
 
-def _place(record: Record, text: str, wanted: str) -> Place | None:
+def _place(record: Record, text: str, wanted: str) -> TextMatch | None:
     folded = _folded(text)
     at = folded.find(wanted)
     if at < 0:
@@ -84,7 +84,7 @@ def _place(record: Record, text: str, wanted: str) -> Place | None:
     before = text[max(0, at - _LINE) : at].split("\n")[-1]
     after = text[end : end + _LINE].split("\n")[0]
     count = folded.count(wanted)
-    return Place(record.n, record.agent, record.kind, before, text[at:end], after, count)
+    return TextMatch(record.n, record.agent, record.kind, before, text[at:end], after, count)
 
 
 def _folded(text: str) -> str:

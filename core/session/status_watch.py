@@ -14,21 +14,21 @@ from typing import Final
 from iact.core.ports import Clock
 from iact.core.records.record import timestamp
 from iact.core.session.live import Live
-from iact.core.session.standing import Standing, standing
+from iact.core.session.status import SessionStatus, standing
 
 
-class StandingsWatcher:
+class StatusWatcher:
     """The sessions that changed from the moment of entering on, with what they are at.
 
     None: it is not open any more, or something else about it is to be read again (its name, whether it is there).
     """
 
-    def __init__(self, watchers: set[StandingsWatcher]) -> None:
+    def __init__(self, watchers: set[StatusWatcher]) -> None:
         self._watchers = watchers
-        self._changed: dict[str, Standing | None] = {}
+        self._changed: dict[str, SessionStatus | None] = {}
         self._ready = asyncio.Event()
 
-    async def __aenter__(self) -> StandingsWatcher:
+    async def __aenter__(self) -> StatusWatcher:
         self._watchers.add(self)
         return self
 
@@ -37,38 +37,38 @@ class StandingsWatcher:
     ) -> None:
         self._watchers.discard(self)
 
-    def __aiter__(self) -> StandingsWatcher:
+    def __aiter__(self) -> StatusWatcher:
         return self
 
-    async def __anext__(self) -> tuple[str, Standing | None]:
+    async def __anext__(self) -> tuple[str, SessionStatus | None]:
         while not self._changed:
             self._ready.clear()
             await self._ready.wait()
         session = next(iter(self._changed))
         return session, self._changed.pop(session)
 
-    def offer(self, session: str, now: Standing | None) -> None:
+    def offer(self, session: str, now: SessionStatus | None) -> None:
         """Tell of a change; never blocks."""
         self._changed[session] = now
         self._ready.set()
 
 
-class Standings:
+class SessionStatuses:
     """Of the sessions that are open."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._now: dict[str, Standing] = {}
-        self._watchers: Final[set[StandingsWatcher]] = set()
+        self._now: dict[str, SessionStatus] = {}
+        self._watchers: Final[set[StatusWatcher]] = set()
 
     @property
-    def now(self) -> Mapping[str, Standing]:
+    def now(self) -> Mapping[str, SessionStatus]:
         """By session."""
         return self._now
 
-    def watch(self) -> StandingsWatcher:
+    def watch(self) -> StatusWatcher:
         """A new watcher."""
-        return StandingsWatcher(self._watchers)
+        return StatusWatcher(self._watchers)
 
     def follow(self, live: Live) -> None:
         """A session is open from here on."""
@@ -91,6 +91,6 @@ class Standings:
         state, what = standing(live.tree, failure=live.failure is not None)
         before = self._now.get(session)
         if before is None or (before.state, before.what) != (state, what):
-            now = self._now[session] = Standing(state, at, what)
+            now = self._now[session] = SessionStatus(state, at, what)
             for watcher in self._watchers:
                 watcher.offer(session, now)

@@ -25,7 +25,7 @@ _OPENING: Final = 2.0
 """Seconds that it has for that; one that takes longer is called without."""
 
 
-class Call(Protocol):
+class StreamCall(Protocol):
     """A running call of grpc.aio with a stream of raw messages each way."""
 
     def done(self) -> bool: ...
@@ -43,7 +43,7 @@ class Call(Protocol):
 class Stream:
     """One stream. `last`: the id of the call before, whose belated events are to be told from others."""
 
-    call: Call
+    call: StreamCall
     last: str = ""
 
     async def ask(self, request: bytes) -> None:
@@ -58,10 +58,10 @@ class Stream:
             raise ModuleLost("The module is gone, or takes no more calls.") from error
 
 
-class Streams:
+class StreamPool:
     """The streams to one module; `open_stream` makes one."""
 
-    def __init__(self, open_stream: Callable[[], Call]) -> None:
+    def __init__(self, open_stream: Callable[[], StreamCall]) -> None:
         self._open = open_stream
         self._free: list[Stream] = []
         self._offered = True

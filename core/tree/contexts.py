@@ -21,11 +21,11 @@ from iact.core.ports import Part
 from iact.core.records.dialogue import LastTurn
 from iact.core.records.parts import Seen
 from iact.core.tree.agent import Agent
-from iact.core.tree.fitting import fitted
 from iact.core.tree.mail import Incoming
-from iact.core.tree.offers import asks_for_plan, is_offered, touches
-from iact.core.tree.prepared import Composed, Prepared, newest_message
+from iact.core.tree.offered_functions import asks_for_plan, is_offered, touches
+from iact.core.tree.prepared_context import Composed, PreparedContext, newest_message
 from iact.core.tree.tree import Tree
+from iact.core.tree.window import fitted
 
 _NOTES: Final = 3
 _LONG: Final = 20_000
@@ -98,7 +98,7 @@ def prepare(
     took: Sequence[int] | None = None,
     last: LastTurn = "",
     full: int = 0,
-) -> Prepared:
+) -> PreparedContext:
     """Build the context for an agent's next turn: `compose` and `complete` in one."""
     return complete(tree, agent, compose(tree, agent, seen, notes=notes, took=took), last=last, full=full)
 
@@ -128,7 +128,9 @@ def compose(
     return Composed(tuple(parts), end, beside, tuple(message.n for message in inbox), notes, seen, table)
 
 
-def complete(tree: Tree, agent: Agent, composed: Composed, *, last: LastTurn = "", full: int = 0) -> Prepared:
+def complete(
+    tree: Tree, agent: Agent, composed: Composed, *, last: LastTurn = "", full: int = 0
+) -> PreparedContext:
     """The context itself. `last`: why this turn is the agent's last ("turns", "tokens"), if it is.
 
     `full`: how full its context is, in percent, if it must be told.
@@ -143,7 +145,7 @@ def complete(tree: Tree, agent: Agent, composed: Composed, *, last: LastTurn = "
         parts.append(labels.context_full(full))
     text, tail_, beside = "\n\n".join(parts), composed.tail, composed.beside
     digest = agent.context.history.digest([newest_message(text, tail_, beside)])
-    return Prepared(
+    return PreparedContext(
         text, tail_, beside, composed.took, composed.notes, composed.seen, composed.table, last, full, digest
     )
 

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, get_args
 
-from iact.core.ports import FragmentKind, Happening, Occasion
+from iact.core.ports import FragmentKind, MemoryEvent, Occasion
 from iact.core.records.calls import Result
 from iact.core.records.control import Inject
 from iact.core.records.dialogue import Compress, Reply, Say
@@ -31,7 +31,7 @@ def project_of(tree: Tree) -> str:
     return "" if tree.workspace == "scratch" else tree.workspace
 
 
-def happening(tree: Tree, record: Record) -> Happening | None:
+def happening(tree: Tree, record: Record) -> MemoryEvent | None:
     """What a record gives that `tree` has just taken in; None for most."""
     match record.content:
         case Say():
@@ -55,7 +55,7 @@ def happening(tree: Tree, record: Record) -> Happening | None:
 
 def happenings(
     records: Sequence[Record], blobs: Callable[[str], bytes], *, foreign: bool = False
-) -> Iterator[Happening]:
+) -> Iterator[MemoryEvent]:
     """Everything worth remembering of one journal. `blobs` reads a blob by its SHA-256.
 
     What stands in a `foreign` session, or stood in one that was adopted, is untrusted, whoever is said to have
@@ -79,7 +79,7 @@ def _marked(labels: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(sorted({*labels, FOREIGN}))
 
 
-def _kept(tree: Tree, record: Record, result: Result) -> Happening | None:
+def _kept(tree: Tree, record: Record, result: Result) -> MemoryEvent | None:
     """What an agent stored with REMEMBER."""
     wanted, replaced = result.kind_of, result.supersedes
     kind: FragmentKind | None = next((one for one in get_args(FragmentKind) if one == wanted), None)
@@ -96,14 +96,14 @@ def _made(
     kind: FragmentKind | None = None,
     own: bool = False,
     supersedes: tuple[str, ...] = (),
-) -> Happening | None:
+) -> MemoryEvent | None:
     """`own`: a person wrote it, whatever the agent has read."""
     if not text.strip():
         return None
     agent = tree.agents[record.agent]
     said = agent.labels if agent.plan is None else agent.labels | agent.plan.failures
     labels = frozenset[str]() if own else origin.strange(tree, said)
-    return Happening(
+    return MemoryEvent(
         tree.session,
         record.n,
         record.agent,

@@ -1,7 +1,7 @@
 """Steps that are fired: each becomes an action of its plan, like one that an agent wrote. Pure.
 
 What a step is fired with is not stored where it follows from its refs. Its arguments carry the labels of what their
-refs hand on; what a child is told stands in `core.tree.plan_telling`.
+refs hand on; what a child is told stands in `core.tree.plan_briefing`.
 """
 
 from __future__ import annotations
@@ -15,28 +15,28 @@ from iact.core.language.actions import CALL, ActionSpec
 from iact.core.language.grammar import Bound
 from iact.core.language.variables import Value, text_value
 from iact.core.models.roles import FAST
-from iact.core.modules.whose import of_step
-from iact.core.plan.model import Node
+from iact.core.modules.state_names import of_step
+from iact.core.plan.model import PlanNode
+from iact.core.plan.protocol import Firing, StepFailure
 from iact.core.plan.refs import MissingField, resolve
-from iact.core.plan.seams import Failure, Firing
 from iact.core.plan.validate import parameter_faults
 from iact.core.ports import JSON
 from iact.core.records.plans import Fire
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.plan_briefing import task_of
 from iact.core.tree.plan_run import Owed, PlanRun
-from iact.core.tree.plan_telling import task_of
 from iact.core.tree.tree import Tree
 
 
-def fire(tree: Tree, plan: Agent, run: PlanRun, firing: Firing) -> tuple[Pending, Owed] | Failure:
+def fire(tree: Tree, plan: Agent, run: PlanRun, firing: Firing) -> tuple[Pending, Owed] | StepFailure:
     """The action that a firing is, with its record; or why it can't be carried out."""
     index = run.fired + 1
     if firing.node.kind == "agent":
         made = _child(tree, plan, run, firing, index)
     else:
         made = _tool(tree, plan, run, firing, index)
-    if isinstance(made, Failure):
+    if isinstance(made, StepFailure):
         return made
     content = Fire(
         node=firing.node.id,
@@ -63,14 +63,14 @@ def _body(run: PlanRun, firing: Firing) -> str:
 # --- tools --------------------------------------------------------------------------------------------------
 
 
-def _tool(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> Pending | Failure:
+def _tool(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> Pending | StepFailure:
     node, arguments = firing.node, firing.arguments
     spec = tree.registry(plan.path).find(node.call)
     if not isinstance(spec, ActionSpec) or spec.core:
-        return Failure("incomplete", f"{node.call} did not complete.")
+        return StepFailure("incomplete", f"{node.call} did not complete.")
     refused = " ".join(parameter_faults(replace(node, params=arguments, refs={}), spec.parameters))
     if refused:
-        return Failure("raised", refused)
+        return StepFailure("raised", refused)
     provenance = {name: _of_ref(run, plan, node, name) for name in node.refs}
     bound = _bound(spec, node, arguments, provenance, run.given)
     step = of_step(plan.path, _begun_by(tree, run, node)) if _keeps(tree, spec.name) else ""
@@ -89,7 +89,7 @@ def _keeps(tree: Tree, function: str) -> bool:
     return bool(loaded.manifest.states) or (known is not None and known.exclusive)
 
 
-def _begun_by(tree: Tree, run: PlanRun, node: Node) -> str:
+def _begun_by(tree: Tree, run: PlanRun, node: PlanNode) -> str:
     """The step in whose part of the module this one is carried out: its own, in which the module is as at first.
 
     What a module offers only in another state (to read the page that is open) needs that of the step which led there:
@@ -117,7 +117,7 @@ def _goes_on(tree: Tree, function: str) -> bool:
     return loaded.manifest.states[0].name not in known.states
 
 
-def _of_ref(run: PlanRun, plan: Agent, node: Node, name: str) -> frozenset[str]:
+def _of_ref(run: PlanRun, plan: Agent, node: PlanNode, name: str) -> frozenset[str]:
     """The labels of what a ref hands on; the text of a template is its author's."""
     labels = frozenset(run.state.labels_of_ref(node.id, name))
     if node.refs[name].template:
@@ -127,7 +127,7 @@ def _of_ref(run: PlanRun, plan: Agent, node: Node, name: str) -> frozenset[str]:
 
 def _bound(
     spec: ActionSpec,
-    node: Node,
+    node: PlanNode,
     arguments: Mapping[str, JSON],
     provenance: Mapping[str, frozenset[str]],
     handed: Mapping[str, Value],
@@ -156,18 +156,18 @@ def _any_text(spec: ActionSpec, name: str) -> bool:
 # --- agents -------------------------------------------------------------------------------------------------
 
 
-def _child(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> Pending | Failure:
+def _child(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> Pending | StepFailure:
     node = firing.node
     path = f"{plan.path}/{node.call}"
     refused = _no_child(tree, plan, path, node)
     if refused:
-        return Failure("raised", refused)
+        return StepFailure("raised", refused)
     refs = {name: _of_ref(run, plan, node, name) for name in node.refs}
     bound = task_of(tree, run, plan, node, firing.arguments, refs)
     return Pending(index, node.call, "", "", CALL, bound, child=path, node=node.id)
 
 
-def _no_child(tree: Tree, plan: Agent, path: str, node: Node) -> str:
+def _no_child(tree: Tree, plan: Agent, path: str, node: PlanNode) -> str:
     """Why an agent step can't be carried out; empty if it can."""
     if path in tree.agents:
         return f"{path} is a plan." if tree.agents[path].plan is not None else ""

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iact.core.gate.wording import could_have, identifiers, wrote
+from iact.core.gate.user_values import could_have, identifiers, wrote
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ _ENDLESS: Final = 1 << 62
 
 
 @dataclass(slots=True)
-class Room:
+class CopyBudget:
     """How much may still be copied. `owned`: files keep their owner, if we can give it to them."""
 
     bytes: int = _ENDLESS
@@ -39,7 +39,7 @@ class Room:
         return True
 
 
-def copy_tree(source: Path, target: Path, room: Room) -> int:
+def copy_tree(source: Path, target: Path, room: CopyBudget) -> int:
     """Copy what is in one directory into another; how many entries had to be left out.
 
     Raises:
@@ -64,7 +64,7 @@ def transfer(source: int, target: int, size: int) -> None:
         done += sent
 
 
-def _copy_folder(source: int, target: int, depth: int, room: Room) -> int:
+def _copy_folder(source: int, target: int, depth: int, room: CopyBudget) -> int:
     """Copy what is in one open directory into another; how much had to be left out."""
     left_out = 0
     with os.scandir(source) as entries:
@@ -80,7 +80,7 @@ def _copy_folder(source: int, target: int, depth: int, room: Room) -> int:
     return left_out
 
 
-def _copy_entry(entry: os.DirEntry[str], source: int, target: int, depth: int, room: Room) -> int:
+def _copy_entry(entry: os.DirEntry[str], source: int, target: int, depth: int, room: CopyBudget) -> int:
     status = entry.stat(follow_symlinks=False)
     if not stat.S_ISREG(status.st_mode) and not room.take(0):
         return 1
@@ -103,7 +103,7 @@ def _copy_entry(entry: os.DirEntry[str], source: int, target: int, depth: int, r
         os.close(reading)
 
 
-def _copy_file(name: str, source: int, target: int, room: Room) -> int:
+def _copy_file(name: str, source: int, target: int, room: CopyBudget) -> int:
     # What was a file a moment ago may be a pipe now: NONBLOCK keeps it from holding us up.
     reading = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=source)
     try:
@@ -122,7 +122,7 @@ def _copy_file(name: str, source: int, target: int, room: Room) -> int:
     return 0
 
 
-def _dress(descriptor: int, like: os.stat_result, room: Room) -> None:
+def _dress(descriptor: int, like: os.stat_result, room: CopyBudget) -> None:
     """Owner, mode and times as the original has them; the owner can always read, and nothing is set-user-id."""
     if room.owned and os.geteuid() == 0:
         os.fchown(descriptor, like.st_uid, like.st_gid)

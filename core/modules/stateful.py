@@ -6,16 +6,16 @@ job runs. In any other it is in use, even if nobody calls it.
 
 from __future__ import annotations
 
-from iact.core.modules.instances import Key
+from iact.core.modules.instances import InstanceKey
 
 
-class Holding:
-    """The names (`core.modules.whose`) for which instances are not in their initial state."""
+class StatefulInstances:
+    """The names (`core.modules.state_names`) for which instances are not in their initial state."""
 
     def __init__(self) -> None:
-        self._held: dict[Key, set[str]] = {}
+        self._held: dict[InstanceKey, set[str]] = {}
 
-    def told(self, key: Key, whose: str, state: str, initial: str) -> None:
+    def told(self, key: InstanceKey, whose: str, state: str, initial: str) -> None:
         """An instance told of the state that it is in under a name. Without an `initial` one every state counts."""
         held = self._held.setdefault(key, set())
         if state != initial:
@@ -23,14 +23,14 @@ class Holding:
         else:
             held.discard(whose)
 
-    def forget(self, key: Key) -> None:
+    def forget(self, key: InstanceKey) -> None:
         """An instance was stopped, or what it held has ended."""
         self._held.pop(key, None)
 
-    def held(self, key: Key) -> frozenset[str]:
+    def held(self, key: InstanceKey) -> frozenset[str]:
         """For whom it is in use."""
         return frozenset(self._held.get(key, ()))
 
-    def holds(self, key: Key) -> bool:
+    def holds(self, key: InstanceKey) -> bool:
         """Whether it is in use."""
         return bool(self._held.get(key))

@@ -13,7 +13,7 @@ from iact.core.gate.gate import Ticket
 from iact.core.journal import read_journal
 from iact.core.models.roles import Models
 from iact.core.modules.client import Completed, OnArtifact, Outcome
-from iact.core.modules.door import FunctionCall, Modules
+from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.ports import ModuleHost, Report, Taken, Versions
 from iact.core.records.plans import TakeOver
 from iact.core.records.record import Record

@@ -1,6 +1,6 @@
 """What a plan and whoever runs it tell each other: what is to be fired and asked, and what came of it.
 
-A `Catalogue` knows which functions the caller's scope holds. A plan knows neither agents nor modules nor models.
+A `FunctionCatalogue` knows which functions the caller's scope holds. A plan knows neither agents nor modules nor models.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Final, Literal, NamedTuple, Protocol
 
 from pydantic import BaseModel
 
-from iact.core.plan.model import Node
+from iact.core.plan.model import PlanNode
 from iact.core.ports import JSON
 
 # --- firing nodes ----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Success:
+class StepSuccess:
     """A node's work is done. `labels`: where its output comes from. `exit_status`: the tool's, if it has one."""
 
     output: JSON
@@ -38,7 +38,7 @@ TRANSIENT: frozenset[FailureKind] = frozenset({"unavailable", "timeout", "interr
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class StepFailure:
     """A node's work did not succeed; `message` is for the planner and shows a tool's own error in full."""
 
     kind: FailureKind
@@ -52,7 +52,7 @@ class Failure:
         return self.kind in TRANSIENT
 
 
-Outcome = Success | Failure
+Outcome = StepSuccess | StepFailure
 
 Decision = Literal["approved", "denied", "expired"]
 """What came of asking a person about a call; expired: nobody decided in time."""
@@ -67,7 +67,7 @@ class Firing(NamedTuple):
 
     plan: str
     version: int
-    node: Node
+    node: PlanNode
     attempt: int
     arguments: Mapping[str, JSON]
     labels: tuple[str, ...]
@@ -93,7 +93,7 @@ a goal, asks for the better model; what only looks at evidence does not (KAIJU, 
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class PlanQuestion:
     """One self-contained model call over task-focused evidence.
 
     `node`: id of the node that stands for it in the plan, "" if none. `role`: which model; the plan's run decides it
@@ -132,7 +132,7 @@ class FunctionInfo:
     """Of a very call: all that it writes is in the workspace, so that it can be made in a copy of that."""
 
 
-class Catalogue(Protocol):
+class FunctionCatalogue(Protocol):
     """The functions that the caller may use; those outside its scope do not exist."""
 
     def find(self, name: str) -> FunctionInfo | None: ...

@@ -10,7 +10,7 @@ from pathlib import Path
 from iact.core.errors import UsageError
 from iact.core.journal.file import Contents, Journal
 from iact.core.ports import Clock, OpenLive
-from iact.core.session.effects import STORE, Effects
+from iact.core.session.effects import STORE, SessionEffects
 from iact.core.session.live import Live
 from iact.core.tree.apply import read_tree
 
@@ -23,7 +23,7 @@ NO_OVERLAY = (
 @asynccontextmanager
 async def effects_at_rest(
     journal: Journal, contents: Contents, open_live: OpenLive, clock: Clock
-) -> AsyncIterator[Effects]:
+) -> AsyncIterator[SessionEffects]:
     """The effects of a session whose journal was opened for this; it is closed at the end.
 
     Raises:
@@ -35,7 +35,7 @@ async def effects_at_rest(
         if not tree.live.overlay:
             raise UsageError(NO_OVERLAY)
         files = await asyncio.to_thread(open_live, Path(tree.workspace), journal.directory / STORE)
-        effects = Effects(Live(journal, tree, clock, contents.records), files)
+        effects = SessionEffects(Live(journal, tree, clock, contents.records), files)
         try:
             yield effects
         finally:

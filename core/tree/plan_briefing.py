@@ -17,9 +17,9 @@ from iact.core.language.grammar import Bound
 from iact.core.language.labels import clean, describe
 from iact.core.language.variables import Value, text_value
 from iact.core.plan import questions
-from iact.core.plan.briefing import SHORT, Briefing, Known
+from iact.core.plan.briefing import SHORT, Briefing, KnownValue
 from iact.core.plan.contracts import as_text
-from iact.core.plan.model import Node
+from iact.core.plan.model import PlanNode
 from iact.core.ports import JSON
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
@@ -49,7 +49,9 @@ def in_full(tree: Tree, value: Value) -> str | None:
 
 def briefing_of(tree: Tree, run: PlanRun) -> Briefing:
     """What those are told who write or judge a plan's steps, beside its goal."""
-    known = tuple(Known(describe(name, value), in_full(tree, value)) for name, value in run.given.items())
+    known = tuple(
+        KnownValue(describe(name, value), in_full(tree, value)) for name, value in run.given.items()
+    )
     day = datetime.fromtimestamp(run.heard, UTC).strftime("%A, %Y-%m-%d")
     return Briefing(day, known=known, models=tuple(sorted(tree.roles)))
 
@@ -63,7 +65,7 @@ def task_of(
     tree: Tree,
     run: PlanRun,
     plan: Agent,
-    node: Node,
+    node: PlanNode,
     arguments: Mapping[str, JSON],
     refs: Mapping[str, Labels],
 ) -> Bound:
@@ -99,7 +101,7 @@ def task_of(
 
 def _told(
     tree: Tree,
-    node: Node,
+    node: PlanNode,
     plain: Sequence[str],
     handed: Iterable[_Handed],
     goal: str,
@@ -121,7 +123,7 @@ def _told(
     return "\n\n".join(one for one in parts if one)
 
 
-def _told_then(node: Node, plain: Sequence[str], handed: Iterable[_Handed]) -> str:
+def _told_then(node: PlanNode, plain: Sequence[str], handed: Iterable[_Handed]) -> str:
     """The same in formats 1.0 and 1.1: all by name, and nothing of the goal."""
     lines = [*plain]
     names = [f"${one.name}" for one in handed]
@@ -130,7 +132,7 @@ def _told_then(node: Node, plain: Sequence[str], handed: Iterable[_Handed]) -> s
     return "\n".join([node.task, *(["", *lines] if lines else [])])
 
 
-def _bound(tree: Tree, node: Node, message: str, labels: Labels = frozenset()) -> Bound:
+def _bound(tree: Tree, node: PlanNode, message: str, labels: Labels = frozenset()) -> Bound:
     given: dict[str, JSON] = {"name": node.call, "message": message}
     if node.role:
         given["role"] = node.role

@@ -6,13 +6,13 @@ import pytest
 
 from iact.core.errors import ModuleFault
 from iact.core.modules.client import Completed
-from iact.core.modules.reading import Limits, Reading, exit_status
+from iact.core.modules.outcome_reader import CallLimits, OutcomeReader, exit_status
 from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 
 def ended(result: pb.Result) -> Completed:
-    reading = Reading(Limits())
+    reading = OutcomeReader(CallLimits())
     reading.take(pb.InvokeEvent(result=result).SerializeToString())
     end = reading.end()
     assert isinstance(end, Completed)
@@ -56,7 +56,7 @@ LINE = pb.InvokeEvent(output=pb.Output(text="x" * 64)).SerializeToString()
 
 @pytest.mark.parametrize("event", [TINY, SHORT, pb.InvokeEvent().SerializeToString()])
 def test_a_flood_of_next_to_nothing_is_cut(event: bytes) -> None:
-    reading = Reading(Limits())
+    reading = OutcomeReader(CallLimits())
     for _ in range(20_000):
         reading.take(event)
     with pytest.raises(ModuleFault, match=r"sent 20,001 events in one call that hold next to nothing\."):
@@ -64,9 +64,9 @@ def test_a_flood_of_next_to_nothing_is_cut(event: bytes) -> None:
 
 
 def test_what_comes_slowly_or_holds_something_is_none() -> None:
-    reading = Reading(Limits())
+    reading = OutcomeReader(CallLimits())
     for count in range(40_000):
         reading.take(TINY, seconds=count / 100)  # a hundred a second
-    reading = Reading(Limits())
+    reading = OutcomeReader(CallLimits())
     for _ in range(40_000):
         reading.take(LINE)

@@ -17,7 +17,7 @@ EVERY: Final = 30.0
 Name = TypeVar("Name", bound=Hashable)
 
 
-class Pulse(Generic[Name]):
+class HealthMonitor(Generic[Name]):
     """Looks after what runs, on `clock`; without one, not at all.
 
     `running`: what is to be asked now. `look`: asks one of them, and does what follows.

@@ -15,7 +15,7 @@ from google.protobuf.message import DecodeError
 
 from iact.core.characters import HIDDEN
 from iact.core.errors import ModuleFault
-from iact.core.modules.outcome import Artifact, ArtifactChunk, Completed, Progress, Raised, StateChange
+from iact.core.modules.outcome import ArtifactChunk, Completed, Progress, Raised, SentArtifact, StateChange
 from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
@@ -26,7 +26,7 @@ _LARGEST_STATUS: Final = 10**9
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class CallLimits:
     """What one call may bring. Text counts characters' UTF-8 bytes over all events, the end included.
 
     `tiny`: events that may hold less than `little` bytes of text and content on average, and `tiny_each` more for
@@ -43,14 +43,14 @@ class Limits:
     carried: int = 256 << 10
 
 
-class Reading:
+class OutcomeReader:
     """The events of one call: `take` each message, then `end`.
 
     On a stream of several calls, `call` is the id that each event must name, and `before` that of the call before
     this one, whose belated events are dropped.
     """
 
-    def __init__(self, limits: Limits, *, call: str = "", before: str = "") -> None:
+    def __init__(self, limits: CallLimits, *, call: str = "", before: str = "") -> None:
         self._limits = limits
         self._call = call
         self._before = before
@@ -58,8 +58,8 @@ class Reading:
         self._text = 0
         self._events = 0
         self._bytes = 0
-        self._open: dict[str, Artifact] = {}
-        self._done: dict[str, Artifact] = {}
+        self._open: dict[str, SentArtifact] = {}
+        self._done: dict[str, SentArtifact] = {}
         self._state: StateChange | None = None
         self._end: pb.Result | pb.Error | None = None
 
@@ -148,13 +148,13 @@ class Reading:
                 raise ModuleFault(
                     f"The module sent more than {self._limits.artifact_count:,} artifacts in one call."
                 )
-            begun = Artifact(chunk.id, line(chunk.name, 200), line(chunk.media_type, 128), 0)
+            begun = SentArtifact(chunk.id, line(chunk.name, 200), line(chunk.media_type, 128), 0)
         self._bytes += len(chunk.data)
         if self._bytes > self._limits.artifacts:
             raise ModuleFault(
                 f"The module sent more than {self._limits.artifacts:,} bytes of artifacts in one call."
             )
-        grown = Artifact(begun.id, begun.name, begun.media, begun.size + len(chunk.data))
+        grown = SentArtifact(begun.id, begun.name, begun.media, begun.size + len(chunk.data))
         (self._done if chunk.last else self._open)[chunk.id] = grown
         return ArtifactChunk(grown.id, grown.name, grown.media, chunk.data, chunk.last)
 
