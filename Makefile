@@ -45,7 +45,7 @@ unit: | .venv
 # of the hostile commands go through the whole product), the ratios of costs, and both fuzzers for MINUTES each: the shell
 # classifier against a real bash, and the language. About an hour and a half on two cores. What the fuzzers find goes into the corpora that
 # `make test` reads.
-LONG = $(sort $(shell grep -rlE 'IACT_TEST_SCALE|\bscale: float' tests --include='test_*.py'))
+LONG = $(sort $(shell grep -rlE 'IACT_TEST_SCALE|\bscale: float|\beach_backend\b' tests --include='test_*.py'))
 test-long: setup-test
 	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),16) $(PY) -m pytest $(BESIDE) $(or $(ARGS),$(LONG))
 	@$(PY) -m benchmarks --short

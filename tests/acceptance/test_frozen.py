@@ -161,6 +161,8 @@ def test_a_frozen_host_that_was_taken_over_does_nothing_twice(
         )
         for name in ("a", "b")
     ]
+    for product in products:  # as many turns as the rounds take
+        (product.data / "iact.toml").write_text("[bounds]\nturns = 10000\ntokens = 1000000000\n")
     key = products[1].data / "seal.key"
     rounds, session = max(2, round(ROUNDS * scale)), None
     with ExitStack() as everything:

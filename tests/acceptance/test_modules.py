@@ -6,6 +6,7 @@ prefix law: a module that joins moves no byte of any context that was there befo
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 
@@ -54,7 +55,7 @@ async def leave() -> str:
     return ""
 
 @module.function(impact=1, summary="Count the programs")
-def count() -> str:
+def count(again: int = 0) -> str:
     found = 0
     time.sleep(1)
     for entry in os.listdir("/proc"):
@@ -272,12 +273,15 @@ def test_what_a_call_started_ends_with_it_and_a_module_that_can_start_nothing_is
     stage: Stage,
 ) -> None:
     """The second bomb goes on after its call: what it fills no call can be made in any more."""
-    count = "```forker.count\n```"
-    begun = iter([deploy("forker", FORKER), "```forker.leave\n```", count, "```forker.bomb\n```", count])
+    # Each time with another argument: calls that fail and are repeated unchanged are refused.
+    counts = (f"```forker.count again={number}\n```" for number in itertools.count())
+    begun = iter(
+        [deploy("forker", FORKER), "```forker.leave\n```", next(counts), "```forker.bomb\n```", next(counts)]
+    )
 
     def script(request: Request) -> str:
         """Count until nothing is left."""
-        return next(begun, "Done." if "\n0 programs" in request.last else count)
+        return next(begun, "Done." if "\n0 programs" in request.last else next(counts))
 
     answer = stage.product(stage.endpoint(script)).ask("Fork.", "--intent", "2")
     left = of(answer.records, "result", "forker.leave")[0]

@@ -154,9 +154,9 @@ time.sleep(0.2)
 BREAKING = {
     "kills itself": "import os; os.kill(os.getpid(), 9)",
     "closes everything": "import os; os.closerange(0, 200)",
-    "answers itself": "import os\nfor fd in range(3, 40):\n    try: os.write(fd, b'[]\\n' * 9)\n    except OSError: pass",
-    "announces too much": "import os\nfor fd in range(3, 40):\n    try: os.write(fd, b'{\"sizes\": [99999999999]}\\n')\n    except OSError: pass",
-    "a line without end": "import os\nfor fd in range(3, 40):\n    try: os.write(fd, b'x' * 3_000_000)\n    except OSError: pass",
+    "answers itself": "import os\nfor fd in range(3, 4096):\n    try: os.write(fd, b'[]\\n' * 9)\n    except OSError: pass",
+    "announces too much": "import os\nfor fd in range(3, 4096):\n    try: os.write(fd, b'{\"sizes\": [99999999999]}\\n')\n    except OSError: pass",
+    "a line without end": "import os\nfor fd in range(3, 4096):\n    try: os.write(fd, b'x' * 3_000_000)\n    except OSError: pass",
     "leaves by the back door": "import os; os._exit(7)",
     "deep recursion in C": "import sys; sys.setrecursionlimit(10**9)\nf = lambda: f()\nf()",
 }
@@ -168,7 +168,7 @@ def test_code_that_breaks_its_interpreter_costs_itself_only(workspace: Path, tex
         done = await code(bench, text, timeout=5)
         assert done.ends == 1
         assert done.error is None
-        assert done.data["exit_status"] != 0 or "answers" in text
+        assert done.data["exit_status"] != 0
         await code(bench, "1")
         assert (await code(bench, "1 + 1")).output.endswith("2\n")
 
