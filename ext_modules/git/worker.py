@@ -283,4 +283,6 @@ _WORK: Final[Mapping[str, Callable[[Mapping[str, JSON]], tuple[Mapping[str, JSON
 
 
 if __name__ == "__main__":
+    # The sandbox's user may have no name: containers run as the person's number where that isn't root.
+    os.environ |= {"LOGNAME": "agent", "EMAIL": "agent@sandbox"}
     serve(work)
