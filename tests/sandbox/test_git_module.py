@@ -90,7 +90,8 @@ def test_a_repository_is_cloned_from_a_host_that_was_allowed_and_no_other(
 ) -> None:
     workspace = tmp_path / "sessions" / "s" / "workspace"
     workspace.mkdir(parents=True)
-    if os.geteuid() == 0:  # a module runs as the workspace's owner, and most people have no name in its system
+    # A module runs as the owner of the workspace, and most people have no name in its system.
+    if os.geteuid() == 0:
         os.chown(workspace, 4711, 4711)
     served = published(tmp_path)
 
