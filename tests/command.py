@@ -7,7 +7,7 @@ streams of its own. It runs `iact/__main__.py` as `python -m iact` would, and en
 
 What a fork can't show is a cold start: that imports come in a good order, what they cost, what they read from the
 environment. The tests of packaging, completion and architecture start Python for that, and so does whoever needs
-`preexec_fn`, or a process that others recognise by its arguments.
+limits a process first, or needs one that others recognise by its arguments.
 
 The stem has one thread, so that a fork of it is whole. It is asked over a socket whose messages carry the streams,
 and ends with the process whose stem it is.

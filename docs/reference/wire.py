@@ -118,6 +118,32 @@ def _words(hint: object) -> str:
 # --- for the page -----------------------------------------------------------------------------------------------
 
 
+_RECORD: Final = """\
+type AnyKey<U> = U extends unknown ? keyof U : never;
+
+/** A union whose members can be asked for what others of them have; it is undefined there. */
+type Each<U, K extends PropertyKey = AnyKey<U>> = U extends unknown ? U & { [P in Exclude<K, keyof U>]?: undefined } : never;
+
+export interface Shown {
+  n: number;
+  at: string;
+  agent: string;
+  body: string;
+  /** How long `body` was, if it was shortened. */
+  body_size?: number;
+  /** Missing until it was asked for, in records of long ago. */
+  html?: string;
+  messages?: CallMessage[];
+  /** The whole text of what a person said; the page adds it. */
+  said?: string;
+}
+
+/** What a record says, and what the server adds to show it. */
+export type JournalRecord = Shown & Each<Said>;
+"""
+"""Records are a union, whose members the page asks for each other's fields; and the server adds to them."""
+
+
 def typescript() -> str:
     """The same as types for the page's scripts."""
     answers = {command.answer: None for command in COMMANDS.values()}
@@ -128,8 +154,9 @@ def typescript() -> str:
         [
             f"// {_NOTE}",
             "",
-            'import type { JournalRecord } from "./types.d.ts";',
+            'import type { Said } from "./records.js";',
             "",
+            _RECORD,
             *(line for cls in named for line in _interface(cls)),
             "/** What the server sends unasked. */",
             f"export type News = {' | '.join(news_types)};",

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -117,16 +117,16 @@ class Product:
         *arguments: str,
         stdin: str = "",
         seconds: float = _PATIENCE,
-        before: Callable[[], None] | None = None,
+        inside: Sequence[str] = (),
     ) -> Ran:
-        """Run `iact` with `arguments` to its end. `before` runs in the new process, which then starts cold."""
+        """Run `iact` with `arguments` to its end. `inside`: a command that runs it, which then starts cold."""
         place = self.data.parent
-        if before is None:
+        if not inside:
             done = iact(*arguments, environment=self.environment, cwd=place, stdin=stdin, seconds=seconds)
         else:
             done = subprocess.run(
-                [sys.executable, "-m", "iact", *arguments], env=self.environment, cwd=place, input=stdin,
-                capture_output=True, text=True, timeout=seconds, preexec_fn=before,
+                [*inside, sys.executable, "-m", "iact", *arguments], env=self.environment, cwd=place, input=stdin,
+                capture_output=True, text=True, timeout=seconds, check=False,
             )  # fmt: skip
         return Ran(done.returncode, done.stdout, done.stderr)
 

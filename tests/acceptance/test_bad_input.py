@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import resource
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -205,11 +204,8 @@ def test_a_write_that_fails_stops_the_session(stage: Stage) -> None:
     """The same as a full disk for the writer, on every machine: files may not grow beyond a size."""
     product = stage.product(stage.endpoint(_fills, crashes=True), IACT_CONTEXT="200000", **NO_MODULES)
 
-    def limit() -> None:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
-
     _fill_and_go_on(
-        lambda task: product.run("run", task, before=limit),
+        lambda task: product.run("run", task, inside=["prlimit", "--fsize=100000:100000", "--"]),
         product,
         reason="File too large",
         make_room=lambda: None,

@@ -10,7 +10,6 @@ A table that is cleaned, drawn and reported is the fourth, a recorded example (`
 from __future__ import annotations
 
 import asyncio
-import ctypes
 import json
 import os
 import re
@@ -97,21 +96,14 @@ def exit_status(result: Record) -> object:
     return data["exit_status"]
 
 
-_NEW_NETWORK, _NEW_USER = 0x40000000, 0x10000000
-"""Flags of unshare(2)."""
-
-
-def cut_off() -> None:
-    """Give this process a network of its own, in which there is nothing."""
-    flags = _NEW_NETWORK if os.geteuid() == 0 else _NEW_NETWORK | _NEW_USER
-    if ctypes.CDLL(None, use_errno=True).unshare(flags) != 0:
-        raise OSError(ctypes.get_errno(), "no network of its own can be had")
+CUT_OFF: Final = ["unshare", *([] if os.geteuid() == 0 else ["--map-root-user"]), "--net", "--"]
+"""Runs a command in a network of its own, in which there is nothing."""
 
 
 def verifies(product: Product) -> None:
     """The session is derived anew from its journal by a process that has no network, when no server answers any more."""
     (journal,) = product.journals()
-    ran = product.run("replay", str(journal), "--verify", before=cut_off)
+    ran = product.run("replay", str(journal), "--verify", inside=CUT_OFF)
     assert ran.status == 0, ran
 
 

@@ -236,6 +236,10 @@ def test_a_plan_of_the_mode_profile_goes_on_after_a_kill(stage: Stage) -> None:
     with product.serving() as server:
         spoken = speak(product, server, "Go.")
         assert stand.wait(_LONG)
+        # The next question is asked while the answer to the first is still on its way to the disk.
+        until(
+            lambda: b'"kind":"ask"' in (spoken.folder / "journal.md").read_bytes(), "the first answer on disk"
+        )
         assert kill(server.process)
     stand.release()
     with product.serving() as server, server.connect() as socket:

@@ -12,6 +12,7 @@ from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
+from tests.core.session.plan_scenes import until
 
 
 def play(
@@ -142,12 +143,20 @@ def test_parallel_children_are_awaited_together(tmp_path: Path) -> None:
     ]
 
 
-def test_a_reply_that_comes_while_its_caller_is_busy_is_kept_for_the_next_turn(tmp_path: Path) -> None:
+async def test_a_reply_that_comes_while_its_caller_is_busy_is_kept_for_the_next_turn(tmp_path: Path) -> None:
+    busy = asyncio.Event()
     script = {
         "/": ["```CALL_ASYNC a\n1\n```\n```READ\nx\n```\n```READ\ny\n```\n```READ\nz\n```", "Got it."],
         "/a": ["early"],
     }
-    _, model = play(tmp_path, script, "Go")
+    model = ScriptedModel(replies(script))
+    async with runtime(tmp_path, replies(script), model=model, world=World(hold={"z": busy})) as opened:
+        session = await opened.open()
+        said = await session.say("Go")
+        await until(lambda: [one for one in session.records() if (one.kind, one.agent) == ("reply", "/a")])
+        busy.set()
+        await session.answer(said.n)
+    replay(session.journal, verify=True)
     assert "Message from your child /a, kept as $a_1:\n```\nearly\n```" in seen_by(model, "/", 1)
 
 

@@ -1,31 +1,8 @@
 // What the page works with, made of the generated types: wire.d.ts has the messages, records.js what records say.
 
-import type { Said } from "./records.js";
-import type { ActivityNews, CallMessage, Node, Requests, SessionNews, SessionRow } from "./wire.d.ts";
+import type { ActivityNews, Node, Requests, SessionNews, SessionRow } from "./wire.d.ts";
 
-export type { Budget, Node, Prices, SeenMessage, Variable } from "./wire.d.ts";
-
-type AnyKey<U> = U extends unknown ? keyof U : never;
-
-/** A union whose members can be asked for what others of them have; it is undefined there. */
-type Each<U, K extends PropertyKey = AnyKey<U>> = U extends unknown ? U & { [P in Exclude<K, keyof U>]?: undefined } : never;
-
-export interface Shown {
-  n: number;
-  at: string;
-  agent: string;
-  body: string;
-  /** How long `body` was, if it was shortened. */
-  body_size?: number;
-  /** Missing until it was asked for, in records of long ago. */
-  html?: string;
-  messages?: CallMessage[];
-  /** The whole text of what a person said; the page adds it. */
-  said?: string;
-}
-
-/** What a record says, and what the server adds to show it. */
-export type JournalRecord = Shown & Each<Said>;
+export type { Budget, JournalRecord, Node, Prices, SeenMessage, Shown, Variable } from "./wire.d.ts";
 
 /** That of a node; or its session is being opened, and is not known. */
 export type State = "opening" | Node["state"];

@@ -1,6 +1,28 @@
 // Written by docs/reference/wire.py from web/wire/; run: python -m docs.reference.generated
 
-import type { JournalRecord } from "./types.d.ts";
+import type { Said } from "./records.js";
+
+type AnyKey<U> = U extends unknown ? keyof U : never;
+
+/** A union whose members can be asked for what others of them have; it is undefined there. */
+type Each<U, K extends PropertyKey = AnyKey<U>> = U extends unknown ? U & { [P in Exclude<K, keyof U>]?: undefined } : never;
+
+export interface Shown {
+  n: number;
+  at: string;
+  agent: string;
+  body: string;
+  /** How long `body` was, if it was shortened. */
+  body_size?: number;
+  /** Missing until it was asked for, in records of long ago. */
+  html?: string;
+  messages?: CallMessage[];
+  /** The whole text of what a person said; the page adds it. */
+  said?: string;
+}
+
+/** What a record says, and what the server adds to show it. */
+export type JournalRecord = Shown & Each<Said>;
 
 /** What the model of an agent does `since` when: `asking`, `reasoning`, `writing`; or what keeps it. That is `limited` (its endpoint counts requests), `retrying`, `stalled` (nothing comes in the middle of a reply) or `slot` (others are served first). With an empty `state` it is not asked any more. One that waits says `until` when, which `attempt` comes next `of` how many, and `why`. Times are ISO 8601, UTC. */
 export interface ActivityNews {
