@@ -1,19 +1,14 @@
-"""A small JSON file with what a person decided: many processes read it while one of them changes it.
-
-It is replaced whole, so that a reader, or a crash, finds the old one or the new one.
-"""
+"""A small JSON file with what a person decided: many processes read it while one of them changes it (`core.whole_file`)."""
 
 from __future__ import annotations
 
-import fcntl
 import json
-import os
-import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from iact.core import whole_file
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
 
@@ -38,21 +33,17 @@ def version_of(path: Path) -> Version | None:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """Alone among all processes that change it. The lock's file stays: removing it would let two in. `what`: it holds.
+    """As `whole_file.locked`. `what`: it holds.
 
     Raises:
         UsageError: there can be no such file.
     """
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise UsageError(f"The {what} in {path} can't be written: {error.strerror}.") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with ExitStack() as held:
+        try:
+            held.enter_context(whole_file.locked(path))
+        except OSError as error:
+            raise UsageError(f"The {what} in {path} can't be written: {error.strerror}.") from error
         yield
-    finally:
-        os.close(descriptor)
 
 
 def replace_json(path: Path, data: JSON, what: str) -> None:
@@ -61,17 +52,7 @@ def replace_json(path: Path, data: JSON, what: str) -> None:
     Raises:
         UsageError: it can't be written.
     """
-    draft = ""
     try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as stream:
-            draft = stream.name
-            json.dump(data, stream, indent=2)
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(draft, path)
+        whole_file.replace(path, json.dumps(data, indent=2).encode())
     except OSError as error:
-        if draft:
-            Path(draft).unlink(missing_ok=True)
         raise UsageError(f"The {what} in {path} can't be written: {error.strerror}.") from error

@@ -12,11 +12,9 @@ neither read a secret nor forge an approval.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import logging
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Protocol
 
+from iact.core import whole_file
 from iact.core.errors import JournalError, JournalUnwritable
 from iact.core.ports import JSON, ObjectStore
 
@@ -199,16 +198,12 @@ def _both(old: JSON, ours: JSON, others: JSON) -> JSON:
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
     """Alone among the programs that change a file, by the same lock as they use."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    except OSError as error:
-        raise JournalUnwritable(f"{path} can't be written: {error.strerror}.") from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+    with contextlib.ExitStack() as held:
+        try:
+            held.enter_context(whole_file.locked(path))
+        except OSError as error:
+            raise JournalUnwritable(f"{path} can't be written: {error.strerror}.") from error
         yield
-    finally:
-        os.close(descriptor)
 
 
 def write_whole(path: Path, data: bytes) -> None:
@@ -217,15 +212,7 @@ def write_whole(path: Path, data: bytes) -> None:
     Raises:
         JournalUnwritable: it can't be written.
     """
-    draft = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
-        with draft.open("xb") as stream:
-            os.fchmod(stream.fileno(), 0o600)
-            stream.write(data)
-            stream.flush()
-            os.fsync(stream.fileno())
-        draft.replace(path)
+        whole_file.replace(path, data)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            draft.unlink()
         raise JournalUnwritable(f"{path} can't be written: {error.strerror}.") from error
