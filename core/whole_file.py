@@ -26,14 +26,15 @@ def locked(path: Path) -> Iterator[None]:
         os.close(descriptor)
 
 
-def replace(path: Path, data: bytes) -> None:
-    """Write the file anew, so that a reader, or a crash, finds the old one or the new one. Only its owner may read it.
+def replace(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Write the file anew, so that a reader, or a crash, finds the old one or the new one.
 
     Raises:
         OSError: it can't be written, and is as it was.
     """
     with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
         try:
+            os.fchmod(stream.fileno(), mode)
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())

@@ -7,11 +7,11 @@ of its text; an edit of something forgotten later goes with it, and an edit keep
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from iact.core import whole_file
 from iact.core.errors import MemoryUnavailable
 from iact.core.ports import Clock
 from iact.hippocampus.fragment import Fragment
@@ -98,13 +98,8 @@ class Decisions:
 
 
 def _replace(path: Path, text: str) -> None:
-    fresh = path.with_suffix(".new")
     try:
-        with fresh.open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        fresh.replace(path)
+        whole_file.replace(path, text.encode())
     except OSError as error:
         raise MemoryUnavailable(
             f"What is to be forgotten can't be written to {path}: {error.strerror}. "

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
-import tempfile
 from collections.abc import Callable, MutableMapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -19,6 +17,7 @@ from typing import Final
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
 
+from iact.core import whole_file
 from iact.core.errors import IactError, UsageError
 from iact.core.json_file import replace_json
 from iact.core.session.models import OPENAI, Models, RoleModel, Tried, try_model
@@ -260,11 +259,4 @@ def _replace(file: Path, text: str) -> None:
     """Write a file whole or not at all; a link stays one."""
     file = file.resolve()
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
-    with tempfile.NamedTemporaryFile(
-        "w", encoding="utf-8", dir=file.parent, prefix=f".{file.name}.", delete=False
-    ) as stream:
-        stream.write(text)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.chmod(stream.name, mode)
-    os.replace(stream.name, file)
+    whole_file.replace(file, text.encode(), mode=mode)

@@ -23,6 +23,7 @@ from typing import Annotated, Final, Literal
 from google.protobuf import json_format
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
 
+from iact.core import whole_file
 from iact.core.errors import SandboxUnavailable, UsageError
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin
 from iact.sandbox.egress import targets
@@ -276,10 +277,7 @@ class Catalogue:
     def remember(self, digest: str, manifest: bytes) -> None:
         """Keep what the module of this digest described itself with."""
         self._memory.mkdir(parents=True, exist_ok=True)
-        target = self._memory / f"{digest}.manifest"
-        with tempfile.NamedTemporaryFile(dir=self._memory, prefix=".manifest-", delete=False) as out:
-            out.write(manifest)
-        os.replace(out.name, target)
+        whole_file.replace(self._memory / f"{digest}.manifest", manifest)
 
     def _manifest(self, module: CatalogueModule) -> bytes | None:
         """What it described itself with; ours ship with that, so nobody starts them to know."""

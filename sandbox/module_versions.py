@@ -21,6 +21,7 @@ from typing import Final, Literal
 
 from pydantic import BaseModel, ValidationError
 
+from iact.core import whole_file
 from iact.core.errors import UsageError
 from iact.core.ports import ModuleSource, Origin
 from iact.sandbox.images import payload
@@ -77,11 +78,7 @@ class ModuleVersions:
     def adopt(self, folder: Path, origin: Origin) -> None:
         """Make the version in `folder` the one that counts."""
         text = json.dumps({"version": folder.name, "origin": origin})
-        with tempfile.NamedTemporaryFile("w", dir=folder.parent, prefix=".current-", delete=False) as out:
-            out.write(text)
-            out.flush()
-            os.fsync(out.fileno())
-        os.replace(out.name, folder.parent / CURRENT)
+        whole_file.replace(folder.parent / CURRENT, text.encode())
 
     def remove(self, name: str) -> None:
         """Let no version of `name` count any more; they stay on disk for the sessions that use them.

@@ -8,14 +8,13 @@ from that. Agents can't change it. Python packages are pinned when the choice is
 from __future__ import annotations
 
 import json
-import os
 import re
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final, Literal
 
+from iact.core import whole_file
 from iact.core.errors import UsageError
 from iact.sandbox.images.recipe import Recipe
 
@@ -150,11 +149,7 @@ def store(data: Path, workshop: Workshop | None) -> None:
         (data / _FILE).unlink(missing_ok=True)
         return
     data.mkdir(parents=True, exist_ok=True)
-    with tempfile.NamedTemporaryFile(
-        "w", dir=data, prefix=".workshop-", delete=False, encoding="utf-8"
-    ) as out:
-        json.dump(asdict(workshop), out, indent=1)
-    os.replace(out.name, data / _FILE)
+    whole_file.replace(data / _FILE, json.dumps(asdict(workshop), indent=1).encode())
 
 
 def _plain(name: str) -> str:

@@ -13,7 +13,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from iact.core import path_names
+from iact.core import path_names, whole_file
 from iact.core.errors import WorkspaceError
 from iact.sandbox.live import steps
 
@@ -32,11 +32,7 @@ def write_down(store: Path, token: str, folders: Iterable[tuple[str, ...]]) -> N
     text = json.dumps({"token": token, "folders": [path_names.encode("/".join(parts)) for parts in folders]})
     place = _place(store)
     try:
-        with place.with_suffix(".draft").open("w", encoding="utf-8") as stream:
-            stream.write(text)
-            stream.flush()
-            os.fsync(stream.fileno())
-        place.with_suffix(".draft").replace(place)
+        whole_file.replace(place, text.encode())
     except OSError as error:
         raise WorkspaceError(
             f"{place} can't be written ({error.strerror}), so nothing was applied; free some disk space."
