@@ -24,6 +24,7 @@ from iact.core.records.parts import (
     PathChange,
     PathOutcome,
 )
+from iact.core.records.person import PersonContent
 
 GateRule: TypeAlias = Literal["scope", "impact", "provenance", "clearance", "lockdown", "rate"]
 """Which of the gate's questions had the last word."""
@@ -120,7 +121,7 @@ class ClearanceAsk(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ClearanceAnswer(Content):
+class ClearanceAnswer(PersonContent):
     """What they said."""
 
     KIND: ClassVar[str] = "clearance"

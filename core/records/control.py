@@ -10,6 +10,7 @@ from iact.core.ports import JSON
 from iact.core.records.content import Content
 from iact.core.records.mark import OUTCOME, Derived, Mark, Outcome, Since
 from iact.core.records.parts import Listed, PlanTerms, RoleTerms
+from iact.core.records.person import PersonContent
 
 By: TypeAlias = Literal["user"]
 """Who did it."""
@@ -19,7 +20,7 @@ InjectMode: TypeAlias = Literal["queue", "deliver", "interrupt"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pause(Content):
+class Pause(PersonContent):
     """The agent is paused: at it and below it no call to a model or a tool starts."""
 
     KIND: ClassVar[str] = "control"
@@ -31,7 +32,7 @@ class Pause(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Resume(Content):
+class Resume(PersonContent):
     """The agent's pause ends."""
 
     KIND: ClassVar[str] = "control"
@@ -43,7 +44,7 @@ class Resume(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Inject(Content):
+class Inject(PersonContent):
     """A person writes into the agent's dialogue."""
 
     KIND: ClassVar[str] = "control"
@@ -57,7 +58,7 @@ class Inject(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendNow(Content):
+class SendNow(PersonContent):
     """A message that waits is to be read as soon as the agent can read one."""
 
     KIND: ClassVar[str] = "control"
@@ -69,7 +70,7 @@ class SendNow(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reword(Content):
+class Reword(PersonContent):
     """A person says a message in other words that nobody has read yet."""
 
     KIND: ClassVar[str] = "control"
@@ -82,7 +83,7 @@ class Reword(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Withdraw(Content):
+class Withdraw(PersonContent):
     """A person takes a message back that nobody has read yet."""
 
     KIND: ClassVar[str] = "control"
@@ -94,7 +95,7 @@ class Withdraw(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StopCalls(Content):
+class StopCalls(PersonContent):
     """A person ends the calls that run for the agent and below it; the agents go on with what these have given."""
 
     KIND: ClassVar[str] = "control"
@@ -104,7 +105,7 @@ class StopCalls(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cancel(Content):
+class Cancel(PersonContent):
     """The work of the agent and of all below it ends. The body says why, where the core ends a plan."""
 
     KIND: ClassVar[str] = "control"
@@ -117,7 +118,7 @@ class Cancel(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SetIntent(Content):
+class SetIntent(PersonContent):
     """How much the session may do from now on."""
 
     KIND: ClassVar[str] = "control"
@@ -129,7 +130,7 @@ class SetIntent(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RaiseBudget(Content):
+class RaiseBudget(PersonContent):
     """The session may use more tokens from now on; what waited for them is answered."""
 
     KIND: ClassVar[str] = "control"
@@ -141,7 +142,7 @@ class RaiseBudget(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lockdown(Content):
+class Lockdown(PersonContent):
     """Every call is denied from now on, or that ends."""
 
     KIND: ClassVar[str] = "control"
@@ -163,7 +164,7 @@ class SetPolicy(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AllowHosts(Content):
+class AllowHosts(PersonContent):
     """What hosts a person allows modules to reach from now on, beside what the policy lists: all of it."""
 
     KIND: ClassVar[str] = "control"
@@ -189,7 +190,7 @@ class SetModels(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Declassify(Content):
+class Declassify(PersonContent):
     """A person vouches for a variable of the agent's, or for all that it has read."""
 
     KIND: ClassVar[str] = "control"
@@ -200,7 +201,7 @@ class Declassify(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StartPlan(Content):
+class StartPlan(PersonContent):
     """A person starts a plan; the record's agent is the plan, and the body is what they wrote."""
 
     KIND: ClassVar[str] = "control"
@@ -215,7 +216,7 @@ class StartPlan(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BeginPlan(Content):
+class BeginPlan(PersonContent):
     """A plan that waited to be looked at may begin."""
 
     KIND: ClassVar[str] = "control"
@@ -225,7 +226,7 @@ class BeginPlan(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EditPlan(Content):
+class EditPlan(PersonContent):
     """A person writes other steps for what has not started of a plan; the body is the whole plan as they want it."""
 
     KIND: ClassVar[str] = "control"
@@ -236,7 +237,7 @@ class EditPlan(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RetryStep(Content):
+class RetryStep(PersonContent):
     """A person lets a step of a plan that came to nothing run once more, with what needed it."""
 
     KIND: ClassVar[str] = "control"
@@ -250,7 +251,7 @@ class RetryStep(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Restore(Content):
+class Restore(PersonContent):
     """The files of the workspace are put back to what they were."""
 
     KIND: ClassVar[str] = "control"
@@ -261,7 +262,7 @@ class Restore(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApplyChanges(Content):
+class ApplyChanges(PersonContent):
     """A person lets changes become real that wait in the overlay of a live directory."""
 
     KIND: ClassVar[str] = "control"
@@ -274,7 +275,7 @@ class ApplyChanges(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DropChanges(Content):
+class DropChanges(PersonContent):
     """A person drops changes that wait in the overlay of a live directory."""
 
     KIND: ClassVar[str] = "control"

@@ -10,6 +10,7 @@ from iact.core.ports import JSON
 from iact.core.records.content import Content
 from iact.core.records.mark import DERIVED, OUTCOME, Derived, Group, Mark, Outcome, Since
 from iact.core.records.parts import Blob, MemorySource, PlanTerms, Seen, Tokens, Wait
+from iact.core.records.person import PersonContent
 from iact.core.records.ways import Way
 
 DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed"]
@@ -24,7 +25,7 @@ BoundName: TypeAlias = Literal["", "turns", "tokens", "time", "context", "loop"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Say(Content):
+class Say(PersonContent):
     """The user says something to the root."""
 
     KIND: ClassVar[str] = "say"
@@ -66,7 +67,7 @@ class Choose(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Upload(Content):
+class Upload(PersonContent):
     """The user hands over a file: an immutable variable of the root's. The body is what the root reads of it."""
 
     KIND: ClassVar[str] = "upload"
@@ -236,7 +237,7 @@ class Draw(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compress(Content):
+class Compress(PersonContent):
     """A model summarized an agent's history, which is cut to that. The body is the summary."""
 
     KIND: ClassVar[str] = "compress"

@@ -7,6 +7,7 @@ from typing import ClassVar, Final, Literal, TypeAlias
 
 from iact.core.records.content import Content
 from iact.core.records.mark import Derived, Outcome
+from iact.core.records.person import PersonContent
 
 HostOrigin: TypeAlias = Literal["manifest", "policy", "always", "session", "once"]
 """Who allowed a host: a person with the module's manifest, a policy, a person for good, for the session, or for once."""
@@ -38,7 +39,7 @@ class HostAsk(Content):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class HostAnswer(Content):
+class HostAnswer(PersonContent):
     """What they said. A no holds until somebody allows the host."""
 
     KIND: ClassVar[str] = "host"

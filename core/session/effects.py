@@ -25,6 +25,7 @@ from iact.core.records.calls import Settle
 from iact.core.records.control import ApplyChanges, DropChanges, UseOverlay
 from iact.core.records.record import Record
 from iact.core.session.live import Live
+from iact.core.session.person import signed
 from iact.core.session.review import Row, rows
 from iact.core.tree.effects import (
     Look,
@@ -306,7 +307,7 @@ class SessionEffects:
                 if op == "drop"
                 else ApplyChanges(by="user", paths=paths_said, force=force)
             )
-            await live.durable(live.record(said, "/", blobs=blobs))
+            await live.durable(live.record(signed(said), "/", blobs=blobs))
             settled = await self._finish(files)
             assert settled is not None
             await live.durable(settled.record)

@@ -23,6 +23,7 @@ from iact.core.records.control import AllowHosts
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.record import Record
 from iact.core.session.live import Live
+from iact.core.session.person import signed
 from iact.core.tree.apply_hosts import may_ask, origin_of, under_way
 
 Lasts = Literal["once", "session", "always"]
@@ -91,12 +92,24 @@ class HostAccess:
 
     def follow(self) -> None:
         """Let the journal say what the files say now, if that is something else."""
-        hosts = self._live.tree.hosts
-        always, session = self._always.rules(), self._session.rules()
-        if (always, session) != (hosts.always, hosts.session):
-            said = AllowHosts(by="user", always=lists_of(always), session=lists_of(session))
+        said = self._changed()
+        if said is not None:
             self._live.record(said, "/")
             self._settle()
+
+    def _follow_person(self) -> None:
+        """Likewise, when a person has just changed them."""
+        said = self._changed()
+        if said is not None:
+            self._live.record(signed(said), "/")
+            self._settle()
+
+    def _changed(self) -> AllowHosts | None:
+        hosts = self._live.tree.hosts
+        always, session = self._always.rules(), self._session.rules()
+        if (always, session) == (hosts.always, hosts.session):
+            return None
+        return AllowHosts(by="user", always=lists_of(always), session=lists_of(session))
 
     def answer(self, ask: int, *, allow: bool, lasts: Lasts = "once") -> Record:
         """A person answers the question at record `ask`.
@@ -114,8 +127,9 @@ class HostAccess:
         elif allow:
             self._once.add(ask)
         self._close(ask)
-        record = self._live.record(HostAnswer(ask=ask, allow=allow, by="user", lasts=lasts), "/")
-        self.follow()
+        said = HostAnswer(ask=ask, allow=allow, by="user", lasts=lasts)
+        record = self._live.record(signed(said), "/")
+        self._follow_person()
         return record
 
     def allow(self, module: str, rules: Iterable[str], *, always: bool, remove: bool = False) -> None:
@@ -132,7 +146,7 @@ class HostAccess:
         changed = {(module, host_rule(one)) for one in rules}
         kept = self._always if always else self._session
         kept.change(add=() if remove else changed, remove=changed if remove else ())
-        self.follow()
+        self._follow_person()
 
     def waited(self, call: int) -> float:
         """For how many seconds the call at a record had to wait for answers so far. Its time limit stands meanwhile."""

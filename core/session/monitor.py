@@ -22,6 +22,7 @@ from iact.core.ports import JSON
 from iact.core.records.record import Record, timestamp
 from iact.core.session.clearance import Clearance
 from iact.core.session.live import Live
+from iact.core.session.person import signed
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.decision import (
     Asked,
@@ -154,4 +155,4 @@ class Monitor:
             if decision.asked is not None:
                 kept(remember, decision.asked.question, decision.asked.user)
         said = answer_content(agent, pending, Answer(allow, ""), "user", remember=remember)
-        return self._live.record(said, agent.path)
+        return self._live.record(signed(said), agent.path)

@@ -55,6 +55,7 @@ from iact.core.session.memory_actions import MemoryActions
 from iact.core.session.models import chosen
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
+from iact.core.session.person import signed
 from iact.core.session.plan_runner import PlanRunner
 from iact.core.session.race_copies import Copies
 from iact.core.session.routing import Routing
@@ -208,7 +209,7 @@ class Session:
         news = kept if kept != self._live.tree.kept else None
         waits = has_to_wait(self._live.tree)
         said = Say(mode=mode, plan_first=plan_first, kept=news, waits=waits)
-        record = self._live.record(said, "/", body=body)
+        record = self._live.record(signed(said), "/", body=body)
         self._scheduler.drive("/")
         return await self._live.durable(record)
 
@@ -239,7 +240,7 @@ class Session:
         if self._live.failure is not None:
             raise self._live.failure
         upload, body, blobs = upload_content(self._live.tree.root, name, media, content)
-        return await self._live.durable(self._live.record(upload, "/", body=body, blobs=blobs))
+        return await self._live.durable(self._live.record(signed(upload), "/", body=body, blobs=blobs))
 
     async def inject(
         self, path: str, text: str, mode: InjectMode = "deliver", step: str = "", *, calls: bool = True
@@ -277,7 +278,7 @@ class Session:
         at_once = mode == "interrupt" and agent.active and agent.plan is None
         if at_once:
             self._scheduler.stop(agent, "interrupt")
-        record = self._live.record(said, plan or agent.path, body=text)
+        record = self._live.record(signed(said), plan or agent.path, body=text)
         if at_once:
             self._scheduler.make_way(agent, calls=calls)
         self._scheduler.drive(agent.path)
@@ -291,7 +292,7 @@ class Session:
         """
         agent = self._queued(path, message)
         self._scheduler.stop(agent, "interrupt")
-        record = self._live.record(SendNow(by="user", of=message), path)
+        record = self._live.record(signed(SendNow(by="user", of=message)), path)
         self._scheduler.make_way(agent, calls=False)
         self._scheduler.drive(path)
         return await self._live.durable(record)
@@ -304,7 +305,7 @@ class Session:
         """
         self._queued(path, message)
         return await self._live.durable(
-            self._live.record(Reword(by="user", of=message), path, body=_text(text))
+            self._live.record(signed(Reword(by="user", of=message)), path, body=_text(text))
         )
 
     async def withdraw(self, path: str, message: int) -> Record:
@@ -314,7 +315,7 @@ class Session:
             UsageError: as `send_now`.
         """
         self._queued(path, message)
-        return await self._live.durable(self._live.record(Withdraw(by="user", of=message), path))
+        return await self._live.durable(self._live.record(signed(Withdraw(by="user", of=message)), path))
 
     def _queued(self, path: str, message: int) -> Agent:
         agent = self._find(path)
@@ -330,13 +331,13 @@ class Session:
         A paused agent stays paused. A step of a plan that a tool works for ends with it.
         """
         self._find(path)
-        record = self._live.record(StopCalls(by="user"), path)
+        record = self._live.record(signed(StopCalls(by="user")), path)
         for agent in list(self._live.tree.subtree(path)):
             if agent.plan is None:
                 self._scheduler.stop(agent, "calls")
                 continue
             for pending in agent.calls:
-                self._live.record(Cancel(by="user", node=pending.node), agent.path)
+                self._live.record(signed(Cancel(by="user", node=pending.node)), agent.path)
         return await self._live.durable(record)
 
     async def _inject_step(
@@ -346,7 +347,7 @@ class Session:
         child = called_by(self._live.tree, plan, step)
         said = Inject(by="user", mode=mode, node=step)
         if child is None:
-            return await self._live.durable(self._live.record(said, plan.path, body=text))
+            return await self._live.durable(self._live.record(signed(said), plan.path, body=text))
         return await self._live.durable(self._interrupt(child, said, text, mode, calls=calls, plan=plan.path))
 
     async def pause(self, path: str, step: str = "") -> Record:
@@ -358,11 +359,11 @@ class Session:
         found = self._step(path, step)
         if found is None:
             top: Agent | None = self._find(path)
-            record = self._live.record(Pause(by="user"), path)
+            record = self._live.record(signed(Pause(by="user")), path)
         else:
             plan, node = found
             top = called_by(self._live.tree, plan, node)
-            record = self._live.record(Pause(by="user", node=node), plan.path)
+            record = self._live.record(signed(Pause(by="user", node=node)), plan.path)
         below = frozenset(one.path for one in self._live.tree.subtree(top.path)) if top is not None else ()
         for one in below:
             self._scheduler.stop(self._live.tree.agents[one], "pause")
@@ -374,10 +375,10 @@ class Session:
         found = self._step(path, step)
         if found is None:
             top: Agent | None = self._find(path)
-            record = self._live.record(Resume(by="user"), path)
+            record = self._live.record(signed(Resume(by="user")), path)
         else:
             plan, node = found
-            record = self._live.record(Resume(by="user", node=node), plan.path)
+            record = self._live.record(signed(Resume(by="user", node=node)), plan.path)
             top = called_by(self._live.tree, plan, node)
         for agent in self._live.tree.subtree(top.path) if top is not None else ():
             self._scheduler.drive(agent.path)
@@ -394,7 +395,7 @@ class Session:
         if found is not None:
             return await self._cancel_step(*found)
         agent = self._find(path)
-        record = self._live.record(Cancel(by="user"), path)
+        record = self._live.record(signed(Cancel(by="user")), path)
         self._scheduler.cancel(path, "The user cancelled this work.")
         self._scheduler.drive(path)
         self._scheduler.drive(agent.caller)
@@ -427,7 +428,7 @@ class Session:
 
     async def _cancel_step(self, plan: Agent, step: str) -> Record:
         """End one step of a plan."""
-        record = self._live.record(Cancel(by="user", node=step), plan.path)
+        record = self._live.record(signed(Cancel(by="user", node=step)), plan.path)
         return await self._live.durable(record)
 
     # --- plans ----------------------------------------------------------------------------------
@@ -441,7 +442,7 @@ class Session:
         plan, run = self._plan(path)
         if not plan.active or run.running is None or not run.running.awaited:
             raise UsageError(f"The plan {path} does not wait to be started.")
-        return await self._live.durable(self._live.record(BeginPlan(by="user"), path))
+        return await self._live.durable(self._live.record(signed(BeginPlan(by="user")), path))
 
     def unstarted_plans(self) -> list[str]:
         """The plans that are written, and wait for a person to start them."""
@@ -464,7 +465,7 @@ class Session:
             run.running.edited(read_plan(text, id=plan.name))
         except PlanError as error:
             raise UsageError(f"The plan was not changed: {error}") from error
-        return await self._live.durable(self._live.record(EditPlan(by="user"), path, body=text))
+        return await self._live.durable(self._live.record(signed(EditPlan(by="user")), path, body=text))
 
     async def retry_step(self, path: str, step: str) -> Record:
         """Let a step that came to nothing run once more, with what needed it; a plan that had ended goes on.
@@ -483,7 +484,7 @@ class Session:
         if not plan.active:
             tokens = budget.share(live.tree, budget.lender_for(live.tree, plan), plan, waits=False)
         self._renew_models()
-        record = live.record(RetryStep(by="user", node=step, budget=tokens), path)
+        record = live.record(signed(RetryStep(by="user", node=step, budget=tokens)), path)
         self._scheduler.drive(path)
         return await live.durable(record)
 
@@ -532,7 +533,7 @@ class Session:
         """
         found = find_version(self._live.records, version)
         restored = Restore(by="user", version=found)
-        record = await self._live.durable(self._live.record(restored, "/"))
+        record = await self._live.durable(self._live.record(signed(restored), "/"))
         await self._files.restore(found)
         return record
 
@@ -554,7 +555,7 @@ class Session:
             UsageError: it is no level.
         """
         before, now = self.intent, self.level(value)
-        record = self._live.record(SetIntent(by="user", value=now), "/")
+        record = self._live.record(signed(SetIntent(by="user", value=now)), "/")
         if now < before:
             await self._modules.halt(_anybody, most=now, idle=True)
         return await self._live.durable(record)
@@ -570,7 +571,7 @@ class Session:
                 "The budget can only be raised: give the number of tokens to add, such as 1000000."
             )
         self._find("/")
-        record = self._live.record(RaiseBudget(by="user", tokens=tokens), "/")
+        record = self._live.record(signed(RaiseBudget(by="user", tokens=tokens)), "/")
         self._scheduler.drive("/")
         return await self._live.durable(record)
 
@@ -655,7 +656,7 @@ class Session:
         if variable is not None and variable not in agent.table:
             raise UsageError(f"The agent {path} has no variable {variable!r}.")
         vouched = Declassify(by="user", variable=variable or "")
-        return await self._live.durable(self._live.record(vouched, path))
+        return await self._live.durable(self._live.record(signed(vouched), path))
 
     async def lockdown(self, value: bool) -> Record:
         """Deny every call of this session from now on, whoever makes it; or end that.
@@ -664,7 +665,7 @@ class Session:
         """
         if self._live.failure is not None:
             raise self._live.failure
-        record = self._live.record(Lockdown(by="user", value=value), "/")
+        record = self._live.record(signed(Lockdown(by="user", value=value)), "/")
         if value:
             await self._modules.halt(_anybody, most=-math.inf, idle=True)
         return await self._live.durable(record)
@@ -720,7 +721,7 @@ class Session:
         history = (self._services.experience.rates() or None) if way == "profile" else None
         live.record(Spawn(caller="/", plan=terms, history=history), path)
         tokens = budget.share(tree, root, tree.agents[path], waits=True)
-        begun = live.record(StartPlan(by="user", plan=terms, budget=tokens), path, body=text)
+        begun = live.record(signed(StartPlan(by="user", plan=terms, budget=tokens)), path, body=text)
         self._scheduler.drive(path)
         return await live.durable(begun)
 

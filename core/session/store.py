@@ -146,6 +146,12 @@ class SessionStore:
         """
         return listed(self.folder, self._reader(), running or {}, self.index or NOTHING_KNOWN)
 
+    def holds(self, session_id: str) -> bool:
+        """Whether there is such a session, in the trash or not."""
+        path = self.folder / session_id
+        own = bool(session_id.strip(".")) and path.parent == self.folder
+        return own and ((path / FILE).is_file() or self.trash.find(session_id) is not None)
+
     def path_of(self, session_id: str) -> Path:
         """A session's directory.
 

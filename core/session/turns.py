@@ -14,6 +14,7 @@ from iact.core.records.parts import Seen
 from iact.core.records.record import Record
 from iact.core.session.generation import RunningReply
 from iact.core.session.grounding import Grounding
+from iact.core.session.person import signed
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.session_memory import SessionMemory
 from iact.core.tree import budget, plan_request
@@ -159,7 +160,7 @@ class Turns:
                 generation.discard("changed")
             raise UsageError("Something else happened meanwhile, so nothing was compressed; try again.")
         cut = Compress(role=role, model=tree.roles[role].model, usage=generation.usage(), by="user")
-        return live.record(cut, root.path, body=generation.text.strip())
+        return live.record(signed(cut), root.path, body=generation.text.strip())
 
     async def _compress(self, agent: Agent, prepared: PreparedContext) -> None:
         """The agent did not cut its history itself: have it summarized, by the "fast" model if that can hold it."""

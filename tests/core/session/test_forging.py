@@ -59,6 +59,7 @@ FREE: Final = {
     "waits": "how long an endpoint kept anybody waiting is for people",
     "finish": "what a limit cut off matters only in an action that was begun",
     "compress.by": "who wanted it is for people",
+    "who": "likewise: which person did it",
     "compress.usage": "it counts on a budget that was never short here",
     "result.unkept": "which files are kept is for a person to go back to",
     "result.unchanged": "what an overlay saw counts with one alone",

@@ -181,6 +181,7 @@
  * The user says something to the root.
  * @typedef {object} SayRecord
  * @property {"say"} kind
+ * @property {string} [who]
  * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} [mode] How it is to be worked on; but for a dialogue it is the goal of a plan, whose report is the root's reply.
  * @property {boolean} [plan_first] The plan waits for a person before it begins.
  * @property {(string)[]|null} [kept] The names of the plans that people kept, if they are others than the session knows.
@@ -201,6 +202,7 @@
  * The user hands over a file: an immutable variable of the root's. The body is what the root reads of it.
  * @typedef {object} UploadRecord
  * @property {"upload"} kind
+ * @property {string} [who]
  * @property {string} file Its name.
  * @property {string} var The variable that holds it.
  * @property {string} media Its type.
@@ -292,6 +294,7 @@
  * A model summarized an agent's history, which is cut to that. The body is the summary.
  * @typedef {object} CompressRecord
  * @property {"compress"} kind
+ * @property {string} [who]
  * @property {string} role The role of the model that did it.
  * @property {string} model The model's name.
  * @property {Tokens} usage The tokens that it took.
@@ -344,6 +347,7 @@
  * @typedef {object} ClearanceAnswerRecord
  * @property {"clearance"} kind
  * @property {"answer"} op
+ * @property {string} [who]
  * @property {number} turn
  * @property {number} action
  * @property {string} function
@@ -429,6 +433,7 @@
  * @typedef {object} HostAnswerRecord
  * @property {"host"} kind
  * @property {"answer"} op
+ * @property {string} [who]
  * @property {number} ask The record of the question.
  * @property {boolean} allow
  * @property {"user"|"time"|"core"} by Who said so; "time" if nobody did in time; "core" if nothing waits for it any more.
@@ -569,6 +574,7 @@
  * @typedef {object} PauseRecord
  * @property {"control"} kind
  * @property {"pause"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {string} [node] Of a plan: this step alone.
  *
@@ -576,6 +582,7 @@
  * @typedef {object} ResumeRecord
  * @property {"control"} kind
  * @property {"resume"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {string} [node] Of a plan: this step alone.
  *
@@ -583,6 +590,7 @@
  * @typedef {object} InjectRecord
  * @property {"control"} kind
  * @property {"inject"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {"queue"|"deliver"|"interrupt"} mode
  * @property {string} [node] Of a plan: it is about this step alone.
@@ -591,6 +599,7 @@
  * @typedef {object} CancelRecord
  * @property {"control"} kind
  * @property {"cancel"} op
+ * @property {string} [who]
  * @property {"user"|"core"} by
  * @property {string} [node] Of a plan: this step alone.
  *
@@ -598,6 +607,7 @@
  * @typedef {object} SetIntentRecord
  * @property {"control"} kind
  * @property {"intent"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {number} value From 0 (observe) to 2 (override).
  *
@@ -605,6 +615,7 @@
  * @typedef {object} LockdownRecord
  * @property {"control"} kind
  * @property {"lockdown"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {boolean} value
  *
@@ -626,6 +637,7 @@
  * @typedef {object} DeclassifyRecord
  * @property {"control"} kind
  * @property {"declassify"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {string} [variable]
  *
@@ -633,6 +645,7 @@
  * @typedef {object} StartPlanRecord
  * @property {"control"} kind
  * @property {"plan"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {PlanTerms|null} [plan] How they want it run: as its `spawn` says, the record before.
  * @property {number} budget Tokens that are reserved for it.
@@ -641,6 +654,7 @@
  * @typedef {object} RestoreRecord
  * @property {"control"} kind
  * @property {"restore"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {string} version
  *
@@ -648,18 +662,21 @@
  * @typedef {object} BeginPlanRecord
  * @property {"control"} kind
  * @property {"start"} op
+ * @property {string} [who]
  * @property {"user"} by
  *
  * A person writes other steps for what has not started of a plan; the body is the whole plan as they want it.
  * @typedef {object} EditPlanRecord
  * @property {"control"} kind
  * @property {"edit"} op
+ * @property {string} [who]
  * @property {"user"} by
  *
  * A person lets a step of a plan that came to nothing run once more, with what needed it.
  * @typedef {object} RetryStepRecord
  * @property {"control"} kind
  * @property {"retry"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {string} node The step.
  * @property {number} budget Tokens that are reserved for the plan, if it had ended; else 0.
@@ -668,6 +685,7 @@
  * @typedef {object} SendNowRecord
  * @property {"control"} kind
  * @property {"send"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {number} of The record of the message.
  *
@@ -675,6 +693,7 @@
  * @typedef {object} RewordRecord
  * @property {"control"} kind
  * @property {"reword"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {number} of The record of the message.
  *
@@ -682,6 +701,7 @@
  * @typedef {object} WithdrawRecord
  * @property {"control"} kind
  * @property {"withdraw"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {number} of The record of the message.
  *
@@ -689,12 +709,14 @@
  * @typedef {object} StopCallsRecord
  * @property {"control"} kind
  * @property {"stop"} op
+ * @property {string} [who]
  * @property {"user"} by
  *
  * The session may use more tokens from now on; what waited for them is answered.
  * @typedef {object} RaiseBudgetRecord
  * @property {"control"} kind
  * @property {"budget"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {number} tokens How many more.
  *
@@ -702,6 +724,7 @@
  * @typedef {object} ApplyChangesRecord
  * @property {"control"} kind
  * @property {"apply"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {(string)[]|Blob} paths
  * @property {boolean} [force] In spite of conflicts.
@@ -710,6 +733,7 @@
  * @typedef {object} DropChangesRecord
  * @property {"control"} kind
  * @property {"drop"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {(string)[]|Blob} paths
  *
@@ -724,6 +748,7 @@
  * @typedef {object} AllowHostsRecord
  * @property {"control"} kind
  * @property {"hosts"} op
+ * @property {string} [who]
  * @property {"user"} by
  * @property {Record<string, (string)[]>} always In every session, by module.
  * @property {Record<string, (string)[]>} session In this one, by module.
