@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final, Protocol
 
+from iact.hippocampus.extraction import PASSAGE, shorten
 from iact.hippocampus.fragment import Fragment
-from iact.hippocampus.remembering import PASSAGE, shorten
 from iact.hippocampus.store import StoredHit
 
 _NEAR: Final = 0.62

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias, cast, get_args
 
-from iact.core.ports import JSON, FragmentKind
+from iact.core.ports import FragmentKind, MemoryDetails
 
 ScopeKind = Literal["user", "project", "session"]
 Metadata: TypeAlias = Mapping[str, str | int | float | bool]
@@ -85,14 +85,24 @@ class Fragment:
         }
 
 
-def readable(fragment: Fragment) -> dict[str, JSON]:
-    """All of a fragment for people, joined lists as lists."""
-    lists = ("untrusted", "supersedes", "sources", "contradicts")
-    marks: dict[str, JSON] = {
-        name: [part for part in str(value).split(_SEPARATOR) if part] if name in lists else value
-        for name, value in fragment.metadata().items()
+def readable(fragment: Fragment) -> MemoryDetails:
+    """All of a fragment, for people."""
+    return {
+        "id": fragment.id,
+        "text": fragment.text,
+        "scope": fragment.scope.kind,
+        "kind": fragment.kind,
+        "session": fragment.session,
+        "agent": fragment.agent,
+        "at": fragment.at,
+        "record": fragment.record,
+        "occasion": fragment.occasion,
+        "untrusted": [*fragment.untrusted],
+        "supersedes": [*fragment.supersedes],
+        "sources": [*fragment.sources],
+        "superseded_by": fragment.superseded_by,
+        "contradicts": [*fragment.contradicts],
     }
-    return {"id": fragment.id, "text": fragment.text, "scope": fragment.scope.kind, **marks}
 
 
 def fragment_id(session: str, record: int, ordinal: int = 0) -> str:

@@ -16,7 +16,7 @@ from iact.core.errors import MemoryUnavailable
 from iact.core.ports import Clock
 from iact.hippocampus.decisions import Decisions
 from iact.hippocampus.indexes import Indexes
-from iact.hippocampus.marks import Marks
+from iact.hippocampus.marker_files import MarkerFiles
 from iact.hippocampus.ownership import Ownership
 from iact.hippocampus.ranking import Weights
 from iact.hippocampus.reader import MemoryReader
@@ -36,8 +36,8 @@ class OpenStore:
     ownership: Ownership | None
     store: Store
     indexes: Indexes
-    writing: MemoryWriter
-    finding: MemoryReader
+    writer: MemoryWriter
+    reader: MemoryReader
     decisions: Decisions
     lacking: bool
     news: str
@@ -51,7 +51,7 @@ class StoreLifecycle:
     server: str
     embedder: str
     weights: Weights
-    marks: Marks
+    markers: MarkerFiles
     open_store: StoreOpener
     beside: Path | None
     """Where what was decided stands as well."""
@@ -81,7 +81,7 @@ class StoreLifecycle:
             if ownership is not None:
                 ownership.release()
             raise
-        unclean = self.marks.opened()
+        unclean = self.markers.opened()
         indexes = Indexes(store)
         finding = MemoryReader(store, indexes, self.embedder, weights=self.weights, floor=floor)
         writing = MemoryWriter(store, indexes, self.embedder)
@@ -93,7 +93,7 @@ class StoreLifecycle:
             opened.store.close()
         finally:
             if not missed:
-                self.marks.clean()
+                self.markers.clean()
             if opened.ownership is not None:
                 opened.ownership.release()
 
@@ -120,7 +120,7 @@ class StoreLifecycle:
         except Exception as error:
             if "locked" in str(error).lower():
                 raise
-            self.marks.doubt()
+            self.markers.doubt()
             aside = self._damaged
             shutil.rmtree(aside, ignore_errors=True)
             if place.exists():

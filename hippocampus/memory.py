@@ -18,18 +18,26 @@ from pathlib import Path
 from typing import Final
 
 from iact.core.errors import IactError, MemoryUnavailable
-from iact.core.ports import JSON, Clock, Embedder, MemoryEvent, MemoryQuestion, Recalled, Recollection
+from iact.core.ports import (
+    Clock,
+    Embedder,
+    MemoryDetails,
+    MemoryEvent,
+    MemoryQuestion,
+    Recalled,
+    Recollection,
+)
 from iact.hippocampus import consolidation, ranking
 from iact.hippocampus.consolidation import Distill
 from iact.hippocampus.documents import Documents
+from iact.hippocampus.extraction import PASSAGE, fragments_of
 from iact.hippocampus.fragment import Fragment, MemoryScope, readable
+from iact.hippocampus.jobs import Note
 from iact.hippocampus.lifecycle import OpenStore, StoreOpener
-from iact.hippocampus.orders import Note
+from iact.hippocampus.maintenance import faded, maintain_when_idle
 from iact.hippocampus.ranking import Candidate, Scored, Weights
 from iact.hippocampus.reader import Wanted
-from iact.hippocampus.remembering import PASSAGE, fragments_of
 from iact.hippocampus.store import ChromaStore, FragmentSet
-from iact.hippocampus.tidying import faded, tidy_at_rest
 from iact.hippocampus.upkeep import Journals, Upkeep
 from iact.hippocampus.worker import Worker
 
@@ -173,8 +181,8 @@ class Hippocampus:
         goals, key = self._goals_for(user, ask), (user, ask.session)
 
         def find() -> tuple[list[Recalled], Fragment | None]:
-            stored = opened.finding.goal(*key) if _deep(ask) and key not in self._goals else None
-            return opened.finding.recall(ask, asked, [stored] if stored else goals), stored
+            stored = opened.reader.goal(*key) if _deep(ask) and key not in self._goals else None
+            return opened.reader.recall(ask, asked, [stored] if stored else goals), stored
 
         rows, stored = await self._reader.run(find)
         if _deep(ask):
@@ -257,17 +265,17 @@ class Hippocampus:
     ) -> list[Recalled]:
         scopes = _scopes(user, project or "", session or "")
         if not narrow:
-            scopes = tuple(shelf.scope for shelf in opened.writing.shelves(user))
+            scopes = tuple(shelf.scope for shelf in opened.writer.shelves(user))
         for scope in scopes:
-            opened.indexes.build(opened.writing.shelf(scope))
+            opened.indexes.build(opened.writer.shelf(scope))
         if not query.strip():
-            return opened.finding.newest(scopes, limit, self._clock.now())
-        return opened.finding.search(Wanted(query, vector, scopes, self._clock.now()), limit, session or "")
+            return opened.reader.newest(scopes, limit, self._clock.now())
+        return opened.reader.search(Wanted(query, vector, scopes, self._clock.now()), limit, session or "")
 
     async def show(self, user: str, identity: str) -> Fragment | None:
         """A fragment with everything that is known of it."""
         opened = await self._upkeep.ready(_PATIENCE)
-        found = await self._reader.run(lambda: opened.writing.find(user, identity))
+        found = await self._reader.run(lambda: opened.writer.find(user, identity))
         return found[1].fragment if found else None
 
     async def forget(self, user: str, ids: Sequence[str]) -> int:
@@ -297,7 +305,7 @@ class Hippocampus:
         found = happenings if happenings is not None else await self._upkeep.in_journals(user)
         return await self._upkeep.rebuild(user, found)
 
-    async def tidy(self) -> None:
+    async def maintain(self) -> None:
         """Merge what belongs together, where there is a model for it, and let go of what has faded.
 
         Raises:
@@ -316,7 +324,7 @@ class Hippocampus:
         """Merge what belongs together; gives how many groups were."""
         opened = await self._upkeep.ready(_PATIENCE)
         done = 0
-        for shelf in await self._reader.run(lambda: opened.writing.shelves(user)):
+        for shelf in await self._reader.run(lambda: opened.writer.shelves(user)):
             for group in await self._reader.run(partial(_groups, opened, shelf)):
                 if done >= limit:
                     return done
@@ -367,7 +375,7 @@ class UserMemory:
             self._user, query, limit=limit, project=project, session=session
         )
 
-    async def show(self, identity: str) -> Mapping[str, JSON] | None:
+    async def show(self, identity: str) -> MemoryDetails | None:
         """See `core.ports.Memory`."""
         found = await self._hippocampus.show(self._user, identity)
         return readable(found) if found is not None else None
@@ -450,13 +458,13 @@ async def open_hippocampus(
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(upkeep.serve(), name="hippocampus")
-        tidying = tasks.create_task(tidy_at_rest(hippocampus, clock), name="hippocampus at rest")
+        maintenance = tasks.create_task(maintain_when_idle(hippocampus, clock), name="hippocampus at rest")
         try:
             yield hippocampus
         except Exception as error:  # the caller's own: it shall not come out in a group
             failure = error
         finally:
-            tidying.cancel()
+            maintenance.cancel()
             await upkeep.finish(_PATIENCE)
             serving.cancel()
             await upkeep.close()
@@ -482,4 +490,4 @@ def _scopes(user: str, project: str, session: str) -> tuple[MemoryScope, ...]:
 
 
 def _groups(opened: OpenStore, shelf: FragmentSet) -> list[list[Fragment]]:
-    return consolidation.groups(opened.writing.hits(shelf))
+    return consolidation.groups(opened.writer.hits(shelf))

@@ -19,8 +19,8 @@ from typing import Final
 
 from iact.core.ports import FragmentKind, MemoryQuestion, Recalled
 from iact.hippocampus import dates
+from iact.hippocampus.extraction import shorten
 from iact.hippocampus.fragment import Fragment
-from iact.hippocampus.remembering import shorten
 from iact.hippocampus.words import terms
 
 CHARACTERS_PER_TOKEN: Final = 4

@@ -20,12 +20,12 @@ from typing import Final, TypeAlias
 from iact.core.errors import IactError, MemoryUnavailable
 from iact.core.ports import Clock, Embedder, MemoryEvent
 from iact.hippocampus.embedding import noise_floor
+from iact.hippocampus.extraction import fragments_of
 from iact.hippocampus.fragment import Fragment, MemoryScope
+from iact.hippocampus.jobs import AwaitedJob, BackgroundJob, MemoryJob, Note, Result
 from iact.hippocampus.lifecycle import OpenStore, StoreLifecycle, StoreOpener
-from iact.hippocampus.marks import Marks
-from iact.hippocampus.orders import AnsweredOrder, Aside, Note, Order, Result
+from iact.hippocampus.marker_files import MarkerFiles
 from iact.hippocampus.ranking import Weights
-from iact.hippocampus.remembering import fragments_of
 from iact.hippocampus.store import FragmentSet
 from iact.hippocampus.worker import Worker
 
@@ -58,12 +58,12 @@ class Upkeep:
         self._embedder = embedder
         self._clock = clock
         self._journals = journals
-        self._marks = Marks(directory)
+        self._markers = MarkerFiles(directory)
         self._opening = StoreLifecycle(
-            directory, server, embedder.name, weights, self._marks, open_store, beside, clock
+            directory, server, embedder.name, weights, self._markers, open_store, beside, clock
         )
         self._worker = Worker("writing")
-        self._queue: asyncio.Queue[Note | Order] = asyncio.Queue(_QUEUE)
+        self._queue: asyncio.Queue[Note | MemoryJob] = asyncio.Queue(_QUEUE)
         self._wanted = asyncio.Event()
         self._tried = asyncio.Event()
         self._broken: OpenStore | None = None
@@ -83,7 +83,7 @@ class Upkeep:
         """Queue something to remember; if the queue is full, the journals make good for it later."""
         if self.opened is None and not self._marked:
             self._marked = True
-            self._marks.leave()
+            self._markers.leave()
         try:
             self._queue.put_nowait(note)
         except asyncio.QueueFull:
@@ -100,7 +100,7 @@ class Upkeep:
     def index(self, scopes: Sequence[MemoryScope]) -> None:
         """Build the lexical indexes of these scopes in the background, unless that was done."""
         opened = self.opened
-        for shelf in [opened.writing.shelf(scope) for scope in scopes] if opened else []:
+        for shelf in [opened.writer.shelf(scope) for scope in scopes] if opened else []:
             if opened is None or opened.indexes.ready(shelf) or shelf in self._indexing:
                 continue
             self._indexing.add(shelf)
@@ -167,24 +167,24 @@ class Upkeep:
             if not isinstance(job, Note):
                 job.refuse(MemoryUnavailable("Memory was closed before that was done; try again."))
         if opened is None and missed:
-            self._marks.leave()
+            self._markers.leave()
         elif opened is None:
-            self._marks.withdraw()
+            self._markers.withdraw()
         if opened is not None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(5):
                     await self._worker.run(lambda: self._opening.close(opened, missed=missed))
         await self._worker.close(1.0)
 
-    # --- orders ---
+    # --- jobs ---
 
     async def forget(self, user: str, ids: Sequence[str]) -> int:
         """Remove fragments for good; gives how many went with them."""
 
         async def act(opened: OpenStore) -> int:
-            gone = await self._worker.run(lambda: opened.writing.gone_with(user, ids))
+            gone = await self._worker.run(lambda: opened.writer.gone_with(user, ids))
             opened.decisions.forget(one.id for one in gone)
-            await self._worker.run(lambda: opened.writing.remove(user, gone))
+            await self._worker.run(lambda: opened.writer.remove(user, gone))
             return len(gone)
 
         return await self._order(act)
@@ -193,9 +193,9 @@ class Upkeep:
         """Remove what came from these sessions; gives how many fragments went. `for_good`: decisions about them, too."""
 
         async def act(opened: OpenStore) -> int:
-            gone = await self._worker.run(lambda: opened.writing.of_sessions(user, sessions))
+            gone = await self._worker.run(lambda: opened.writer.of_sessions(user, sessions))
             if gone:
-                await self._worker.run(lambda: opened.writing.remove(user, gone))
+                await self._worker.run(lambda: opened.writer.remove(user, gone))
             if for_good:
                 opened.decisions.drop(sessions)
                 await self._worker.run(self._opening.remove_damaged)
@@ -207,12 +207,12 @@ class Upkeep:
         """Change a fragment's text for good, also where it stands in others from the same record."""
 
         async def act(opened: OpenStore) -> None:
-            texts = await self._worker.run(lambda: opened.writing.edited(user, identity, text))
+            texts = await self._worker.run(lambda: opened.writer.edited(user, identity, text))
             if not texts:
                 raise MemoryUnavailable(f"There is no memory {identity!r}; list them with a search.")
             vectors = dict(zip(texts, await self._embedder.embed(list(texts.values())), strict=True))
             opened.decisions.edit(texts)
-            await self._worker.run(lambda: opened.writing.rewrite(user, texts, vectors))
+            await self._worker.run(lambda: opened.writer.rewrite(user, texts, vectors))
 
         await self._order(act)
 
@@ -230,7 +230,7 @@ class Upkeep:
         notes = [Note(user, one) for one in happenings]
 
         async def act(opened: OpenStore) -> int:
-            await self._worker.run(lambda: opened.writing.clear(user))
+            await self._worker.run(lambda: opened.writer.clear(user))
             return await self._add_all(opened, notes)
 
         return await self._order(act)
@@ -243,7 +243,7 @@ class Upkeep:
                 return False
             kept = replace(fragment, text=opened.decisions.text(fragment))
             (vector,) = await self._embedder.embed([kept.text])
-            return await self._worker.run(lambda: opened.writing.merge(user, kept, vector))
+            return await self._worker.run(lambda: opened.writer.merge(user, kept, vector))
 
         return await self._order(act)
 
@@ -252,9 +252,9 @@ class Upkeep:
 
         async def act(opened: OpenStore) -> int:
             def work() -> int:
-                gone = [one for one in opened.writing.everything(user) if faded(one)]
+                gone = [one for one in opened.writer.everything(user) if faded(one)]
                 if gone:
-                    opened.writing.remove(user, gone, scrub=False)
+                    opened.writer.remove(user, gone, scrub=False)
                 return len(gone)
 
             return await self._worker.run(work)
@@ -262,18 +262,18 @@ class Upkeep:
         return await self._order(act)
 
     async def _order(self, act: Callable[[OpenStore], Awaitable[Result]]) -> Result:
-        order = AnsweredOrder(act)
+        job = AwaitedJob(act)
         self.wake()
         try:
-            self._queue.put_nowait(order)
+            self._queue.put_nowait(job)
         except asyncio.QueueFull as error:
             raise MemoryUnavailable("Memory is too busy for that now; try again in a minute.") from error
-        return await order.done
+        return await job.done
 
     def aside(self, act: Callable[[OpenStore], Awaitable[None]]) -> None:
         """Have something done behind, if the store opens at all; nobody waits for it."""
         with suppress(asyncio.QueueFull):
-            self._queue.put_nowait(Aside(act))
+            self._queue.put_nowait(BackgroundJob(act))
 
     # --- the task ---
 
@@ -285,16 +285,16 @@ class Upkeep:
         await self._wanted.wait()
         await self._open()
         while True:
-            notes, order = await self._next()
+            notes, job = await self._next()
             try:
-                await self._work(notes, order)
+                await self._work(notes, job)
             finally:
                 del self._waiting[: len(notes)]  # both are in the order in which they came
-                for _ in range(len(notes) + (order is not None)):
+                for _ in range(len(notes) + (job is not None)):
                     self._queue.task_done()
 
-    async def _next(self) -> tuple[list[Note], Order | None]:
-        """Notes that wait, and the order behind them, if there is one."""
+    async def _next(self) -> tuple[list[Note], MemoryJob | None]:
+        """Notes that wait, and the job after them, if there is one."""
         notes: list[Note] = []
         job = await self._queue.get()
         while isinstance(job, Note):
@@ -304,34 +304,34 @@ class Upkeep:
             job = self._queue.get_nowait()
         return notes, job
 
-    async def _work(self, notes: Sequence[Note], order: Order | None) -> None:
+    async def _work(self, notes: Sequence[Note], job: MemoryJob | None) -> None:
         if self.opened is None and self._clock.monotonic() >= self._retry_at:
             await self._open()
         opened = self.opened
         if opened is None:
             self._missed = self._missed or bool(notes)
-            if order is not None:
-                order.refuse(MemoryUnavailable(self.trouble))
+            if job is not None:
+                job.refuse(MemoryUnavailable(self.trouble))
             return
         if notes and not await self._guarded(opened, self._add(opened, notes)):
             self._missed = True
-        if order is not None:
-            await self._carry_out(opened, order)
-        self._missed = self._missed or self._marks.left()
+        if job is not None:
+            await self._carry_out(opened, job)
+        self._missed = self._missed or self._markers.left()
         if self._missed and self.opened is opened and self._clock.monotonic() >= self._retry_at:
             await self._guarded(opened, self._catch_up(opened))
 
-    async def _carry_out(self, opened: OpenStore, order: Order) -> None:
+    async def _carry_out(self, opened: OpenStore, job: MemoryJob) -> None:
         """Do what was ordered. That it can't be done is for whoever ordered it to hear, and for nobody else."""
         try:
             if self.opened is not opened:
-                order.refuse(MemoryUnavailable(self.trouble))
+                job.refuse(MemoryUnavailable(self.trouble))
                 return
-            await order.run(opened)
+            await job.run(opened)
         except IactError as error:
-            order.refuse(error if isinstance(error, MemoryUnavailable) else MemoryUnavailable(str(error)))
+            job.refuse(error if isinstance(error, MemoryUnavailable) else MemoryUnavailable(str(error)))
         except Exception as error:
-            order.refuse(MemoryUnavailable(self.broke(opened, error)))
+            job.refuse(MemoryUnavailable(self.broke(opened, error)))
 
     async def _guarded(self, opened: OpenStore, work: Coroutine[object, object, object]) -> bool:
         """Do what keeps memory up to date; whether it was done. What went wrong is told, and tried again later."""
@@ -354,11 +354,11 @@ class Upkeep:
             for one in made.values()
             if not opened.decisions.forgotten(one) and (text := opened.decisions.text(one))
         ]
-        stored = await self._worker.run(lambda: opened.writing.stored(kept))
+        stored = await self._worker.run(lambda: opened.writer.stored(kept))
         fresh = [one for one in kept if one.id not in stored]
         if fresh:
             vectors = await self._embedder.embed([one.text for one in fresh])
-            await self._worker.run(lambda: opened.writing.add(fresh, vectors))
+            await self._worker.run(lambda: opened.writer.add(fresh, vectors))
         return len(kept)
 
     async def _add_all(self, opened: OpenStore, notes: Sequence[Note]) -> int:
@@ -374,7 +374,7 @@ class Upkeep:
         journals = self._journals
         if journals is not None:
             # Taken away before the journals are read: who leaves one meanwhile is heard the next time.
-            self._marks.heed()
+            self._markers.heed()
             found = await asyncio.to_thread(lambda: [Note(user, one) for user, one in journals()])
             await self._add_all(opened, found)
             self._missed = False
@@ -415,14 +415,14 @@ class Upkeep:
 
     async def _reindex(self, opened: OpenStore) -> None:
         """Read again by this embedder what another one has read, and let its shelves go."""
-        for shelf in await self._worker.run(opened.writing.foreign):
-            fragments = await self._worker.run(partial(opened.writing.texts, shelf))
+        for shelf in await self._worker.run(opened.writer.foreign):
+            fragments = await self._worker.run(partial(opened.writer.texts, shelf))
             for start in range(0, len(fragments), _REINDEX):
                 part = fragments[start : start + _REINDEX]
                 vectors = await self._embedder.embed([one.text for one in part])
-                await self._worker.run(partial(opened.writing.carry, part, vectors))
-            await self._worker.run(partial(opened.writing.drop, shelf))
+                await self._worker.run(partial(opened.writer.carry, part, vectors))
+            await self._worker.run(partial(opened.writer.drop, shelf))
 
 
 async def _nothing(opened: OpenStore) -> None:
-    """An order that only wakes the task."""
+    """A job that only wakes the task."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 from typing import Final
 
 from iact.hippocampus.decisions import origin
+from iact.hippocampus.extraction import shorten
 from iact.hippocampus.fragment import Fragment, MemoryScope, fragment_id
 from iact.hippocampus.indexes import Indexes
 from iact.hippocampus.ranking import dot
-from iact.hippocampus.remembering import shorten
 from iact.hippocampus.revision import comparable, negative, relation, slot
 from iact.hippocampus.store import FragmentSet, Store, StoredHit
 

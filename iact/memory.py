@@ -20,10 +20,10 @@ USER: Final = "local"
 FOLDER: Final = "memory"
 
 
-def journals(data: Path) -> Iterator[tuple[str, MemoryEvent]]:
+def journals(data: Path, user: str = USER) -> Iterator[tuple[str, MemoryEvent]]:
     """The same of every journal of a data directory, with its user."""
     for happening in SessionStore(data).happenings():
-        yield USER, happening
+        yield user, happening
 
 
 def choose_embedder(settings: Settings) -> Embedder:
@@ -42,10 +42,12 @@ def choose_embedder(settings: Settings) -> Embedder:
 
 
 @asynccontextmanager
-async def open_memory(settings: Settings, *, distill: Distill | None = None) -> AsyncIterator[Hippocampus]:
+async def open_memory(
+    settings: Settings, *, user: str = USER, distill: Distill | None = None
+) -> AsyncIterator[Hippocampus]:
     """The memory of a data directory; catches up from its journals where it lacks something.
 
-    `distill`: the model that merges what belongs together, while the memory rests.
+    `user`: whose journals these are. `distill`: the model that merges what belongs together, while the memory rests.
     """
     async with open_hippocampus(
         settings.data / FOLDER,
@@ -54,17 +56,17 @@ async def open_memory(settings: Settings, *, distill: Distill | None = None) -> 
         server=settings.chroma_url or "",
         budget=settings.memory_budget,
         distill=distill,
-        journals=lambda: journals(settings.data),
+        journals=lambda: journals(settings.data, user),
         beside=settings.data,
     ) as opened:
         yield opened
 
 
 @asynccontextmanager
-async def memory_at_rest(settings: Settings) -> AsyncIterator[Memory | None]:
+async def memory_at_rest(settings: Settings, user: str = USER) -> AsyncIterator[Memory | None]:
     """What remembers earlier sessions, whether memory is on now or not; None if nothing was ever remembered."""
     if not settings.chroma_url and not (settings.data / FOLDER).is_dir():
         yield None
         return
-    async with open_memory(settings) as opened:
-        yield opened.of(USER)
+    async with open_memory(settings, user=user) as opened:
+        yield opened.of(user)

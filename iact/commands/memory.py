@@ -28,7 +28,7 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
         IactError: memory can't answer, or the server refuses; so with all commands here.
     """
 
-    async def here(memory: Memory) -> JSON:
+    async def here(memory: Memory) -> object:
         return [row.to_json() for row in await memory.search(query, limit=limit)]
 
     found = _ask(settings, {"type": "memory", "query": query, "limit": limit}, "results", here)
@@ -40,9 +40,8 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
 def show(settings: Settings, identity: str) -> int:
     """`iact memory show ID`: one fragment with all that is known of it, as JSON."""
 
-    async def here(memory: Memory) -> JSON:
-        found = await memory.show(identity)
-        return dict(found) if found is not None else None
+    async def here(memory: Memory) -> object:
+        return await memory.show(identity)
 
     found = _ask(settings, {"type": "memory.show", "memory": identity}, "memory", here)
     if found is None:
@@ -54,7 +53,7 @@ def show(settings: Settings, identity: str) -> int:
 def forget(settings: Settings, ids: Sequence[str]) -> int:
     """`iact memory forget ID…`: remove them, and all that came from the same records, for good."""
 
-    async def here(memory: Memory) -> JSON:
+    async def here(memory: Memory) -> object:
         return await memory.forget(ids)
 
     gone = _ask(settings, {"type": "memory.forget", "memories": list(ids)}, "count", here)
@@ -67,7 +66,7 @@ def forget(settings: Settings, ids: Sequence[str]) -> int:
 def edit(settings: Settings, identity: str, text: str) -> int:
     """`iact memory edit ID TEXT`: let it read so from now on; nothing is left of the old text but in the journal."""
 
-    async def here(memory: Memory) -> JSON:
+    async def here(memory: Memory) -> object:
         await memory.edit(identity, text)
         return None
 
@@ -79,7 +78,7 @@ def edit(settings: Settings, identity: str, text: str) -> int:
 def rebuild(settings: Settings) -> int:
     """`iact memory rebuild`: empty the memory and fill it from all journals."""
 
-    async def here(memory: Memory) -> JSON:
+    async def here(memory: Memory) -> object:
         return await memory.rebuild()
 
     count = _ask(settings, {"type": "memory.rebuild"}, "count", here, patience=None)
@@ -91,10 +90,10 @@ def _ask(
     settings: Settings,
     message: Mapping[str, JSON],
     field: str,
-    here: Callable[[Memory], Awaitable[JSON]],
+    here: Callable[[Memory], Awaitable[object]],
     *,
     patience: float | None = 60.0,
-) -> JSON:
+) -> object:
     """Field `field` of the server's answer; what `here` gives if no server runs."""
     answer = ask_server(settings, message, patience=patience)
     return answer.get(field) if answer is not None else asyncio.run(_with_memory(settings, here))

@@ -305,6 +305,22 @@ def test_a_store_that_does_not_answer_costs_one_notice_and_no_turn(stage: Stage,
     assert "Memory is slow (over 200 ms)" in notice.body
 
 
+def test_hosts_with_one_chroma_server_recall_what_was_said_at_the_other(stage: Stage, tmp_path: Path) -> None:
+    script = {"/": ["Noted.", "Pixel."]}
+    endpoint = stage.endpoint(script)
+    with chroma(tmp_path / "server") as address:
+        a, b = (
+            stage.product(
+                endpoint, **ON, IACT_CHROMA_URL=address, IACT_STORE=f"file://{tmp_path}/store", IACT_HOST=name
+            )
+            for name in "ab"
+        )
+        asyncio.run(talk(a, "The cat is called Pixel."))
+        (b.data / "seal.key").write_bytes((a.data / "seal.key").read_bytes())
+        records = asyncio.run(talk(b, "What is the name of the cat?"))
+    assert any("The cat is called Pixel." in one.body for one in recalled(records, "/"))
+
+
 def test_a_damaged_store_is_built_anew_from_the_journals(stage: Stage) -> None:
     product = stage.product(stage.endpoint({"/": ["Noted.", "Pixel."]}), **ON)
     another(product).ask("The cat is called Pixel.")

@@ -4,20 +4,7 @@ import { el, part, setText } from "../base/dom.js";
 import { dateTime } from "../base/format.js";
 import { t } from "../base/language.js";
 
-/**
- * @typedef {object} Fragment
- * @property {string} id
- * @property {string} text
- * @property {string} kind
- * @property {number} score
- * @property {string} at
- * @property {string} session
- * @property {string} agent
- * @property {string} why
- * @property {string[]} untrusted
- * @property {string[]} contradicts
- * @property {boolean} current
- */
+/** @typedef {import("../state/wire.d.ts").MemoryRow} Fragment */
 
 export class MemoriesDialog {
   #dialog = /** @type {HTMLDialogElement} */ (part("memories-dialog"));
@@ -49,7 +36,7 @@ export class MemoriesDialog {
     try {
       const { results } = await this.request("memory", { query, limit: 50 });
       if (asked !== this.#asked) return; // Something else was asked meanwhile; its answer is the one to show.
-      this.#list.replaceChildren(...results.map((/** @type {Fragment} */ one) => this.#row(one)));
+      this.#list.replaceChildren(...results.map((one) => this.#row(one)));
       setText(this.#news, found(query, results.length));
     } catch (error) {
       this.#list.replaceChildren();
@@ -63,7 +50,7 @@ export class MemoriesDialog {
     const forget = el("button", { type: "button", "aria-label": t("Forget: {text}", { text: one.text.slice(0, 60) }) }, t("Forget"));
     const edit = el("button", { type: "button", "aria-label": t("Edit: {text}", { text: one.text.slice(0, 60) }) }, t("Edit"));
     const text = el("p", { dir: "auto" }, one.text);
-    const row = el("li", {}, text, el("p", { className: "facts", title: one.why }, words.filter(Boolean).join(" · "), ...marks(one)), edit, forget);
+    const row = el("li", {}, text, el("p", { className: "facts", title: one.why }, `${words.filter(Boolean).join(" · ")} `, ...marks(one)), edit, " ", forget);
     edit.addEventListener("click", () => this.#edit(one, row, text, edit));
     forget.addEventListener("click", () => {
       if (forget.classList.contains("sure")) this.#forget(one, row);
@@ -105,7 +92,7 @@ export class MemoriesDialog {
       event.preventDefault();
       try {
         const { memory } = await this.request("memory.edit", { memory: one.id, text: field.value });
-        const fresh = this.#row({ ...one, text: memory.text });
+        const fresh = this.#row({ ...one, text: memory?.text ?? field.value });
         row.replaceWith(fresh);
         fresh.querySelector("button")?.focus();
         setText(this.#news, t("Saved. The old text is deleted."));
@@ -145,7 +132,7 @@ export class MemoriesDialog {
  * @param {number} count
  */
 function found(query, count) {
-  if (!query) return count ? t("Remembered last.") : t("Nothing is remembered yet.");
+  if (!query) return count ? t("Newest memories first.") : t("Nothing is remembered yet.");
   return count ? t("{count} found, best first.", { count }) : t("Nothing about that is in memory.");
 }
 

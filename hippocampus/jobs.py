@@ -24,7 +24,7 @@ class Note:
     happening: MemoryEvent
 
 
-class Order(Protocol):
+class MemoryJob(Protocol):
     """Something that the task shall do in its turn."""
 
     async def run(self, opened: OpenStore) -> None: ...
@@ -32,8 +32,8 @@ class Order(Protocol):
     def refuse(self, error: MemoryUnavailable) -> None: ...
 
 
-class AnsweredOrder(Generic[Result]):
-    """An order that somebody waits for."""
+class AwaitedJob(Generic[Result]):
+    """A job that somebody waits for."""
 
     def __init__(self, act: Callable[[OpenStore], Awaitable[Result]]) -> None:
         self._act = act
@@ -52,8 +52,8 @@ class AnsweredOrder(Generic[Result]):
 
 
 @dataclass(frozen=True, slots=True)
-class Aside:
-    """An order that nobody waits for."""
+class BackgroundJob:
+    """A job that nobody waits for."""
 
     act: Callable[[OpenStore], Awaitable[None]]
 

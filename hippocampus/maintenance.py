@@ -27,8 +27,8 @@ GONE_IF_REPLACED: Final = 1 / 2
 _LOG: Final = logging.getLogger(__name__)
 
 
-class Tidied(Protocol):
-    """A memory to be tidied. `uses`: how often it was used so far."""
+class MaintainedMemory(Protocol):
+    """A memory that is looked after. `uses`: how often it was used so far."""
 
     @property
     def uses(self) -> int: ...
@@ -37,7 +37,7 @@ class Tidied(Protocol):
         """Wait until it is used, unless it was since the last call."""
         ...
 
-    async def tidy(self) -> None:
+    async def maintain(self) -> None:
         """Merge and let go, once.
 
         Raises:
@@ -54,8 +54,8 @@ def faded(fragment: Fragment, now: datetime, weights: Weights) -> bool:
     return fragment.kind not in ("goal", "preference") and fresh < GONE
 
 
-async def tidy_at_rest(memory: Tidied, clock: Clock, *, idle: float = IDLE) -> None:
-    """Tidy a memory whenever it has rested for `idle` seconds since it was last used; until cancelled."""
+async def maintain_when_idle(memory: MaintainedMemory, clock: Clock, *, idle: float = IDLE) -> None:
+    """Maintain a memory whenever it has rested for `idle` seconds since it was last used; until cancelled."""
     while True:
         await memory.used()
         seen = -1
@@ -63,8 +63,8 @@ async def tidy_at_rest(memory: Tidied, clock: Clock, *, idle: float = IDLE) -> N
             seen = memory.uses
             await clock.sleep(idle)
         try:
-            await memory.tidy()
+            await memory.maintain()
         except MemoryUnavailable as error:
-            _LOG.info("not tidied: %s", error)
+            _LOG.info("not maintained: %s", error)
         except Exception:
             _LOG.exception("Tidying the memory met a bug.")

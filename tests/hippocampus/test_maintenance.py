@@ -1,4 +1,4 @@
-"""What happens to a memory at rest: when it is tidied, what is merged, and what is let go."""
+"""What happens to a memory at rest: when it is maintained, what is merged, and what is let go."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from iact.core.errors import MemoryUnavailable
 from iact.core.ports import FragmentKind
 from iact.hippocampus import UserMemory, WordEmbedder, open_hippocampus
+from iact.hippocampus.maintenance import faded, maintain_when_idle
 from iact.hippocampus.ranking import Weights
-from iact.hippocampus.tidying import faded, tidy_at_rest
 from tests.hippocampus.fakes import NOW, StandingClock, fragment, told
 
 
@@ -38,10 +38,10 @@ def test_what_fades(kind: FragmentKind, days: float, replaced: bool, gone: bool)
 
 @dataclass
 class Memory:
-    """Counts how often it is tidied; the first time it fails."""
+    """Counts how often it is maintained; the first time it fails."""
 
     uses: int = 0
-    tidied: list[int] = field(default_factory=list)
+    maintained: list[int] = field(default_factory=list)
     was_used: asyncio.Event = field(default_factory=asyncio.Event)
 
     def use(self) -> None:
@@ -52,9 +52,9 @@ class Memory:
         await self.was_used.wait()
         self.was_used.clear()
 
-    async def tidy(self) -> None:
-        self.tidied.append(self.uses)
-        if len(self.tidied) == 1:
+    async def maintain(self) -> None:
+        self.maintained.append(self.uses)
+        if len(self.maintained) == 1:
             raise MemoryUnavailable("Not now.")
 
 
@@ -64,12 +64,12 @@ async def settle() -> None:
         await asyncio.sleep(0)
 
 
-async def test_it_is_tidied_only_when_it_has_rested_and_once_for_each_time_of_use() -> None:
+async def test_it_is_maintained_only_when_it_has_rested_and_once_for_each_time_of_use() -> None:
     memory, clock = Memory(), StandingClock()
-    task = asyncio.create_task(tidy_at_rest(memory, clock, idle=60))
+    task = asyncio.create_task(maintain_when_idle(memory, clock, idle=60))
     clock.advance(1000)
     await settle()
-    assert memory.tidied == []
+    assert memory.maintained == []
     memory.use()
     await settle()
     clock.advance(59)
@@ -77,17 +77,17 @@ async def test_it_is_tidied_only_when_it_has_rested_and_once_for_each_time_of_us
     await settle()
     clock.advance(1)
     await settle()
-    assert memory.tidied == []
+    assert memory.maintained == []
     clock.advance(60)
     await settle()
-    assert memory.tidied == [2]
+    assert memory.maintained == [2]
     clock.advance(1000)
     await settle()
     memory.use()
     await settle()
     clock.advance(60)
     await settle()
-    assert memory.tidied[-1] == 3
+    assert memory.maintained[-1] == 3
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

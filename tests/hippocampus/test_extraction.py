@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from iact.core.ports import MemoryEvent
-from iact.hippocampus.remembering import PASSAGE, fragments_of, is_preference, passages
+from iact.hippocampus.extraction import PASSAGE, fragments_of, is_preference, passages
 from tests.hippocampus.fakes import say, told
 
 

@@ -15,7 +15,7 @@ _MISSED: Final = "missed."
 process leaves behind, ended or killed, tells the owner of the store to catch up."""
 
 
-class Marks:
+class MarkerFiles:
     """The marks of this process and of others in one directory."""
 
     def __init__(self, directory: Path) -> None:
