@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from iact.core.errors import SandboxUnavailable
 from iact.core.ports import ModuleHost
@@ -18,10 +18,23 @@ from iact.sandbox.disabled import DisabledHost
 from iact.sandbox.docker.host import DockerHost
 from iact.sandbox.docker.isolation import AUTO
 from iact.sandbox.egress import EgressLine, OnEgress, Outside, inside
+from iact.sandbox.kubernetes.namespace import NamespaceSettings
 
-__all__ = ["Backend", "BubblewrapHost", "DisabledHost", "DockerHost", "EgressLine", "OnEgress", "open_host"]
+if TYPE_CHECKING:
+    from iact.sandbox.kubernetes.host import KubernetesHost
 
-Backend = Literal["auto", "docker", "bubblewrap", "off"]
+__all__ = [
+    "Backend",
+    "BubblewrapHost",
+    "DisabledHost",
+    "DockerHost",
+    "EgressLine",
+    "NamespaceSettings",
+    "OnEgress",
+    "open_host",
+]
+
+Backend = Literal["auto", "docker", "bubblewrap", "kubernetes", "off"]
 
 
 async def open_host(
@@ -33,13 +46,15 @@ async def open_host(
     pool: int = 0,
     inner: Mapping[str, str] | None = None,
     search: str | None = None,
+    kubernetes: NamespaceSettings | None = None,
 ) -> ModuleHost:
     """The module host for this machine. `data`: the product's data directory.
 
     `runtime`: the engine's name of the one that containers run in; "auto" takes gVisor if the engine is set up for
     it. `on_egress` hears of every connection that a module made, or tried to make, to the outside. `pool`: for how
     many sessions modules run before they are called. `inner`: targets that lead to machines of the user's, each with its
-    address; `search`: the server that the module web searches with.
+    address; `search`: the server that the module web searches with. `kubernetes`: where in a cluster modules run, for that
+    backend, where `runtime` is the name of a runtime class.
 
     "auto" gives Docker if an engine answers, otherwise bubblewrap if that works here, whose isolation is weaker,
     and otherwise a host that says what to install.
@@ -51,6 +66,15 @@ async def open_host(
         return DisabledHost("Modules are switched off by the setting IACT_SANDBOX=off.")
     ways = Outside(inside=inside(inner or {}), settings={"search": search} if search else {})
     outside = replace(ways, on_line=on_egress) if on_egress else ways
+    if backend == "kubernetes":
+        pods = _kubernetes(data, kubernetes or NamespaceSettings(), runtime, outside, pool)
+        try:
+            await pods.open()
+        except BaseException:
+            await pods.close()
+            raise
+        pods.pool.fill()
+        return pods
     docker = DockerHost(data, outside=outside, pool=pool, runtime=runtime)
     bubblewrap = BubblewrapHost(data, outside=outside, pool=pool)
     host: DockerHost | BubblewrapHost = bubblewrap if backend == "bubblewrap" else docker
@@ -66,3 +90,22 @@ async def open_host(
             return DisabledHost(str(no_engine))
     host.pool.fill()
     return host
+
+
+def _kubernetes(
+    data: Path, settings: NamespaceSettings, runtime: str, outside: Outside, pool: int
+) -> KubernetesHost:
+    """The host of pods; only here is anything of a cluster imported.
+
+    Raises:
+        SandboxUnavailable: its packages are not installed, or a setting is missing.
+    """
+    try:
+        from iact.sandbox.kubernetes.host import KubernetesHost
+    except ImportError as error:
+        raise SandboxUnavailable(
+            f"Tools can't run on Kubernetes, since a package is missing ({error.name}). Install it: pip install "
+            "'iact[kubernetes]'."
+        ) from error
+    namespace = settings.namespace(runtime)
+    return KubernetesHost(data, namespace, host=settings.host, outside=outside, pool=pool)

@@ -18,7 +18,7 @@ from iact.sandbox.images import payload, workshop
 from iact.sandbox.images.recipe import BASE, Recipe
 from iact.sandbox.images.workshop import Workshop
 
-Backend = Literal["auto", "docker", "bubblewrap", "off"]
+Backend = Literal["auto", "docker", "bubblewrap", "kubernetes", "off"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +37,8 @@ def system(report: Report, backend: Backend, recipe: Recipe = BASE, source: Sour
     """
     if backend == "off":
         raise SandboxUnavailable("Modules are switched off by the setting IACT_SANDBOX=off; change it first.")
+    if backend == "kubernetes":  # its nodes find images by the names of those that are made of packages
+        source = "debian"
     if backend != "bubblewrap":
         try:
             client = connect()

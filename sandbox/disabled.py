@@ -52,6 +52,11 @@ class DisabledHost:
     async def remember_manifest(self, digest: str, manifest: bytes) -> None:
         return None
 
+    running = 0
+
+    async def answers(self) -> bool:
+        return True
+
     async def end_session(self, session: str) -> None:
         return None
 

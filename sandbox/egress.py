@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
-import os
 import re
 import socket
 import time
@@ -24,6 +23,7 @@ from pathlib import Path
 from typing import Final
 
 from iact.core.ports import Permit
+from iact.sandbox import socket_folder
 
 SOCKET: Final = "egress.sock"
 LARGEST_HEAD: Final = 16 * 1024
@@ -255,14 +255,7 @@ class EgressProxy:
         """
         self.folder.mkdir(mode=0o711, parents=True)
         self.folder.chmod(0o711)
-        # A unix socket's path may have 107 bytes only, and a data directory may lie deep.
-        directory = os.open(self.folder, os.O_PATH | os.O_DIRECTORY)
-        try:
-            self._server = await asyncio.start_unix_server(
-                self._serve, f"/proc/self/fd/{directory}/{SOCKET}", limit=LARGEST_HEAD
-            )
-        finally:
-            os.close(directory)
+        self._server = await socket_folder.listen(self.folder, SOCKET, self._serve, limit=LARGEST_HEAD)
         (self.folder / SOCKET).chmod(0o666)
 
     async def close(self) -> None:

@@ -115,6 +115,13 @@ class Host(ABC, Generic[Running]):
         )
         self._closed = False
 
+    @property
+    def running(self) -> int:
+        return len(self._running)
+
+    async def answers(self) -> bool:
+        return not self._closed
+
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         return await asyncio.to_thread(self._catalogue.entries)
 

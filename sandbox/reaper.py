@@ -9,7 +9,12 @@ from iact.sandbox import owner, socket_folder
 
 def reap_folders(data: Path) -> None:
     """Remove the socket folders of dead processes. Blocks."""
-    for folder in _folders(data):
+    reap_below(sockets(data))
+
+
+def reap_below(place: Path) -> None:
+    """Remove the folders of dead processes in `place`. Blocks."""
+    for folder in _folders(place):
         socket_folder.remove(folder)
 
 
@@ -18,10 +23,10 @@ def sockets(data: Path) -> Path:
     return data / "run"
 
 
-def _folders(data: Path) -> list[Path]:
-    """Socket folders of processes that are gone. Names: PROCESS@NUMBER."""
+def _folders(place: Path) -> list[Path]:
+    """Folders of processes that are gone. Names: PROCESS@NUMBER."""
     try:
-        entries = list(sockets(data).iterdir())
+        entries = list(place.iterdir())
     except OSError:
         return []
     dead = []

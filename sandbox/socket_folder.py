@@ -10,11 +10,13 @@ and blind to links; elsewhere it is a plain directory, and the check on opening 
 
 from __future__ import annotations
 
+import asyncio
 import ctypes
 import os
 import shutil
 import stat
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -25,6 +27,10 @@ _MNT_DETACH, _UMOUNT_NOFOLLOW = 0x2, 0x8
 _QUIET = _MS_NOSUID | _MS_NODEV | _MS_NOEXEC
 
 SOCKET = "module.sock"
+
+Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+_LIMIT = 64 * 1024
+"""Bytes that are read ahead of whoever passes them on."""
 
 
 @dataclass(slots=True)
@@ -63,6 +69,36 @@ def open_socket(folder: Path, name: str = SOCKET) -> CheckedSocket | None:
         return CheckedSocket(descriptor)
     os.close(descriptor)
     raise ModuleLost("The module put something else where its socket should be; it was stopped.")
+
+
+async def listen(folder: Path, name: str, serve: Serve, *, limit: int = _LIMIT) -> asyncio.Server:
+    """Listen in `folder` ourselves, as a module would, under a path as long as it may be.
+
+    Raises:
+        OSError: the socket can't be made.
+    """
+    with _short(folder) as place:
+        return await asyncio.start_unix_server(serve, f"{place}/{name}", limit=limit)
+
+
+async def dial(folder: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Connect to a socket of our own in `folder`.
+
+    Raises:
+        OSError: nobody listens there.
+    """
+    with _short(folder) as place:
+        return await asyncio.open_unix_connection(f"{place}/{name}", limit=_LIMIT)
+
+
+@contextmanager
+def _short(folder: Path) -> Iterator[str]:
+    """Another path to `folder`: a unix socket's may have 107 bytes only, and a data directory may lie deep."""
+    directory = os.open(folder, os.O_PATH | os.O_DIRECTORY)
+    try:
+        yield f"/proc/self/fd/{directory}"
+    finally:
+        os.close(directory)
 
 
 def make(folder: Path, *, uid: int, gid: int) -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Literal, TypeGuard
 
 import docker
-from docker.errors import NotFound
 from docker.models.containers import Container
 
 from iact.core.errors import SandboxUnavailable
@@ -29,7 +28,7 @@ from iact.sandbox.docker import image, isolation, options, user_image
 from iact.sandbox.docker.engine import NO_ENGINE, EngineFailure, connect, knock
 from iact.sandbox.docker.layer import ImageLayers, LayerWatch
 from iact.sandbox.docker.reaper import reap
-from iact.sandbox.docker.removal import freeze, remove, remove_volume
+from iact.sandbox.docker.removal import free_name, freeze, remove, remove_volume
 from iact.sandbox.docker.state import kernel_status, printed, why_ended
 from iact.sandbox.docker.stdio import Stdio
 from iact.sandbox.docker.stdio import possible as stdio_possible
@@ -121,6 +120,13 @@ class DockerHost(Host[DockerInstance]):
             SandboxUnavailable: no engine answers, or it lacks the runtime.
         """
         await self._engine()
+
+    async def answers(self) -> bool:
+        try:
+            await self._engine()
+        except (SandboxUnavailable, *EngineFailure):
+            return False
+        return True
 
     async def close(self) -> None:
         await super().close()
@@ -271,8 +277,7 @@ class DockerHost(Host[DockerInstance]):
         reference: str,
     ) -> Container:
         name = self._name(key)
-        with suppress(NotFound):  # of an earlier run of this session: the journal's lock says that it is ours
-            client.api.remove_container(name, force=True, v=True)
+        free_name(client, name)  # of an earlier run of this session: the journal's lock says that it is ours
         served = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         program, *arguments = ["/bin/sh", "-c", AS_ROOT, "sh", *served] if place.root else served
         bounds = self._isolation.bounds(self._bounds_of(module))

@@ -87,6 +87,11 @@ def find(client: docker.DockerClient, recipe: Recipe = PLAIN) -> BaseImage | Non
     return None
 
 
+def reference(recipe: Recipe = PLAIN) -> str:
+    """What the image of `recipe` that fits this version is called where it was made of packages, wherever it is now."""
+    return _base_tag("debian", recipe)
+
+
 def _sources(recipe: Recipe) -> Sequence[Source]:
     """Where the system of `recipe` can come from."""
     return ("debian", "registry") if recipe == PLAIN else ("debian",)

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import docker
-from docker.errors import APIError
+from docker.errors import APIError, NotFound
 from docker.models.containers import Container
 
 from iact.core.errors import SandboxUnavailable
@@ -36,6 +36,20 @@ async def remove(
     """
     removing = begin(_remove_now, container, folder, client, at_once)
     await asyncio.wait([removing], timeout=_ENGINE_PATIENCE)
+
+
+def free_name(client: docker.DockerClient, name: str) -> None:
+    """See to it that no container has this name. Blocks.
+
+    A removal goes on in the engine after whoever wanted it has stopped waiting; that one is waited for.
+    """
+    with suppress(NotFound):
+        try:
+            client.api.remove_container(name, force=True, v=True)
+        except APIError as error:
+            if error.status_code != 409:  # 409: it is being removed right now
+                raise
+            client.api.wait(name, timeout=_ENGINE_PATIENCE, condition="removed")
 
 
 async def freeze(container: Container) -> None:

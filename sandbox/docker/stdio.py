@@ -22,6 +22,7 @@ import docker
 from docker.models.containers import Container
 
 from iact.core.errors import SandboxUnavailable
+from iact.sandbox import socket_folder
 from iact.sandbox.docker.engine import DEFAULT, EngineFailure
 from iact.sandbox.limits import SOCKET_FOLDER
 from iact.sandbox.socket_folder import SOCKET
@@ -49,14 +50,7 @@ class Stdio:
         Raises:
             OSError: the socket can't be made.
         """
-        # A unix socket's path may have 107 bytes only, and a data directory may lie deep.
-        directory = os.open(self._folder, os.O_PATH | os.O_DIRECTORY)
-        try:
-            self._server = await asyncio.start_unix_server(
-                self._serve, f"/proc/self/fd/{directory}/{SOCKET}", limit=_CHUNK
-            )
-        finally:
-            os.close(directory)
+        self._server = await socket_folder.listen(self._folder, SOCKET, self._serve)
 
     async def close(self) -> None:
         """Stop listening and end all connections."""

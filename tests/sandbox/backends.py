@@ -35,6 +35,7 @@ from iact.sandbox.docker.engine import connect
 from iact.sandbox.docker.host import DockerInstance
 from iact.sandbox.egress import Outside
 from iact.sandbox.images.recipe import BASE, Recipe
+from tests.rounds import LONG
 from tests.sandbox import workshops
 from tests.sandbox.calling import need_bubblewrap
 
@@ -210,11 +211,18 @@ def present(name: Name, own_engine: OwnEngine) -> Iterator[Backend]:
         yield backend
 
 
-_LONG: Final = float(os.environ.get("IACT_TEST_SCALE", "1")) > 1
-_ALWAYS: Final[Sequence[Name]] = ("docker", "gvisor", "mapped", "bubblewrap", "root")
-each_backend = pytest.mark.parametrize(
-    "backend", list(ALL) if _LONG else _ALWAYS, indirect=True, scope="module"
-)
-"""Marks a test, or a file of tests, that every backend must pass; IACT_TEST_SCALE=2 has each with a workshop, too."""
-either_backend = pytest.mark.parametrize("backend", ["docker", "bubblewrap"], indirect=True, scope="module")
-"""Marks those of whole modules, whose walls are tested by the former: with an engine and without."""
+def on(*names: Name) -> pytest.MarkDecorator:
+    """Marks a test, or a file of tests, with the backends that it runs under."""
+    return pytest.mark.parametrize("backend", names, indirect=True, scope="module")
+
+
+each_backend = on(*ALL) if LONG else on("docker", "bubblewrap")
+"""Marks a test, or a file of tests, that every backend must pass: a run that is not long has the usual one and the
+one without an engine."""
+every_wall = on(*ALL) if LONG else on("docker", "gvisor", "mapped", "bubblewrap", "root")
+"""Marks those that say in short what holds of every kind of wall; only long runs have each with a workshop, too."""
+
+
+def either_backend(usual: Name) -> pytest.MarkDecorator:
+    """Marks those of whole modules, whose walls are tested by the former: with an engine and without; one in a short run."""
+    return on("docker", "bubblewrap") if LONG else on(usual)

@@ -68,7 +68,7 @@ def ask(instance: AnyInstance, app: str, method: str, path: str = "/", body: str
         checked.close()
 
 
-pytestmark = either_backend
+pytestmark = either_backend("docker")
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.documents import HOSTILE, TABLE, paragraph, pdf, ruled, said, word, word_table, workbook
 from tests.sandbox.inside import called
 
-pytestmark = either_backend
+pytestmark = either_backend("docker")
 
 CSV = "".join(f"{','.join(row)}\n" for row in TABLE)
 

@@ -17,7 +17,7 @@ from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.inside import called, hosting_on
 from tests.sandbox.outside import PUBLIC, Serve, internet
 
-pytestmark = either_backend
+pytestmark = either_backend("docker")
 
 NAMES: Final = {"code.example": [PUBLIC], "inner.example": ["10.0.0.1"], "other.example": [PUBLIC]}
 

@@ -19,7 +19,7 @@ from tests.sandbox.calling import shell
 from tests.sandbox.outside import PUBLIC, internet
 from tests.sandbox.workshops import REGISTRY, equip, packages, registry
 
-pytestmark = either_backend
+pytestmark = either_backend("docker")
 
 _SET = f"""\
 export PIP_INDEX_URL=https://{REGISTRY}/simple NPM_CONFIG_REGISTRY=https://{REGISTRY}/

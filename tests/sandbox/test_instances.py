@@ -19,10 +19,10 @@ from iact.core.modules.client import ArtifactChunk, Completed, Outcome, Raised
 from iact.core.modules.invoker import FunctionCall, Invoker
 from iact.core.modules.registry import Start
 from iact.core.ports import JSON
-from tests.sandbox.backends import Backend, either_backend
+from tests.sandbox.backends import Backend, each_backend
 from tests.sandbox.calling import until
 
-pytestmark = either_backend
+pytestmark = each_backend
 
 START: Final = Start(views=True, own=True)
 _NUMBERS = itertools.count(1)

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from iact.sandbox.docker.options import ROOT
-from tests.sandbox.backends import PROXIES, AnyInstance, Backend, each_backend
+from tests.sandbox.backends import PROXIES, AnyInstance, Backend, every_wall
 from tests.sandbox.calling import python, shell
 
-pytestmark = each_backend
+pytestmark = every_wall
 
 
 def test_rights_are_gone(loop: asyncio.Runner, shell_module: AnyInstance, backend: Backend) -> None:

@@ -20,6 +20,7 @@ from docker.models.containers import Container
 from iact.core.errors import ModuleLost, SandboxUnavailable
 from iact.sandbox import DisabledHost, DockerHost, open_host, owner, reaper
 from iact.sandbox.docker.host import DockerInstance
+from iact.sandbox.docker.removal import free_name
 from tests.sandbox.calling import shell, until, write_module
 from tests.sandbox.conftest import sweep
 from tests.sandbox.inside import hosting
@@ -69,6 +70,23 @@ def is_module_socket(descriptor: str) -> bool:
 
 async def started(host: DockerHost, name: str, workspace: Path, session: str = "s") -> DockerInstance:
     return await host.start(name, session=session, workspace=workspace, report=print)
+
+
+def test_a_name_is_free_again_whoever_else_removes_its_container(
+    loop: asyncio.Runner, engine: docker.DockerClient, tmp_path: Path, workspace: Path
+) -> None:
+    """A removal goes on in the engine when nobody waits for it any more; the next start of a session meets it."""
+
+    async def scenario() -> None:
+        async with hosting(tmp_path) as host:
+            instance = await started(host, "shell", workspace)
+            name = instance.container.name
+            assert name is not None
+            await asyncio.gather(*(asyncio.to_thread(free_name, engine, name) for _ in range(4)))
+            assert containers(engine, tmp_path) == []
+            await instance.stop()
+
+    loop.run(scenario())
 
 
 def test_start_serves_and_stop_removes(

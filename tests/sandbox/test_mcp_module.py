@@ -17,7 +17,7 @@ from tests.sandbox.calling import until
 from tests.sandbox.inside import Caller, called
 from tests.sandbox.mcp_servers import NEW, OLD
 
-pytestmark = either_backend
+pytestmark = either_backend("bubblewrap")
 
 LOCK = tuple(locked(package_folder("ext_modules") / "mcp" / "requirements.lock"))
 CLOCK = (

@@ -19,6 +19,7 @@ import pytest
 
 from iact.core.ports import Right
 from tests.core.gate.hostile import COMMANDS, FAMILIES, SETUP
+from tests.rounds import SCALE
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, each_backend
 from tests.sandbox.calling import python, shell
 from tests.snapshot import differences, snapshot
@@ -92,10 +93,10 @@ async def run(instance: AnyInstance, commands: list[str], *, seconds: int, besid
         assert await python(instance, RUN % (json.dumps(piece), seconds, beside)) == str(len(piece))
 
 
-def test_nothing_changes(loop: asyncio.Runner, place: Place, backend: Backend, scale: float) -> None:
+def test_nothing_changes(loop: asyncio.Runner, place: Place, backend: Backend) -> None:
     """Every eighth at scale 1, all from scale 6 on. Under gVisor processes are slow, so fewer run beside each other."""
     before = snapshot(place.folder, inodes=True)
-    step = max(1, round(8 / scale))
+    step = max(1, round(8 / SCALE))
     commands = [
         one for number, (family, one) in enumerate(COMMANDS) if number % step == 0 or family == "found"
     ]

@@ -51,11 +51,11 @@ def place() -> Iterator[Path]:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="the suites themselves are an ordinary user's then")
-@pytest.mark.parametrize("suite", ["test_viewers.py", "test_isolation.py"])
-def test_the_same_holds_for_an_ordinary_user(place: Path, suite: str) -> None:
+def test_the_same_holds_for_an_ordinary_user(place: Path) -> None:
+    suites = [str(ROOT / "tests" / "sandbox" / suite) for suite in ("test_viewers.py", "test_isolation.py")]
     # An ordinary user mounts nothing, so there is nothing mounted to look at.
-    chosen = [str(ROOT / "tests" / "sandbox" / suite), "-k", "bubblewrap and not what_is_mounted"]
-    folders = [f"--basetemp={place / suite}", "--rootdir", str(ROOT), "-p", "no:cacheprovider"]
+    chosen = [*suites, "-k", "bubblewrap and not what_is_mounted"]
+    folders = [f"--basetemp={place / 'tests'}", "--rootdir", str(ROOT), "-p", "no:cacheprovider"]
     ran = subprocess.run(
         [*AS_USER, sys.executable, "-c", RUN, *chosen, *folders, "-q", "-rs"],
         cwd=ROOT,

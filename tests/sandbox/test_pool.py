@@ -16,7 +16,7 @@ import pytest
 from iact.core.ports import Right
 from iact.sandbox import BubblewrapHost, DockerHost, reaper
 from iact.sandbox.docker.host import DockerInstance
-from tests.sandbox.backends import Backend
+from tests.sandbox.backends import Backend, on
 from tests.sandbox.calling import need_bubblewrap, shell, until
 from tests.sandbox.conftest import sweep
 from tests.sandbox.test_lifecycle import containers, folders, volumes
@@ -280,7 +280,7 @@ def test_a_killed_process_leaves_nothing_of_its_pool(
     loop.run(afterwards())
 
 
-@pytest.mark.parametrize("backend", ["mapped"], indirect=True, scope="module")
+@on("mapped")
 def test_users_that_the_engine_maps_get_theirs_from_the_pool_too(
     loop: asyncio.Runner, tmp_path: Path, backend: Backend
 ) -> None:

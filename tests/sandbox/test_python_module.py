@@ -13,7 +13,7 @@ from iact.core.modules.client import Completed, ModuleClient, StateChange
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.inside import Caller, called
 
-pytestmark = either_backend
+pytestmark = either_backend("bubblewrap")
 
 PLOT = """
 import numpy as np, pandas as pd, matplotlib.pyplot as plt

@@ -10,19 +10,19 @@ from pathlib import Path
 from typing import Final
 
 import grpc
-import pytest
 
 from iact.core.modules.manifest import Manifest
 from iact.sandbox import DockerHost
 from iact.sandbox.limits import Limits
 from tests.ext_modules.website import certificate
-from tests.sandbox.backends import Backend
+from tests.rounds import LONG
+from tests.sandbox.backends import Backend, on
 from tests.sandbox.calling import python, shell
 from tests.sandbox.outside import PUBLIC, internet
 from tests.sandbox.workshops import REGISTRY, equip, registry
 
 MIB: Final = 1 << 20
-pytestmark = pytest.mark.parametrize("backend", ["root", "gvisor-root"], indirect=True, scope="module")
+pytestmark = on("root", "gvisor-root") if LONG else on("root")
 
 _INSTALL: Final = f"""\
 echo 'deb [trusted=yes] https://{REGISTRY}/apt ./' > /etc/apt/sources.list

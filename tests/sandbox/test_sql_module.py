@@ -16,7 +16,7 @@ from iact.core.modules.client import Completed
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.inside import Caller, called
 
-pytestmark = either_backend
+pytestmark = either_backend("bubblewrap")
 
 DAYS = "day,rides\nMon,10\nTue,20\nMon,30\n"
 

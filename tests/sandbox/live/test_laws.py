@@ -16,10 +16,10 @@ from iact.core.path_names import decode, encode
 from iact.core.ports import FileState
 from iact.sandbox.live import open_live
 from iact.sandbox.live.overlay import Overlay
+from tests.rounds import rounds
 from tests.sandbox.live.trees import Op, Tree, do, ops, refreshed, snapshot
 
-SCALE = float(os.environ.get("IACT_TEST_SCALE", "1"))
-ROUNDS = settings(max_examples=max(1, int(60 * SCALE)), deadline=None)
+ROUNDS = settings(max_examples=rounds(25), deadline=None)
 
 many = st.lists(ops, max_size=14)
 
