@@ -151,6 +151,12 @@ PARTS: Final[Mapping[str, Part]] = {
         "A step that changes something, with its journal in the data directory, in a directory as a store, and in S3. "
         "[How it works](topics/journal.md#on-several-hosts).",
     ),
+    "hosts": Part(
+        "Hosts and a gateway",
+        "Real hosts that share a store, a gateway and people at websockets, with a scripted model: what a message through the "
+        "gateway and an open session cost, and what more hosts bring on one machine. "
+        "[How it works](how-to/machines.md#hosts-and-a-way-in).",
+    ),
     "streams": Part(
         "Many agents that write at once",
         "Frames a second of the page, while agents write 320 characters a second each. The session is a stand-in; server, "

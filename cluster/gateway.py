@@ -21,8 +21,9 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
+from iact.accounts.rights import Principal
 from iact.cluster.control import KeyOf
-from iact.cluster.leases import HostLease
+from iact.cluster.leases import RENEWAL, HostLease
 from iact.cluster.placement import HostUnavailable, Location, Placement
 from iact.core.errors import IactError
 from iact.core.ports import JSON
@@ -46,6 +47,32 @@ class Gateway(PageServer):
         super().__init__(**options)
         self._placement = placement
         self._key_of = key_of
+        self._passages: set[_Passage] = set()
+        self._watching: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """As `PageServer.start`."""
+        await super().start()
+        self._watching = asyncio.create_task(self._watch())
+
+    async def stop(self) -> None:
+        """As `PageServer.stop`."""
+        if self._watching is not None:
+            self._watching.cancel()
+        await super().stop()
+
+    async def _watch(self) -> None:
+        """Cut the passages to hosts that died: one that is frozen keeps its side of a connection for ever."""
+        while True:
+            await asyncio.sleep(RENEWAL)
+            try:
+                alive = {one.incarnation for one in await self._placement.hosts()}
+            except IactError:
+                continue  # nothing can be known now
+            except Exception:
+                _log.exception("Looking which hosts are alive met a bug.")
+                continue
+            await asyncio.gather(*(one.cut() for one in self._passages if one.at and one.at not in alive))
 
     async def converse(self, socket: ServerConnection) -> None:
         """As `PageServer.converse`: pass everything through, until one side ends."""
@@ -57,15 +84,19 @@ class Gateway(PageServer):
             return
         except ConnectionClosed:
             return
+        passage = _Passage(socket, self._placement, self._key_of, self.new_url)
+        self._passages.add(passage)
         try:
-            await _Passage(socket, self._placement, self._key_of, self.new_url).run(first)
+            await passage.run(first)
         except* ConnectionClosed:
             pass
         except* Exception as group:
             _log.error("A passage through the gateway ended by an error.", exc_info=group)
+        finally:
+            self._passages.discard(passage)
         await socket.close(1011, "internal error; see the gateway's log")
 
-    async def download(self, path: str) -> Download | None:
+    async def download(self, path: str, who: Principal) -> Download | None:
         """As `PageServer.download`: it waits at one of the hosts, and nobody else can guess its address."""
         for lease in await self._placement.hosts():
             found = await asyncio.to_thread(_download_at, lease, self._key_of(lease.incarnation), path)
@@ -86,8 +117,8 @@ class _Passage:
         self._new_url = new_url
         self._told: str | bytes | None = None
         """With which message the client asked to be told of all sessions."""
-        self._at = ""
-        """The host that it speaks to."""
+        self.at = ""
+        """The incarnation of the host that it speaks to."""
 
     async def run(self, first: str | bytes) -> None:
         """Pass on what comes, beginning with `first`, until one side ends."""
@@ -107,6 +138,10 @@ class _Passage:
                 await self._client.close(_AGAIN, _short(str(error)))
                 return
 
+    async def cut(self) -> None:
+        """Send the client away from a host that does not answer any more; it comes back, and is led to another."""
+        await self._client.close(_AGAIN, "the host does not answer")
+
     async def _locate(self, frame: str | bytes) -> Location | None:
         """The host for the session that a `hello` names, or for one that is new; None: the client was told why not."""
         said = _looked_at(frame) or {}
@@ -125,13 +160,14 @@ class _Passage:
         async with AsyncExitStack() as stack:
             connecting = connect(
                 f"ws://{lease.page}/ws", additional_headers={"Authorization": f"Bearer {key}"},
-                open_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, max_queue=8, logger=_log_http,
+                open_timeout=_CONNECTING, close_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, max_queue=8,
+                logger=_log_http,
             )  # fmt: skip
             try:
                 host = await stack.enter_async_context(connecting)
             except (OSError, TimeoutError, WebSocketException) as error:
                 raise HostUnavailable(f"The host {lease.host} does not answer.") from error
-            self._at = lease.incarnation
+            self.at = lease.incarnation
             yield host
 
     async def _pass(self, host: ClientConnection) -> str | bytes | None:
@@ -176,7 +212,7 @@ class _Passage:
         if not isinstance(session, str):
             return False
         at = await self._placement.locate(session)
-        return at is None or at.lease.incarnation != self._at
+        return at is None or at.lease.incarnation != self.at
 
 
 _LOOKED_AT: Final = ('"hello"', '"sessions"', '"address"')

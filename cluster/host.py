@@ -68,6 +68,9 @@ class Sessions(Protocol):
 class Page(Protocol):
     """What serves those who watch."""
 
+    unavailable: str
+    """Why no new work is to be sent there, in one word."""
+
     async def send_away(self, session: str | None) -> None:
         """End the connections that watch a session (None: all that are left), so that they come back elsewhere."""
         ...
@@ -105,13 +108,21 @@ class SessionHost:
         self._room = asyncio.Semaphore(_TOGETHER)
         self._renewing = asyncio.Lock()
 
-    async def start(self) -> None:
-        """Say that the host is there.
+    async def start(self, before: str = "") -> None:
+        """Say that the host is there. `before`: the incarnation that was on its data directory before, and can't be alive:
+        what that had open goes on here at once.
 
         Raises:
             StoreUnavailable: that can't be said now.
         """
         await self._renew()
+        if before:
+            left = await asyncio.to_thread(open_at, self._store, before)
+            await asyncio.to_thread(forget_host, self._store, before)
+            await self._placement.refresh()
+            async with asyncio.TaskGroup() as group:
+                for session in left:
+                    group.create_task(self._take_from(before, session))
 
     async def run(self) -> None:
         """Say so again and again, and look after what dead hosts had; until it is cancelled."""
@@ -220,6 +231,7 @@ class SessionHost:
     async def drain(self) -> int:
         """Pass on all sessions, and take no more; gives how many there were."""
         self._draining = True
+        self._page.unavailable = "draining"
         await self._renew()
         passed = await self._pass_all_on()
         await self._page.send_away(None)

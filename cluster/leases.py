@@ -16,7 +16,7 @@ import json
 import re
 import secrets
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Final, Protocol
 
 from iact.core.ports import ObjectStore
@@ -69,48 +69,42 @@ def incarnation_of(host: str) -> str:
     return f"{host}.{secrets.token_hex(4)}"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Members:
-    """The hosts, as one reader sees them. Pure: `now` is the reader's clock, monotonic; `wall` its time of day."""
+    """The hosts, as one reader sees them: a value. `now` is the reader's clock, monotonic; `wall` its time of day.
+    `seen`: the newest note of each, and when it was new to the reader; `looked`: when the reader looked last."""
 
     life: float = LIFE
-    _seen: dict[str, tuple[HostLease, float]] = field(default_factory=dict)
-    _looked: float | None = None
+    seen: tuple[tuple[HostLease, float], ...] = ()
+    looked: float | None = None
 
-    def observe(self, leases: Iterable[HostLease], *, now: float, wall: float) -> None:
-        """The newest note of each host that has one. A host without one has left."""
+    def observe(self, leases: Iterable[HostLease], *, now: float, wall: float) -> Members:
+        """What is known with the newest note of each host that has one. A host without one has left."""
         # Who did not look for a while, frozen or without the store, can't tell who was silent meanwhile.
-        away = self._looked is not None and now - self._looked > self.life / 2
-        self._looked = now
-        seen = dict[str, tuple[HostLease, float]]()
+        away = self.looked is not None and now - self.looked > self.life / 2
+        known = {lease.incarnation: (lease, at) for lease, at in self.seen}
+        seen = list[tuple[HostLease, float]]()
         for lease in leases:
-            before = self._seen.get(lease.incarnation)
+            before = known.get(lease.incarnation)
             if before is not None and before[0].number == lease.number and not away:
-                seen[lease.incarnation] = before
+                seen.append(before)
             else:
                 # A reader that has just begun knows of no earlier note; one from long ago is none of a living host.
                 old = before is None and wall - lease.at > self.life + _SKEW
-                seen[lease.incarnation] = (lease, now - self.life if old else now)
-        self._seen = seen
+                seen.append((lease, now - self.life if old else now))
+        return Members(self.life, tuple(sorted(seen, key=lambda one: one[0].incarnation)), now)
 
     def alive(self, now: float) -> list[HostLease]:
         """The hosts that are, in the order of their names."""
-        return sorted(
-            (lease for lease, at in self._seen.values() if now - at < self.life),
-            key=lambda one: one.incarnation,
-        )
+        return [lease for lease, at in self.seen if now - at < self.life]
 
     def dead(self, now: float) -> list[HostLease]:
         """Those that have not been heard of for too long, and did not leave."""
-        return sorted(
-            (lease for lease, at in self._seen.values() if now - at >= self.life),
-            key=lambda one: one.incarnation,
-        )
+        return [lease for lease, at in self.seen if now - at >= self.life]
 
     def lease(self, incarnation: str) -> HostLease | None:
         """The newest note of one of them."""
-        seen = self._seen.get(incarnation)
-        return seen[0] if seen is not None else None
+        return next((lease for lease, _ in self.seen if lease.incarnation == incarnation), None)
 
 
 # --- in the store: everything blocks, and raises `StoreUnavailable` ------------------------------

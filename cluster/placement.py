@@ -127,7 +127,7 @@ class StaticPlacement:
         self._wall = wall
         self._patience = patience
         self._sent: dict[HostLease, int] = {}
-        self.members: Final = Members() if life is None else Members(life)
+        self.members = Members() if life is None else Members(life)
 
     async def refresh(self) -> None:
         """Look which hosts there are.
@@ -136,7 +136,7 @@ class StaticPlacement:
             StoreUnavailable: the store does not answer.
         """
         leases = await asyncio.to_thread(lambda: list(read_hosts(self._store)))
-        self.members.observe(leases, now=self._now(), wall=self._wall())
+        self.members = self.members.observe(leases, now=self._now(), wall=self._wall())
 
     def alive(self) -> list[HostLease]:
         """The hosts that lived at the last look."""

@@ -30,19 +30,19 @@ def test_a_host_without_a_new_note_is_dead_after_a_while_by_the_readers_clock() 
     members = Members()
     for now in range(0, 12, 2):
         # The clock of b's machine is hours away from ours, which changes nothing once b was seen to go on.
-        members.observe(
+        members = members.observe(
             [lease("a", 1), lease("b", 1 + now // 2, at=1000.0 + 9999)], now=float(now), wall=1000.0
         )
     assert names(members.alive(10.0)) == ["b"]
     assert names(members.dead(10.0)) == ["a"]
-    members.observe([lease("a", 2)], now=11.0, wall=1000.0)
+    members = members.observe([lease("a", 2)], now=11.0, wall=1000.0)
     assert names(members.alive(11.0)) == ["a"], "a host that thaws is there again"
     assert members.dead(11.0) == [], "one that has left is not dead"
 
 
 def test_a_new_reader_takes_a_note_from_long_ago_for_that_of_a_dead_host() -> None:
     members = Members()
-    members.observe([lease("old", 7, at=0.0), lease("new", 7, at=999.0)], now=50.0, wall=1000.0)
+    members = members.observe([lease("old", 7, at=0.0), lease("new", 7, at=999.0)], now=50.0, wall=1000.0)
     assert names(members.alive(50.0)) == ["new"]
     assert names(members.dead(50.0)) == ["old"]
 
@@ -50,11 +50,11 @@ def test_a_new_reader_takes_a_note_from_long_ago_for_that_of_a_dead_host() -> No
 def test_a_reader_that_was_away_itself_takes_nobody_for_dead() -> None:
     """Frozen, or without the store: it has not seen notes that may well have been there."""
     members = Members()
-    members.observe([lease("a", 1)], now=0.0, wall=1000.0)
-    members.observe([lease("a", 1)], now=LIFE * 5, wall=1000.0)
+    members = members.observe([lease("a", 1)], now=0.0, wall=1000.0)
+    members = members.observe([lease("a", 1)], now=LIFE * 5, wall=1000.0)
     assert names(members.alive(LIFE * 5)) == ["a"]
     for step in range(1, 4):
-        members.observe([lease("a", 1)], now=LIFE * 5 + step * LIFE / 3, wall=1000.0)
+        members = members.observe([lease("a", 1)], now=LIFE * 5 + step * LIFE / 3, wall=1000.0)
     assert names(members.dead(LIFE * 6)) == ["a"]
 
 

@@ -40,6 +40,7 @@ class Machine:
     opened: dict[str, FakeSession] = field(default_factory=dict)
     away: list[str | None] = field(default_factory=list)
     frozen: bool = False
+    unavailable: str = ""
 
     def __post_init__(self) -> None:
         placement = self.world.placement()
@@ -83,12 +84,12 @@ class World:
     def placement(self, patience: float = 30.0) -> StaticPlacement:
         return StaticPlacement(self.store, self, now=self.wall, wall=self.wall, patience=patience)
 
-    async def machine(self, name: str) -> Machine:
+    async def machine(self, name: str, before: str = "") -> Machine:
         lease = OwnLease(self.store, incarnation_of(name))
         lease.serves(page=f"{name}:1", control=f"{name}:2")
         made = Machine(self, lease)
         self.machines.append(made)
-        await made.host.start()
+        await made.host.start(before)
         for one in self.machines:
             await one.placement.refresh()
         return made
@@ -171,6 +172,22 @@ def test_what_a_dead_host_had_is_shared_out_by_the_others_and_nothing_is_left_of
         assert [one.host for one in await world.placement().hosts()] == ["a", "b", "c"]
         with pytest.raises(Moved):
             await a.host.give("s1")
+
+    run(scene)
+
+
+def test_a_host_that_is_started_again_has_its_sessions_back_at_once_but_those_that_went_elsewhere() -> None:
+    async def scene(world: World) -> None:
+        a, b = [await world.machine(name) for name in "ab"]
+        for session in ("mine", "gone"):
+            await a.host.open(session)
+        await b.open("gone")
+        a.frozen = True  # for good
+        again = await world.machine("a", a.lease.incarnation)
+        assert set(again.opened) == {"mine"}
+        assert world.epochs == {"mine": 2, "gone": 2}
+        assert not [one for one in world.store.content if a.lease.incarnation in one]
+        assert (await world.placement().place("gone")).lease.host == "b"
 
     run(scene)
 
