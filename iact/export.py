@@ -12,12 +12,13 @@ import base64
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from html import escape
 from pathlib import Path
-from string import Template
 from typing import Final
 
+from markupsafe import Markup
+
 from iact import web
+from iact.core.ports import JSON
 from iact.core.records.calls import Call, Result
 from iact.core.records.control import Inject
 from iact.core.records.dialogue import Generation, Reply, Say, Turn
@@ -27,8 +28,9 @@ from iact.core.session.blobs import blob
 from iact.core.session.replay import Replay, replay
 from iact.core.session.text import IsAction, looks_like_action
 from iact.core.session.view import NodeView
+from iact.web.markup import NOTHING, html, joined, trusted
 from iact.web.records import Fields, header, raw_fields, record_message
-from iact.web.render import NONE, plain
+from iact.web.render import NONE
 from iact.web.render_process import RenderProcess
 from iact.web.render_tasks import SECONDS, is_short, question
 
@@ -70,13 +72,14 @@ def page(path: Path, *, at: int | None = None) -> str:
         for record in found.records:
             dialogues.take(record)
     ids = {node.path: f"a{number}" for number, node in enumerate(nodes)}
-    return Template((_HERE / "export.html").read_text(encoding="utf-8")).substitute(
-        title=plain(_title(found)),
-        session=plain(found.view.id),
-        style="\n".join(style.read_text(encoding="utf-8") for style in _STYLES),
+    return html(
+        (_HERE / "export.html").read_text(encoding="utf-8"),
+        title=_title(found),
+        session=found.view.id,
+        style=trusted("\n".join(style.read_text(encoding="utf-8") for style in _STYLES)),
         facts=_facts(found),
         tree=_branch(nodes, ids),
-        agents="\n".join(_section(node, ids[node.path], dialogues) for node in nodes),
+        agents=joined(_section(node, ids[node.path], dialogues) for node in nodes),
         origin=_origin(found),
         modules=_modules(found),
     )
@@ -91,7 +94,7 @@ def _title(found: Replay) -> str:
     return (words if len(words) <= _TITLE else words[: _TITLE - 1] + "…") or "A session without a message"
 
 
-def _facts(found: Replay) -> str:
+def _facts(found: Replay) -> Markup:
     usage = found.view.usage
     pairs = {
         "from": _when(found.records[0]),
@@ -105,8 +108,8 @@ def _facts(found: Replay) -> str:
     return _pairs(pairs)
 
 
-def _pairs(pairs: Mapping[str, str]) -> str:
-    return "".join(f"<div><dt>{name}</dt><dd>{plain(value)}</dd></div>" for name, value in pairs.items())
+def _pairs(pairs: Mapping[str, str]) -> Markup:
+    return joined(html("<div><dt>{}</dt><dd>{}</dd></div>", name, value) for name, value in pairs.items())
 
 
 def _partial(found: Replay) -> bool:
@@ -117,56 +120,77 @@ def _when(record: Record) -> str:
     return f"{record.at[:19].replace('T', ' ')} UTC"
 
 
-def _branch(nodes: Sequence[NodeView], ids: Mapping[str, str]) -> str:
+_BEGIN: Final = html("<ul>")
+_END: Final = html("</ul>")
+
+
+def _branch(nodes: Sequence[NodeView], ids: Mapping[str, str]) -> Markup:
     """The tree as nested lists. Not recursive: a journal may come from anywhere."""
     below: defaultdict[str, list[NodeView]] = defaultdict(list)
     for one in nodes:
         below[one.caller].append(one)
-    parts, left = ["<ul>"], [iter(below["user"])]
+    parts, left = [_BEGIN], [iter(below["user"])]
     while left:
         node = next(left[-1], None)
-        if node is None:
-            left.pop()
-            parts.append("</ul>" + ("</li>" if left else ""))
+        if node is not None:
+            parts += (html("<li>{}", _leaf(ids[node.path], node)), _BEGIN)
+            left.append(iter(below[node.path]))
             continue
-        parts.append(f"<li>{_leaf(ids[node.path], node)}<ul>")
-        left.append(iter(below[node.path]))
-    return "".join(parts).replace("<ul></ul>", "")
+        left.pop()
+        if parts[-1] is _BEGIN:
+            parts.pop()  # a list of nobody
+        else:
+            parts.append(_END)
+        if left:
+            parts.append(html("</li>"))
+    return joined(parts)
 
 
-def _leaf(identity: str, node: NodeView) -> str:
+def _leaf(identity: str, node: NodeView) -> Markup:
     turns = f"{node.turns} turn{'s' if node.turns != 1 else ''}"
-    return (
-        f'<a href="#{identity}"><span class="mark {node.state}" title="{node.state}"></span>'
-        f'<span class="name">{plain(node.name)}</span><span class="count">{turns}</span></a>'
+    return html(
+        '<a href="#{identity}"><span class="mark {state}" title="{state}"></span>'
+        '<span class="name">{name}</span><span class="count">{turns}</span></a>',
+        identity=identity,
+        state=node.state,
+        name=node.name,
+        turns=turns,
     )
 
 
-def _origin(found: Replay) -> str:
+def _origin(found: Replay) -> Markup:
     last = found.records[-1]
     part = f"the first {found.at:,} of {found.total:,}" if _partial(found) else f"{found.at:,}"
-    return (
-        f"Made by iact from the {part} records of a journal; the last one is record {last.n} with digest "
-        f"<code>{escape(last.digest)}</code>. The journal itself is the proof: "
-        "<code>iact replay JOURNAL --verify</code>."
+    return html(
+        "Made by iact from the {part} records of a journal; the last one is record {n} with digest "
+        "<code>{digest}</code>. The journal itself is the proof: <code>iact replay JOURNAL --verify</code>.",
+        part=part,
+        n=last.n,
+        digest=last.digest,
     )
 
 
-def _modules(found: Replay) -> str:
+def _modules(found: Replay) -> Markup:
     items = [
-        f"<li><code>{plain(module.name)}</code> {plain(module.digest[:12])}, {module.origin}, record {record.n}</li>"
+        html(
+            "<li><code>{}</code> {}, {}, record {}</li>",
+            module.name,
+            module.digest[:12],
+            module.origin,
+            record.n,
+        )
         for record in found.records
         if isinstance(module := record.content, Module)
     ]
     if not items:
-        return ""
-    return f"<details><summary>Modules ({len(items)})</summary><ul>{''.join(items)}</ul></details>"
+        return NOTHING
+    return html("<details><summary>Modules ({})</summary><ul>{}</ul></details>", len(items), joined(items))
 
 
 # --- dialogues ------------------------------------------------------------------------------------
 
 
-def _section(node: NodeView, identity: str, dialogues: _Dialogues) -> str:
+def _section(node: NodeView, identity: str, dialogues: _Dialogues) -> Markup:
     facts = _pairs(
         {
             "called by": "you" if node.caller == "user" else node.caller,
@@ -174,11 +198,15 @@ def _section(node: NodeView, identity: str, dialogues: _Dialogues) -> str:
             "tokens": f"{node.prompt_tokens:,} + {node.completion_tokens:,}",
         }
     )
-    entries = "\n".join(dialogues.of[node.path]) or '<p class="empty">Nothing was said here.</p>'
-    return (
-        f'<section class="agent" id="{identity}"><details open><summary><span class="mark {node.state}"></span>'
-        f'<h2>{plain(node.path)}</h2><span class="state">{node.state}</span><dl class="facts">{facts}</dl></summary>'
-        f'<div class="dialogue">\n{entries}\n</div></details></section>'
+    return html(
+        '<section class="agent" id="{identity}"><details open><summary><span class="mark {state}"></span>'
+        '<h2>{path}</h2><span class="state">{state}</span><dl class="facts">{facts}</dl></summary>'
+        '<div class="dialogue">\n{entries}</div></details></section>\n',
+        identity=identity,
+        state=node.state,
+        path=node.path,
+        facts=facts,
+        entries=joined(dialogues.of[node.path]) or html('<p class="empty">Nothing was said here.</p>\n'),
     )
 
 
@@ -221,7 +249,7 @@ class _Dialogues:
 
     directory: Path
     formatter: _Formatter
-    of: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    of: defaultdict[str, list[Markup]] = field(default_factory=lambda: defaultdict(list))
     sent: dict[int, list[Fields]] = field(default_factory=dict)
     unread: dict[int, tuple[str, int]] = field(default_factory=dict)
 
@@ -247,27 +275,31 @@ class _Dialogues:
         """A CALL is under way: its message stands in the child's dialogue."""
         for one in self.sent.get(call.turn, []):
             if one.get("action") == call.action:
-                path, html = call.to or str(one.get("to")), str(one.get("html"))
-                self.of[path].append(_entry("incoming", f"{_name(record.agent)}, its caller", record, html))
+                path, source = call.to or str(one.get("to")), f"{_name(record.agent)}, its caller"
+                self.of[path].append(_entry("incoming", source, record, _html(one)))
 
-    def _own(self, record: Record, html: str) -> str:
+    def _own(self, record: Record, shown: Markup) -> Markup:
         if record.kind in _UNSEEN:
-            why = f'<span class="why">{_UNSEEN[record.kind]}</span>'
-            return f'<div class="unseen" id="r{record.n}">{html}{why}</div>'
+            return html(
+                '<div class="unseen" id="r{n}">{shown}<span class="why">{why}</span></div>\n',
+                n=record.n,
+                shown=shown,
+                why=_UNSEEN[record.kind],
+            )
         match record.content:
             case Say():
-                return _entry("incoming", "You", record, html)
+                return _entry("incoming", "You", record, shown)
             case Inject():
                 self.unread[record.n] = record.agent, len(self.of[record.agent])
-                return _entry("intervention", "You", record, html, note=_UNREAD)
+                return _entry("intervention", "You", record, shown, note=_UNREAD)
             case Turn(generation=generation):
-                return _entry("own", _name(record.agent), record, html, note=_spent(generation))
+                return _entry("own", _name(record.agent), record, shown, note=_spent(generation))
             case Reply(to=to, generation=generation):
                 source = f"{_name(record.agent)} → {'you' if to == 'user' else to}"
-                return _entry("own reply", source, record, html, note=_spent(generation))
+                return _entry("own reply", source, record, shown, note=_spent(generation))
             case Result() as result:
-                return _entry("minor", "", record, html + self._image(result))
-        return _entry("minor", "", record, html)
+                return _entry("minor", "", record, joined((shown, self._image(result))))
+        return _entry("minor", "", record, shown)
 
     def _receipts(self, record: Record) -> None:
         """Note at the interventions that this record's context held where they were read."""
@@ -280,46 +312,60 @@ class _Dialogues:
             place = self.unread.pop(n, None)
             if place is not None:
                 path, index = place
-                receipt = f'<span class="receipt">read at <a href="#r{record.n}">record {record.n}</a></span>'
+                receipt = html(
+                    '<span class="receipt">read at <a href="#r{n}">record {n}</a></span>', n=record.n
+                )
                 self.of[path][index] = self.of[path][index].replace(_UNREAD, receipt, 1)
 
-    def _image(self, result: Result) -> str:
+    def _image(self, result: Result) -> Markup:
         if result.media not in _IMAGES or result.blob is None:
-            return ""
+            return NOTHING
         content = blob(self.directory, result.blob.sha256, most=_IMAGE_LIMIT)
         if content is None:
-            return ""
+            return NOTHING
         data = base64.b64encode(content).decode()
-        return f'<img alt="{plain(result.function)}" src="data:{result.media};base64,{data}">'
+        return html('<img alt="{}" src="data:{};base64,{}">', result.function, result.media, trusted(data))
 
 
-_UNREAD: Final = '<span class="receipt">not read yet</span>'
+_UNREAD: Final = html('<span class="receipt">not read yet</span>')
 
 
 def _name(path: str) -> str:
     return path if path != "/" else "Root agent"
 
 
-def _html(message: Fields) -> str:
-    return str(message["html"])
+def _html(message: Mapping[str, JSON]) -> Markup:
+    """What the one renderer made, perhaps in its own process."""
+    return trusted(str(message["html"]))
 
 
-def _entry(look: str, source: str, record: Record, html: str, *, note: str = "", anchor: bool = True) -> str:
+def _entry(
+    look: str, source: str, record: Record, shown: Markup, *, note: Markup = NOTHING, anchor: bool = True
+) -> Markup:
     """One entry. `anchor`: it is where links to the record lead; one that stands here as well links there."""
-    identity = f' id="r{record.n}"' if anchor else ""
-    number = f'<a class="number" href="#r{record.n}" title="{_when(record)}">{record.n}</a>'
-    head = (
-        f'<header class="entry-head"><span class="from">{plain(source)}</span>{note}{number}</header>'
-        if source
-        else ""
+    head = NOTHING
+    if source:
+        head = html(
+            '<header class="entry-head"><span class="from">{source}</span>{note}'
+            '<a class="number" href="#r{n}" title="{when}">{n}</a></header>',
+            source=source,
+            note=note,
+            n=record.n,
+            when=_when(record),
+        )
+    return html(
+        '<article class="entry {look}"{attributes}>{head}<div class="entry-body md">{shown}</div></article>\n',
+        look=look,
+        attributes=html(' id="r{}"', record.n) if anchor else NOTHING,
+        head=head,
+        shown=shown,
     )
-    return f'<article class="entry {look}"{identity}>{head}<div class="entry-body md">{html}</div></article>'
 
 
-def _spent(generation: Generation | None) -> str:
+def _spent(generation: Generation | None) -> Markup:
     """What a model's text took; nothing if none wrote it."""
     if generation is None:
-        return ""
+        return NOTHING
     used = generation.usage
     parts = (f"{used.prompt:,} + {used.completion:,} tokens", f"{generation.ms / 1000:.1f} s")
-    return "".join(f'<span class="spent">{part}</span>' for part in parts)
+    return joined(html('<span class="spent">{}</span>', part) for part in parts)

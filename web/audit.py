@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from html import escape
 from typing import Final
+
+from markupsafe import Markup
 
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk
@@ -17,23 +18,29 @@ from iact.core.records.dialogue import Recall
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.parts import AttachedValue, MemorySource
 from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
-from iact.web.render import NONE, Known, code_block, markdown, output, plain
+from iact.web.markup import NOTHING, html, in_full, joined
+from iact.web.render import NONE, Known, aside, code_block, folded, markdown, output
 from iact.web.safe_text import exact
 
 
-def question_html(asked: ClearanceAsk) -> str:
+def question_html(asked: ClearanceAsk) -> Markup:
     """A question to a person, with the call in full and where its arguments come from."""
-    function = f'<span class="function">{_plain(asked.function)}</span>'
-    impact = f'<span class="badge impact t">{impact_words(asked.impact)}</span>'
-    why = "".join(f'<p class="why"><span class="t">{_plain(one)}</span></p>' for one in _reasons(asked))
-    read = (
-        f'<p class="aside"><span class="t">The agent has read</span>{_labels(asked.read)}</p>'
+    return html(
+        '<section class="card asked"><header><span class="function">{function}</span> '
+        '<span class="badge impact t">{impact}</span></header>'
+        '<div class="card-body">{why}{arguments}{read}</div></section>',
+        function=in_full(asked.function),
+        impact=impact_words(asked.impact),
+        why=joined(
+            html('<p class="why"><span class="t">{}</span></p>', in_full(one)) for one in _reasons(asked)
+        ),
+        arguments=_arguments(asked),
+        read=html(
+            '<p class="aside"><span class="t">The agent has read</span>{labels}</p>',
+            labels=_labels(asked.read),
+        )
         if asked.read
-        else ""
-    )
-    return (
-        f'<section class="card asked"><header>{function} {impact}</header><div class="card-body">{why}'
-        f"{_arguments(asked)}{read}</div></section>"
+        else NOTHING,
     )
 
 
@@ -70,7 +77,7 @@ _EFFECTS: Final = {
 }
 
 
-def answer_html(answer: ClearanceAnswer) -> str:
+def answer_html(answer: ClearanceAnswer) -> Markup:
     """The answer to one."""
     verdict = "allowed" if answer.allow else "denied"
     done = "approved" if answer.allow else "denied"
@@ -79,24 +86,28 @@ def answer_html(answer: ClearanceAnswer) -> str:
         "time": "Nobody answered in time, so it was denied",
         "endpoint": f"Your approval service {done} it",
     }[answer.by]
-    return f'<p class="aside"><span class="badge {verdict} t">{words}</span> <span class="t">{_plain(answer.reason)}</span></p>'
+    return html(
+        '<p class="aside"><span class="badge {} t">{}</span> <span class="t">{}</span></p>',
+        verdict,
+        words,
+        in_full(answer.reason),
+    )
 
 
-def host_question_html(asked: HostAsk) -> str:
+def host_question_html(asked: HostAsk) -> Markup:
     """A question to a person, whether a module may reach a host."""
-    host = f'<span class="function">{_plain(exact(rule_of(asked.host, asked.port)))}</span>'
-    module = _plain(asked.module)
-    why = (
+    return html(
+        '<section class="card asked"><header><span class="function">{host}</span> '
+        '<span class="badge">{module}</span></header><div class="card-body">'
         '<p class="why"><span class="t">It is not among the hosts that this module may reach.</span></p>'
         '<p class="why"><span class="t">If you allow it, data can go there and come from there.</span></p>'
-    )
-    return (
-        f'<section class="card asked"><header>{host} <span class="badge">{module}</span></header>'
-        f'<div class="card-body">{why}</div></section>'
+        "</div></section>",
+        host=in_full(rule_of(asked.host, asked.port)),
+        module=in_full(asked.module),
     )
 
 
-def host_answer_html(answer: HostAnswer) -> str:
+def host_answer_html(answer: HostAnswer) -> Markup:
     """The answer to one."""
     verdict = "allowed" if answer.allow else "denied"
     words = {
@@ -109,7 +120,7 @@ def host_answer_html(answer: HostAnswer) -> str:
         ("time", False): "Nobody answered in time, so the host was not reached",
         ("core", False): "Nothing waits for this answer any more",
     }.get((answer.by, answer.allow), "")
-    return f'<p class="aside"><span class="badge {verdict} t">{words}</span></p>'
+    return html('<p class="aside"><span class="badge {} t">{}</span></p>', verdict, words)
 
 
 ORIGINS: Final = {
@@ -122,16 +133,17 @@ ORIGINS: Final = {
 """Who allowed a host, in words."""
 
 
-def host_reach_html(reached: HostReach) -> str:
+def host_reach_html(reached: HostReach) -> Markup:
     """A host that a module connects to, and who allowed that."""
-    host = f'<span class="function">{_plain(exact(rule_of(reached.host, reached.port)))}</span>'
-    return (
-        f'<p class="aside"><span class="badge">{_plain(reached.module)}</span> {host} '
-        f'<span class="t">{ORIGINS[reached.by]}</span></p>'
+    return html(
+        '<p class="aside"><span class="badge">{}</span> <span class="function">{}</span> <span class="t">{}</span></p>',
+        in_full(reached.module),
+        in_full(rule_of(reached.host, reached.port)),
+        ORIGINS[reached.by],
     )
 
 
-def _arguments(asked: ClearanceAsk) -> str:
+def _arguments(asked: ClearanceAsk) -> Markup:
     attached = asked.attached or {}
     rows = [_argument(name, value, asked.provenance.get(name, ())) for name, value in asked.params.items()]
     rows += [
@@ -139,61 +151,65 @@ def _arguments(asked: ClearanceAsk) -> str:
         for name, one in attached.items()
         if name not in asked.params
     ]
-    return (
-        f'<dl class="arguments-list">{"".join(rows)}</dl>' if rows else '<p class="aside t">No arguments.</p>'
-    )
+    return html('<dl class="arguments-list">{}</dl>', joined(rows)) if rows else aside("No arguments.")
 
 
-def _argument(name: str, value: JSON, labels: Iterable[str]) -> str:
+def _argument(name: str, value: JSON, labels: Iterable[str]) -> Markup:
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # All of it, however long: what would be left out here could be what matters.
-    return f"<dt>{_plain(name)}{_labels(labels)}</dt><dd>{code_block(exact(text))}</dd>"
+    return html("<dt>{}{}</dt><dd>{}</dd>", in_full(name), _labels(labels), code_block(exact(text)))
 
 
-def _stored(name: str, value: AttachedValue, labels: Iterable[str]) -> str:
+def _stored(name: str, value: AttachedValue, labels: Iterable[str]) -> Markup:
     words = f"{value.size:,} bytes of {value.media or 'an unknown type'}, SHA-256 {value.sha256[:16]}"
-    return f'<dt>{_plain(name)}{_labels(labels)}</dt><dd class="aside">{_plain(words)}</dd>'
+    return html('<dt>{}{}</dt><dd class="aside">{}</dd>', in_full(name), _labels(labels), in_full(words))
 
 
-def _labels(labels: Iterable[str]) -> str:
+def _labels(labels: Iterable[str]) -> Markup:
     """Where a value comes from, as badges; what is neither the user's nor the model's stands out."""
-    return "".join(
-        f' <span class="badge t {"" if one in ("user", "model") else "strange"}">{_from(one)}</span>'
+    return joined(
+        html(
+            ' <span class="badge t {}">{}</span>',
+            "" if one in ("user", "model") else "strange",
+            in_full(_from(one)),
+        )
         for one in labels
     )
 
 
 def _from(label: str) -> str:
     words = {"user": "from you", "model": "written by the model"}
-    return words.get(label) or f"from {_plain(label)}"
-
-
-def _plain(text: str) -> str:
-    """Text for somebody who decides by it: nothing is taken out, nothing is unseen."""
-    return escape(exact(text))
+    return words.get(label) or f"from {label}"
 
 
 # --- memory -------------------------------------------------------------------------------------
 
 
-def recall_html(recall: Recall, text: str) -> str:
+def recall_html(recall: Recall, text: str) -> Markup:
     """What memory brought for one turn, each fragment with what found it and where it is from."""
     lines = [line.removeprefix("- ") for line in text.split("\n") if line]
     if not lines:
-        return '<p class="aside t">Nothing was recalled.</p>'
+        return aside("Nothing was recalled.")
     rows: list[MemorySource | None] = [*recall.rows]
     rows += [None] * (len(lines) - len(rows))
-    items = "".join(_fragment(line, row) for line, row in zip(lines, rows, strict=False))
-    return f'<p class="aside t">Recalled in {recall.ms} ms:</p><ul class="recalled">{items}</ul>'
+    return html(
+        '<p class="aside t">Recalled in {ms} ms:</p><ul class="recalled">{items}</ul>',
+        ms=recall.ms,
+        items=joined(_fragment(line, row) for line, row in zip(lines, rows, strict=False)),
+    )
 
 
-def _fragment(line: str, row: MemorySource | None) -> str:
+def _fragment(line: str, row: MemorySource | None) -> Markup:
     if row is None:
-        return f"<li><p>{plain(line)}</p></li>"
-    words = " · ".join(_found(row))
-    details = " · ".join(one for one in (f"score {row.score:.2f}", row.why) if one)
-    disputed = '<span class="badge incomplete t">contradicted</span>' if row.contradicts else ""
-    return f'<li><p>{plain(line)}</p><p class="aside" title="{plain(details)}">{plain(words)}{_labels(row.untrusted)} {disputed}</p></li>'
+        return html("<li><p>{}</p></li>", line)
+    return html(
+        '<li><p>{line}</p><p class="aside" title="{details}">{words}{labels} {disputed}</p></li>',
+        line=line,
+        details=" · ".join(one for one in (f"score {row.score:.2f}", row.why) if one),
+        words=" · ".join(_found(row)),
+        labels=_labels(row.untrusted),
+        disputed=html('<span class="badge incomplete t">contradicted</span>') if row.contradicts else NOTHING,
+    )
 
 
 _GOOD: Final = 0.5
@@ -214,42 +230,46 @@ def _found(row: MemorySource) -> Iterator[str]:
 # --- plans --------------------------------------------------------------------------------------
 
 
-def plan_html(plan: Plan, known: Known = NONE) -> str:
+def plan_html(plan: Plan, known: Known = NONE) -> Markup:
     """A version of a plan: what it adds, drops and changes, and why."""
     counts = {"added": len(plan.add), "removed": len(plan.drop), "changed": len(plan.rewire)}
     changes = ", ".join(f"{count} {word}" for word, count in counts.items() if count)
     if plan.version == 1:
         changes = "1 step" if len(plan.add) == 1 else f"{len(plan.add)} steps"
     head = f"Plan, version {plan.version}: {changes}." if changes else f"Plan, version {plan.version}."
-    why = markdown(plan.reason, known) if plan.reason and plan.version > 1 else ""
-    return f'<p class="aside t">{plain(head)}</p>{why}'
+    why = markdown(plan.reason, known) if plan.reason and plan.version > 1 else NOTHING
+    return joined((aside(head), why))
 
 
-def extend_html(more: Extend) -> str:
+def extend_html(more: Extend) -> Markup:
     """Steps that join a version without a decision: while a plan is written, or thoughts about it."""
     names = ", ".join(str(one.get("id")) for one in more.add)
-    return f'<p class="aside t">{plain(f"{names} joined the plan: {more.reason}.")}</p>'
+    return aside(f"{names} joined the plan: {more.reason}.")
 
 
-def node_html(node: Node) -> str:
+def node_html(node: Node) -> Markup:
     """A change of one node of a plan."""
     word = "".join(one for one in node.to if "a" <= one <= "z")
-    return (
-        f'<p class="aside"><span class="function">{plain(node.node)}</span> '
-        f'<span class="badge {word} t">{plain(node.to.replace("_", " "))}</span> <span class="t">{plain(node.detail)}</span></p>'
+    return html(
+        '<p class="aside"><span class="function">{}</span> <span class="badge {} t">{}</span> '
+        '<span class="t">{}</span></p>',
+        node.node,
+        word,
+        node.to.replace("_", " "),
+        node.detail,
     )
 
 
-def copy_html(copy: MakeCopy) -> str:
+def copy_html(copy: MakeCopy) -> Markup:
     """A step that races has a copy of the workspace, or takes its turn."""
     if copy.base:
         what = f"{copy.node} works in its own copy of the workspace."
     else:
         what = f"{copy.node} works in the workspace itself when it is its turn, since it can't have a copy: {copy.why}"
-    return f'<p class="aside t">{plain(what)}</p>'
+    return aside(what)
 
 
-def taken_html(taken: TakeOver) -> str:
+def taken_html(taken: TakeOver) -> Markup:
     """What became of the copy of a step that came first."""
     if taken.version:
         what = f"{taken.node} came first: what it wrote in its copy is in the workspace now."
@@ -258,20 +278,19 @@ def taken_html(taken: TakeOver) -> str:
         what = f"{taken.node} came first, but its copy was not put into the workspace, because somebody else changed this there meanwhile: {named}."
     else:
         what = f"{taken.node} came first, but its copy could not be put into the workspace: {taken.why}"
-    return f'<p class="aside t">{plain(what)}</p>'
+    return aside(what)
 
 
-def draft_html(text: str) -> str:
+def draft_html(text: str) -> Markup:
     """What a planner has written of its plan so far."""
-    return f'<details class="quiet"><summary class="t">The planner wrote more of the plan</summary> {output(text)}</details>'
+    return folded("The planner wrote more of the plan", output(text))
 
 
-def wake_html(wake: Wake) -> str:
+def wake_html(wake: Wake) -> Markup:
     """A plan goes on by itself."""
-    why = (
-        "The session was opened again, and the plan goes on." if wake.reopened else "The plan's wait is over."
-    )
-    return f'<p class="aside t">{why}</p>'
+    if wake.reopened:
+        return aside("The session was opened again, and the plan goes on.")
+    return aside("The plan's wait is over.")
 
 
 _QUESTIONS: Final = {
@@ -288,7 +307,7 @@ _QUESTIONS: Final = {
 }
 
 
-def ask_html(ask: Ask, text: str) -> str:
+def ask_html(ask: Ask, text: str) -> Markup:
     """What a model answered about a plan."""
     what = _QUESTIONS.get(ask.question, ask.question)
     if ask.node:
@@ -297,5 +316,5 @@ def ask_html(ask: Ask, text: str) -> str:
         )
     words = f"Asked the model {what}"
     if ask.failed:
-        return f'<p class="aside t">{plain(f"{words}. It gave no valid answer: {ask.failed}")}</p>'
-    return f'<details class="quiet"><summary class="t">{plain(words)}</summary>{output(text)}</details>'
+        return aside(f"{words}. It gave no valid answer: {ask.failed}")
+    return folded(words, output(text))

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from html import escape
 from typing import TYPE_CHECKING, Final
 
+from markupsafe import Markup
+
+from iact.web.markup import escaped, html, joined
 from iact.web.parser import in_spare_time
 
 if TYPE_CHECKING:
@@ -49,14 +51,14 @@ def load() -> None:
     _by_alias()
 
 
-def coloured(text: str, language: str) -> str:
-    """Code as HTML, in colours if the language is known and there is time to spare; not yet `visible`."""
+def coloured(text: str, language: str) -> Markup:
+    """Code as HTML, in colours if the language is known and there is time to spare; not yet `legible`."""
     if not language or len(text) > _LONGEST:
-        return escape(text)
+        return escaped(text)
     if language in ("diff", "patch"):
         return diff(text)
     made = in_spare_time(lambda: _made(text, language))
-    return escape(text) if made is None else made
+    return escaped(text) if made is None else made
 
 
 def holds_diff(text: str) -> bool:
@@ -64,16 +66,13 @@ def holds_diff(text: str) -> bool:
     return text.startswith(("diff --git ", "--- ", "Index: ")) and _DIFF.search(text) is not None
 
 
-def diff(text: str) -> str:
+def diff(text: str) -> Markup:
     """A difference of files as HTML: what comes in, what goes out. Costs as little as not doing it."""
-    return "".join(map(_diff_line, text.splitlines(keepends=True)))
+    return joined(map(_diff_line, text.splitlines(keepends=True)))
 
 
-def _diff_line(line: str) -> str:
-    for begin, cls in _DIFF_LINES:
-        if line.startswith(begin):
-            return f'<span class="{cls}">{escape(line)}</span>'
-    return escape(line)
+def _diff_line(line: str) -> Markup:
+    return _span(line, next((cls for begin, cls in _DIFF_LINES if line.startswith(begin)), ""))
 
 
 def language_of(path: str) -> str:
@@ -82,7 +81,7 @@ def language_of(path: str) -> str:
     return _by_ending().get(ending.lower(), "") if dot else ""
 
 
-def _made(text: str, language: str) -> str | None:
+def _made(text: str, language: str) -> Markup | None:
     lexer = _lexer(language)
     if lexer is None:
         return None
@@ -90,7 +89,7 @@ def _made(text: str, language: str) -> str | None:
     whole = "".join(value for _, value in tokens)
     if whole != text and whole != f"{text}\n":
         return None  # lexers end a text with a line feed; one that changed anything else is not believed
-    parts: list[str] = []
+    parts: list[Markup] = []
     held, cls, left = "", "", len(text)
     for kind, value in tokens:
         value, of = value[:left], _class(str(kind))
@@ -99,11 +98,11 @@ def _made(text: str, language: str) -> str | None:
             parts.append(_span(held, cls))
             held, cls = "", of
         held += value
-    return "".join(parts) + _span(held, cls)
+    return joined((*parts, _span(held, cls)))
 
 
-def _span(text: str, cls: str) -> str:
-    return f'<span class="{cls}">{escape(text)}</span>' if cls and text else escape(text)
+def _span(text: str, cls: str) -> Markup:
+    return html('<span class="{}">{}</span>', cls, escaped(text)) if cls and text else escaped(text)
 
 
 @cache

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from html import escape, unescape
+from html import unescape
 from typing import Final, Protocol
 
 from markdown_it import MarkdownIt
 from markdown_it.rules_block import StateBlock
 from markdown_it.rules_inline import StateInline
+from markupsafe import Markup
+
+from iact.web.markup import escaped, html, joined
 
 _DOLLARS: Final = re.compile(r"\$((?:[^\\$]|\\[\s\S])++)\$(?![\w$])")
 _DISPLAYED: Final = re.compile(r"\$\$((?:[^\\$]|\\[\s\S])++)\$\$(?!\$)")
@@ -71,7 +74,7 @@ def load() -> None:
     mathml("x", block=False)
 
 
-def mathml(source: str, *, block: bool) -> str | None:
+def mathml(source: str, *, block: bool) -> Markup | None:
     """A formula as MathML; None if it is none, or one that this can't draw."""
     if len(source) > _LONGEST or _MACROS.search(source):
         return None
@@ -84,24 +87,28 @@ def mathml(source: str, *, block: bool) -> str | None:
         return None
 
 
-def as_written(source: str) -> str:
+def as_written(source: str) -> Markup:
     """A formula that can't be drawn."""
-    return f'<code class="formula">{escape(source)}</code>'
+    return html('<code class="formula">{}</code>', escaped(source))
 
 
-def _written(element: _Element) -> str:
+def _written(element: _Element) -> Markup:
     if _TAG.fullmatch(element.tag) is None:
         raise ValueError(f"{element.tag} is no element of a formula")
     parts = [_written(one) for one in element]
     if len(parts) != _PARTS.get(element.tag, len(parts)):
         raise ValueError(f"a part of {element.tag} is missing")
-    attributes = "".join(
-        f' {name}="{escape(value)}"'
-        for name, value in element.items()
-        if _ATTRIBUTE.fullmatch(name) and _VALUE.fullmatch(value)
+    return html(
+        "<{tag}{attributes}>{text}{parts}</{tag}>",
+        tag=element.tag,
+        attributes=joined(
+            html(' {name}="{value}"', name=name, value=value)
+            for name, value in element.items()
+            if _ATTRIBUTE.fullmatch(name) and _VALUE.fullmatch(value)
+        ),
+        text=_UNSEEN.sub("", unescape(element.text or "")),
+        parts=joined(parts),
     )
-    text = _UNSEEN.sub("", unescape(element.text or ""))
-    return f"<{element.tag}{attributes}>{escape(text)}{''.join(parts)}</{element.tag}>"
 
 
 # --- where they are in a text -----------------------------------------------------------------------

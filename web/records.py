@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
+from markupsafe import Markup
+
 from iact.core.ports import JSON
 from iact.core.records.calls import (
     Call,
@@ -72,7 +74,7 @@ from iact.core.records.plans import (
     Wake,
 )
 from iact.core.records.record import Record
-from iact.core.records.session import Adopt, Close, Epoch, Fork, Module, Notice, Open
+from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 from iact.core.session.text import IsAction, calls, looks_like_action
 from iact.web.audit import (
     answer_html,
@@ -90,13 +92,15 @@ from iact.web.audit import (
     taken_html,
     wake_html,
 )
+from iact.web.markup import NOTHING, html, joined
 from iact.web.render import (
     NONE,
     Known,
+    aside,
     code_block,
+    folded,
     markdown,
     output,
-    plain,
     reply_with_actions,
     typed,
     unformatted,
@@ -138,7 +142,7 @@ def content_fields(
     record: Record, content: str | None, is_action: IsAction = looks_like_action, known: Known = NONE
 ) -> Fields:
     """What rendering adds to a message: `html`, and `messages` for a turn."""
-    fields: Fields = {"html": record_html(record, content, is_action, known)}
+    fields: Fields = {"html": str(record_html(record, content, is_action, known))}
     if isinstance(record.content, Turn):
         fields["messages"] = _messages(record, is_action, known)
     return fields
@@ -146,7 +150,7 @@ def content_fields(
 
 def raw_fields(record: Record) -> Fields:
     """The same for a record that could not be rendered: its text as it is, which costs next to nothing."""
-    fields: Fields = {"html": unformatted(record.body)}
+    fields: Fields = {"html": str(unformatted(record.body))}
     if isinstance(record.content, Turn):
         fields["messages"] = []
     return fields
@@ -185,7 +189,7 @@ def record_html(
     content: str | None = None,
     is_action: IsAction = looks_like_action,
     known: Known = NONE,
-) -> str:
+) -> Markup:
     """What stands below the record's heading. `content`: the text of its blob, if it was read.
 
     `is_action`: which words begin an action block; without it, aliases of modules' functions are not known.
@@ -199,9 +203,10 @@ def record_html(
         case Say() | Reword():
             return typed(record.body, known)
         case Choose(mode=mode, why=why):
-            return (
-                f'<p class="aside"><span class="t">Worked on as {plain(mode)}.</span> '
-                f'<span class="t">{plain(why)}</span></p>'
+            return html(
+                '<p class="aside"><span class="t">Worked on as {mode}.</span> <span class="t">{why}</span></p>',
+                mode=mode,
+                why=why,
             )
         case ProfileRisk() | ProfileRule() | ProfileTrust() as judged:
             return _judged(judged)
@@ -214,14 +219,14 @@ def record_html(
         case Upload() as upload:
             return _upload(upload)
         case Compress():
-            return (
-                '<details class="quiet"><summary class="t">The history so far was summarized</summary>'
-                f"{markdown(record.body, known)}</details>"
+            return html(
+                '<details class="quiet"><summary class="t">The history so far was summarized</summary>{}</details>',
+                markdown(record.body, known),
             )
         case Recall() as recall:
             return recall_html(recall, record.body)
         case Call() as call:
-            return f'<p class="aside t">{plain(call.function)} is called.</p>'
+            return html('<p class="aside t">{function} is called.</p>', function=call.function)
         case Gate() as gate:
             return _gate(gate)
         case ClearanceAsk() as asked:
@@ -259,21 +264,27 @@ def record_html(
         case Wake() as wake:
             return wake_html(wake)
         case Cancel(by="core"):
-            return f'<p class="aside t">Ended: {plain(record.body)}</p>'
+            return html('<p class="aside t">Ended: {body}</p>', body=record.body)
         case Open() | Adopt() | Module() | Notice() | Fork() | Epoch() | Close() as event:
             return _event(event, record.body)
+        case Migrate(to=to):
+            return aside(
+                f"From here on, this session runs by the rules of a newer iact (journal format {to})."
+            )
         case Inject() as inject:
-            about = f'<p class="aside t">About step {plain(inject.node)}.</p>' if inject.node else ""
-            return about + typed(record.body, known)
+            said = typed(record.body, known)
+            if not inject.node:
+                return said
+            return html('<p class="aside t">About step {node}.</p>{said}', node=inject.node, said=said)
     if isinstance(record.content, Control):
-        return f'<p class="aside t">{plain(_done(record.content))}</p>'
+        return aside(_done(record.content))
     return _other(record)
 
 
 def _messages(record: Record, is_action: IsAction, known: Known) -> JSON:
     """What a turn says to children: shown in a child's dialogue once its `call` record comes."""
     return [
-        {"action": index, "to": path, "html": markdown(text, known)}
+        {"action": index, "to": path, "html": str(markdown(text, known))}
         for index, path, text in _addressed(record, is_action)
     ]
 
@@ -284,35 +295,35 @@ def _addressed(record: Record, is_action: IsAction) -> Iterator[tuple[int, str, 
         yield block.index, f"{record.agent.rstrip('/')}/{block.to}", block.message
 
 
-def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> str:
-    note = ""
+def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> Markup:
+    note = NOTHING
     if turn.generation.cut:
-        note = '<p class="aside t">The model wrote on after its tool calls; that text was dropped.</p>'
+        note = aside("The model wrote on after its tool calls; that text was dropped.")
     if turn.generation.finish == "length":
-        note = '<p class="aside t">Cut off at the length limit.</p>'
-    return _reasoning(turn.generation) + reply_with_actions(text, is_action, known) + note
+        note = aside("Cut off at the length limit.")
+    return joined((_reasoning(turn.generation), reply_with_actions(text, is_action, known), note))
 
 
-def _judged(judged: ProfileRisk | ProfileRule | ProfileTrust) -> str:
+def _judged(judged: ProfileRisk | ProfileRule | ProfileTrust) -> Markup:
     """How a plan's profile is judged, or which of its rules fired."""
     match judged:
         case ProfileRisk():
             parts = ", ".join(f"{name} {value:.2f}" for name, value in judged.components.items())
             text = f"Risk {judged.risk:.2f} ({parts}): the plan runs {judged.route.replace('_', ' ')}."
-            return f'<p class="aside t">{plain(text)}</p>{_points(judged.rules)}'
+            return joined((aside(text), _points(judged.rules)))
         case ProfileRule():
             what = {"auto": "an argument", "branch": "a branch", "recovery": "a recovery"}[judged.what]
-            return f'<p class="aside t">{plain(f"{judged.node}: {what} by the rule {judged.rule}.")}</p>'
+            return aside(f"{judged.node}: {what} by the rule {judged.rule}.")
         case ProfileTrust():
             lost = ", ".join(f"{name} {value:.2f}" for name, value in judged.penalties.items())
             text = f"Trust {judged.trust:.2f}{f' (less {lost})' if lost else ''}: the results are {judged.verification}."
             text += " They are repaired once." if judged.repair else ""
             text += f" The plan is judged as in {judged.climbs} from here on." if judged.climbs else ""
-            return f'<p class="aside t">{plain(text)}</p>{_points(judged.issues)}'
+            return joined((aside(text), _points(judged.issues)))
 
 
-def _points(lines: Sequence[str]) -> str:
-    return f"<ul>{''.join(f'<li>{plain(one)}</li>' for one in lines)}</ul>" if lines else ""
+def _points(lines: Sequence[str]) -> Markup:
+    return html("<ul>{}</ul>", joined(html("<li>{}</li>", one) for one in lines)) if lines else NOTHING
 
 
 _ENDED: Final[Mapping[str, str]] = {"failed": "failed", "cancelled": "stopped", "bound": "limit reached"}
@@ -325,15 +336,15 @@ _BOUNDS: Final[Mapping[str, str]] = {
 }
 
 
-def _reply(reply: Reply, text: str, known: Known) -> str:
+def _reply(reply: Reply, text: str, known: Known) -> Markup:
     words = _BOUNDS.get(reply.bound, "") or _ENDED.get(reply.status, "") or _short_of(reply)
     look = reply.status if reply.status != "ok" else "failed"
-    badge = f'<p><span class="badge {look} t">{words}</span></p>' if words else ""
+    badge = html('<p><span class="badge {} t">{}</span></p>', look, words) if words else NOTHING
     own, _, written = text.partition("\n\n")
     if reply.generation is None and reply.status != "ok" and not reply.plan and "\n" not in own:
         # What the core says itself comes first; what was written until then may follow.
-        return f'{badge}<p class="t">{plain(own)}</p>{markdown(written, known)}'
-    return _reasoning(reply.generation) + badge + markdown(text, known) + _cut_off(reply)
+        return html('{}<p class="t">{}</p>{}', badge, own, markdown(written, known))
+    return joined((_reasoning(reply.generation), badge, markdown(text, known), _cut_off(reply)))
 
 
 def _short_of(reply: Reply) -> str:
@@ -346,26 +357,26 @@ def _short_of(reply: Reply) -> str:
     return "1 step failed" if lost == 1 else f"{lost} steps failed"
 
 
-def _cut_off(reply: Reply) -> str:
+def _cut_off(reply: Reply) -> Markup:
     """That a limit of the model's cut a reply off, and a way to go on."""
     if reply.generation is None or reply.generation.finish != "length":
-        return ""
-    return (
+        return NOTHING
+    return html(
         '<p><span class="badge bound t">cut off at the length limit</span> '
         '<button type="button" class="go-on t">Continue</button></p>'
     )
 
 
-def refused_html(refused: Sequence[str]) -> str:
+def refused_html(refused: Sequence[str]) -> Markup:
     """What was wrong with actions that could not even be begun, as the agent was told before this turn."""
-    return "".join(f'<p class="notice error">{plain(one.replace("`", ""))}</p>' for one in refused)
+    return joined(html('<p class="notice error">{}</p>', one.replace("`", "")) for one in refused)
 
 
-def _reasoning(generation: Generation | None) -> str:
+def _reasoning(generation: Generation | None) -> Markup:
     """What the model thought before it replied, folded."""
     if generation is None or not generation.reasoning:
-        return ""
-    return f'<details class="quiet"><summary class="t">Thinking</summary>{output(generation.reasoning)}</details>'
+        return NOTHING
+    return folded("Thinking", output(generation.reasoning))
 
 
 _STOPPED: Final[Mapping[str, str]] = {
@@ -377,22 +388,22 @@ _STOPPED: Final[Mapping[str, str]] = {
 }
 
 
-def _discard(discard: Discard, text: str) -> str:
-    words = _STOPPED.get(discard.reason, f"Stopped: {discard.reason} (show the text)")
-    return f'<details class="quiet"><summary class="t">{words}</summary>{output(text)}</details>'
+def _discard(discard: Discard, text: str) -> Markup:
+    return folded(_STOPPED.get(discard.reason, f"Stopped: {discard.reason} (show the text)"), output(text))
 
 
 _DENIED: Final = "Clearance was denied:"
 
 
-def _gate(gate: Gate) -> str:
+def _gate(gate: Gate) -> Markup:
     """Whether a call was let through. Who looks for the rule and the impact finds them among the details."""
     by = f"{gate.by} · " if gate.by else ""
     details = f"{by}impact {gate.impact:g}" + (f" · {gate.reason}" if gate.reason else "")
     if gate.allow:
-        return (
-            f'<p class="aside"><span class="badge allowed t">allowed</span> '
-            f'<span class="function">{plain(gate.function)}</span> {plain(details)}</p>'
+        return html(
+            '<p class="aside"><span class="badge allowed t">allowed</span> <span class="function">{}</span> {}</p>',
+            gate.function,
+            details,
         )
     _, asked, answer = gate.reason.partition(_DENIED)
     if asked and not answer.strip():
@@ -405,20 +416,25 @@ def _gate(gate: Gate) -> str:
             if gate.reason
             else f"{gate.function} may not be used here."
         )
-    return (
-        f'<p class="denied"><span class="badge denied t">denied</span> <span class="t">{plain(words)}</span></p>'
-        f'<details class="quiet"><summary class="t">Details</summary><p class="aside">{plain(details)}</p></details>'
+    return html(
+        '<p class="denied"><span class="badge denied t">denied</span> <span class="t">{}</span></p>{}',
+        words,
+        folded("Details", html('<p class="aside">{}</p>', details)),
     )
 
 
-def _result(result: Result, text: str, known: Known) -> str:
+def _result(result: Result, text: str, known: Known) -> Markup:
     look, words = _outcome(result)
-    facts = [f'<span class="badge {look} t">{words}</span>']
-    facts += [f'<span class="fact t">{fact}</span>' for fact in _facts(result)]
-    body = _blob(result.blob) if result.blob is not None and not text else _result_body(result, text, known)
-    return (
-        f'<section class="card result {look}"><header><span class="function">{plain(result.function)}</span> '
-        f"{' '.join(facts)}</header>{body}</section>"
+    return html(
+        '<section class="card result {look}"><header><span class="function">{function}</span> '
+        '<span class="badge {look} t">{words}</span>{facts}</header>{body}</section>',
+        look=look,
+        function=result.function,
+        words=words,
+        facts=joined(html(' <span class="fact t">{}</span>', fact) for fact in _facts(result)),
+        body=_blob(result.blob)
+        if result.blob is not None and not text
+        else _result_body(result, text, known),
     )
 
 
@@ -451,7 +467,7 @@ def _exits(result: Result) -> list[JSON]:
 def _facts(result: Result) -> Iterator[str]:
     exits = _exits(result)
     if exits:
-        yield plain(f"exit {exits[0]}")
+        yield f"exit {exits[0]}"
     if result.ms is not None:
         yield _duration(result.ms)
     if result.beside:
@@ -463,36 +479,39 @@ def _facts(result: Result) -> Iterator[str]:
         )
 
 
-def _result_body(result: Result, text: str, known: Known) -> str:
+def _result_body(result: Result, text: str, known: Known) -> Markup:
     if result.status == "forked":
-        return '<p class="aside t">Not carried out: forked here.</p>'
+        return aside("Not carried out: forked here.")
     if not text.strip():
-        return '<p class="aside t">No output.</p>' if result.status in ("ok", "error") else ""
+        return aside("No output.") if result.status in ("ok", "error") else NOTHING
     if result.function in ("CALL", "CALL_ASYNC", "WAIT", "QUERY"):
-        return f'<div class="card-body">{markdown(text, known)}</div>'
+        return html('<div class="card-body">{}</div>', markdown(text, known))
     return output(text)
 
 
-def _blob(blob: Blob) -> str:
-    return f'<p class="aside t">{blob.size:,} bytes, stored beside the journal.</p>'
+def _blob(blob: Blob) -> Markup:
+    return html('<p class="aside t">{size:,} bytes, stored beside the journal.</p>', size=blob.size)
 
 
-def _spawn(spawn: Spawn, text: str, known: Known) -> str:
-    role = f'<div class="role">{markdown(text, known)}</div>' if text.strip() else ""
+def _spawn(spawn: Spawn, text: str, known: Known) -> Markup:
     by = "the root agent" if spawn.caller == "/" else spawn.caller
-    return f'<p class="aside t">Started by {plain(by)}.</p>{role}'
+    begun = html('<p class="aside t">Started by {by}.</p>', by=by)
+    return html('{}<div class="role">{}</div>', begun, markdown(text, known)) if text.strip() else begun
 
 
-def _upload(upload: Upload) -> str:
+def _upload(upload: Upload) -> Markup:
     # The variable is the root's only from its next turn on, and can be looked at all the same.
-    return (
-        f'<p class="aside"><span class="t">Uploaded {plain(upload.file)} as</span> '
-        f'<button class="chip">{plain("$" + upload.var)}</button> '
-        f"{plain(upload.media)}, <span class='t'>{upload.blob.size:,} bytes</span></p>"
+    return html(
+        '<p class="aside"><span class="t">Uploaded {file} as</span> <button class="chip">${var}</button> '
+        '{media}, <span class="t">{size:,} bytes</span></p>',
+        file=upload.file,
+        var=upload.var,
+        media=upload.media,
+        size=upload.blob.size,
     )
 
 
-def _select(select: Select) -> str:
+def _select(select: Select) -> Markup:
     count = len(select.took)
     words = (
         "1 reply arrived."
@@ -501,8 +520,8 @@ def _select(select: Select) -> str:
         if count
         else "There was no reply."
     )
-    late = ' <span class="t">The time to wait was over.</span>' if select.timed_out else ""
-    return f'<p class="aside"><span class="t">{words}</span>{late}</p>'
+    late = html(' <span class="t">The time to wait was over.</span>') if select.timed_out else NOTHING
+    return html('<p class="aside"><span class="t">{}</span>{}</p>', words, late)
 
 
 # --- what people do --------------------------------------------------------------------------------
@@ -541,6 +560,8 @@ def _done(content: Control) -> str:
             if value:
                 return "Changes in your directory wait until you apply them."
             return "Changes in your directory can't be held back for review."
+        case RaiseBudget(tokens=0, money=money):
+            return f"You added {money:,.2f} to what this session may cost."
         case RaiseBudget(tokens=tokens):
             return f"You added {tokens:,} tokens to this session's budget."
         case Pause(node=node):
@@ -588,67 +609,70 @@ def _things(count: int) -> str:
     return "1 change" if count == 1 else f"{count:,} changes"
 
 
-def _effects(effects: Effects) -> str:
+def _effects(effects: Effects) -> Markup:
     """What a look at the overlay of a live directory saw."""
     some = "Many changes" if isinstance(effects.changes, Blob) else _things(len(effects.changes))
     if effects.apply:
-        return f'<p class="aside t">{some} in your directory, applied at once.</p>'
+        return aside(f"{some} in your directory, applied at once.")
     if not effects.reason:
-        return '<p class="aside t">The changes that wait have changed.</p>'
-    return (
-        f'<p class="aside"><span class="t">{some} in your directory wait for review.</span> '
-        f'<span class="t">{plain(effects.reason)}</span></p>'
+        return aside("The changes that wait have changed.")
+    return html(
+        '<p class="aside"><span class="t">{some} in your directory wait for review.</span> '
+        '<span class="t">{reason}</span></p>',
+        some=some,
+        reason=effects.reason,
     )
 
 
-def _settled(settle: Settle) -> str:
+def _settled(settle: Settle) -> Markup:
     if not settle.left:
-        return '<p class="aside t">Done.</p>'
+        return aside("Done.")
     some = "Many changes" if isinstance(settle.left, Blob) else _things(len(settle.left))
-    return f'<p class="aside t">{some} could not be applied, and still wait.</p>'
+    return aside(f"{some} could not be applied, and still wait.")
 
 
 # --- the session -----------------------------------------------------------------------------------
 
 
-def _event(event: Open | Adopt | Module | Notice | Fork | Epoch | Close, text: str) -> str:
+def _event(event: Open | Adopt | Module | Notice | Fork | Epoch | Close, text: str) -> Markup:
     """Something that concerns the whole session."""
     match event:
         case Open(models=models):
             names = ", ".join(dict.fromkeys(role.model for role in models.values()))
-            words = f"The session begins, with {names}." if names else "The session begins."
-            return f'<p class="aside t">{plain(words)}</p>'
+            return aside(f"The session begins, with {names}." if names else "The session begins.")
         case Module():
-            words = (
-                f"The module {event.name} is {event.state}."
+            return html(
+                '<p class="aside"><span class="t">{words}</span> {version} '
+                '<span class="address">{digest}</span> <span class="t">{text}</span></p>',
+                words=f"The module {event.name} is {event.state}."
                 if event.state
-                else f"The module {event.name} is here."
-            )
-            return (
-                f'<p class="aside"><span class="t">{plain(words)}</span> {plain(event.version)} '
-                f'<span class="address">{plain(event.digest[:12])}</span> <span class="t">{plain(text.strip())}</span></p>'
+                else f"The module {event.name} is here.",
+                version=event.version,
+                digest=event.digest[:12],
+                text=text.strip(),
             )
         case Notice():
-            return f'<p class="notice {event.level} t">{plain(text.strip() or event.code)}</p>'
+            return html('<p class="notice {} t">{}</p>', event.level, text.strip() or event.code)
         case Fork():
-            words = f"Branched from session {event.from_} after its entry {event.after}."
-            return f'<p class="aside t">{plain(words)}</p>'
+            return aside(f"Branched from session {event.from_} after its entry {event.after}.")
         case Adopt():
-            return (
-                '<p class="aside t">You adopted this session here. All above was made by another installation, and is '
-                "not trusted. From here on the session is yours.</p>"
+            return aside(
+                "You adopted this session here. All above was made by another installation, and is "
+                "not trusted. From here on the session is yours."
             )
         case Epoch():
-            return f'<p class="aside t">{plain(f"The session goes on, on the host {event.host}.")}</p>'
+            return aside(f"The session goes on, on the host {event.host}.")
         case Close():
-            return '<p class="aside t">The session was closed.</p>'
+            return aside("The session was closed.")
 
 
-def _other(record: Record) -> str:
+def _other(record: Record) -> Markup:
     fields = json.dumps(record.fields, ensure_ascii=False, indent=1)
-    body = output(record.body) if record.body.strip() else ""
-    return (
-        f'<details class="quiet"><summary>{plain(record.kind)}</summary>{code_block(fields)}{body}</details>'
+    return html(
+        '<details class="quiet"><summary>{}</summary>{}{}</details>',
+        record.kind,
+        code_block(fields),
+        output(record.body) if record.body.strip() else NOTHING,
     )
 
 

@@ -10,9 +10,8 @@ name in it. Each block says by itself in which direction it is read.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from typing import Final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, LiteralString
 from urllib.parse import urlsplit
 
 from markdown_it import MarkdownIt
@@ -20,11 +19,13 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_core import StateCore
 from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
+from markupsafe import Markup
 
 from iact.core.session.text import CALLS, ActionBlock, IsAction, looks_like_action, mentions, pieces
 from iact.web import formulas, parser
 from iact.web.colours import coloured, diff, holds_diff, language_of
-from iact.web.safe_text import shortened, visible, without_escapes
+from iact.web.markup import NOTHING, Value, escaped, html, joined, legible, trusted
+from iact.web.safe_text import shortened, without_escapes
 
 _SCHEMES: Final = frozenset({"http", "https", "mailto"})
 _MARKDOWN_HEAD, _MARKDOWN_TAIL = 96_000, 16_000
@@ -35,6 +36,11 @@ Known = Mapping[str, object]
 NONE: Final[Known] = {}
 
 
+def _rule(template: LiteralString, /, *values: Value, attributes: Markup = NOTHING) -> str:
+    """HTML for the library, which puts its pieces together as ordinary strings."""
+    return str(html(template, *values, attributes=attributes))
+
+
 class _Renderer(RendererHTML):
     """Overrides of the rules that would write an address, a style or a language name."""
 
@@ -43,75 +49,73 @@ class _Renderer(RendererHTML):
         opened = env.setdefault("links", [])
         if not _allowed(address):
             opened.append(("", address))
-            return '<span class="dead-link">'
+            return _rule('<span class="dead-link">')
         opened.append((_host(address), address))
-        return f'<a href="{escape(address)}" rel="noopener noreferrer nofollow" target="_blank">'
+        return _rule('<a href="{}" rel="noopener noreferrer nofollow" target="_blank">', address)
 
     def link_close(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         host, address = env["links"].pop()
         if not host:
-            return f' <span class="address">{escape(address)}</span></span>'
+            return _rule(' <span class="address">{}</span></span>', address)
         shown = tokens[index - 1].content if tokens[index - 1].type == "text" else ""
         if host in shown:
-            return "</a>"
-        return f'</a> <span class="address">{escape(host)}</span>'
+            return _rule("</a>")
+        return _rule('</a> <span class="address">{}</span>', host)
 
     def image(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[index]
         caption = self.renderInlineAsText(token.children or [], options, env)
         address = str(token.attrGet("src") or "")
-        label = escape(caption) or "image"
-        return (
-            f'<span class="embed"><span class="embed-caption">{label}</span>'
-            f' <span class="address">{escape(address)}</span></span>'
+        return _rule(
+            '<span class="embed"><span class="embed-caption">{}</span> <span class="address">{}</span></span>',
+            caption or "image",
+            address,
         )
 
     def text(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         # A button inside of a link could not be pressed.
-        return with_chips(tokens[index].content, NONE if env.get("links") else env["known"])
+        return str(with_chips(tokens[index].content, NONE if env.get("links") else env["known"]))
 
     def fence(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        return code_block(tokens[index].content, tokens[index].info.strip())
+        return str(code_block(tokens[index].content, tokens[index].info.strip()))
 
     def code_block(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        return code_block(tokens[index].content)
+        return str(code_block(tokens[index].content))
 
     def _aligned(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         # The standard rule writes style="text-align:…", which the page's policy forbids.
         token = tokens[index]
         style = str(token.attrGet("style") or "")
         side = style.removeprefix("text-align:")
-        cls = f' class="{side}"' if side in ("left", "right", "center") else ""
+        cls = html(' class="{}"', side) if side in ("left", "right", "center") else NOTHING
         # A header without text names nothing, and a screen reader would say so of each cell below it.
-        tag = "td" if token.type == "th_open" and not tokens[index + 1].content.strip() else token.tag
-        return f"<{tag}{cls}>"
+        if token.tag == "th" and tokens[index + 1].content.strip():
+            return _rule("<th{attributes}>", attributes=cls)
+        return _rule("<td{attributes}>", attributes=cls)
 
     td_open = _aligned
     th_open = _aligned
 
     def th_close(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        return "</th>\n" if tokens[index - 1].content.strip() else "</td>\n"
+        return _rule("</th>\n") if tokens[index - 1].content.strip() else _rule("</td>\n")
 
     def table_open(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        return f'<div class="table" tabindex="0"{_direction(tokens[index])}><table>'
+        direction = html(' dir="auto"') if tokens[index].attrGet("dir") else NOTHING
+        return _rule('<div class="table" tabindex="0"{attributes}><table>', attributes=direction)
 
     def table_close(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        return "</table></div>"
+        return _rule("</table></div>")
 
     def formula(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[index]
         block = token.info == "block"
         made = parser.in_spare_time(lambda: formulas.mathml(token.content, block=block))
-        html = formulas.as_written(token.markup) if made is None else made
-        return f'<div class="formula" tabindex="0">{html}</div>' if token.block else html
+        shown = formulas.as_written(token.markup) if made is None else made
+        return _rule('<div class="formula" tabindex="0">{}</div>', shown) if token.block else str(shown)
 
     def task(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
         done = tokens[index].info == "done"
-        return f'<span class="task{" done" if done else ""}">{"☑" if done else "☐"}</span> '
-
-
-def _direction(token: Token) -> str:
-    return ' dir="auto"' if token.attrGet("dir") else ""
+        return _rule('<span class="task done">☑</span> ') if done else _rule('<span class="task">☐</span> ')
 
 
 _BLOCKS: Final = frozenset(
@@ -211,109 +215,125 @@ _PARSER.core.ruler.push("addresses", _addresses)
 UNFORMATTED: Final = "This text is too complex to be formatted; here it is as it was written."
 
 
-def markdown(text: str, known: Known = NONE) -> str:
+def markdown(text: str, known: Known = NONE) -> Markup:
     """HTML of untrusted Markdown. Very long text loses its middle, and says so."""
     head, left_out, tail = shortened(text, head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
     if not left_out:
         return _markdown(head, known)
-    return _markdown(head, known) + _gap(left_out) + _markdown(tail, known)
+    return joined((_markdown(head, known), _gap(left_out), _markdown(tail, known)))
 
 
-def _markdown(text: str, known: Known) -> str:
+def _markdown(text: str, known: Known) -> Markup:
     try:
-        return visible(parser.render(_PARSER, without_escapes(text), {"known": known}))
+        # The library escapes what is written, and its rules above write the rest.
+        return legible(trusted(parser.render(_PARSER, without_escapes(text), {"known": known})))
     except (RecursionError, ValueError, parser.TooComplex):
         return unformatted(text)
 
 
-def unformatted(text: str) -> str:
+def unformatted(text: str) -> Markup:
     """A text that the parser can't take, or not in time, is still shown, without its middle if it is very long."""
     head, left_out, tail = shortened(text, head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
-    gap = f"{_gap(left_out)}{_raw(tail)}" if left_out else ""
-    return f'<p class="gap t">{UNFORMATTED}</p>{_raw(head)}{gap}'
+    gap = joined((_gap(left_out), _raw(tail))) if left_out else NOTHING
+    return html('<p class="gap t">{}</p>{}{}', UNFORMATTED, _raw(head), gap)
 
 
-def _raw(text: str) -> str:
-    return f'<pre class="raw"{_stop(text)}>{escape(visible(without_escapes(text)))}</pre>'
+def _raw(text: str) -> Markup:
+    return html('<pre class="raw"{attributes}>{}</pre>', text, attributes=_stop(text))
 
 
-def code_block(text: str, info: str = "", *, language: str = "") -> str:
+def code_block(text: str, info: str = "", *, language: str = "") -> Markup:
     """A code block; the first word of `info` is shown as its language. `language`: what it is in, where nothing is shown."""
     named = info.split(None, 1)[0] if info else ""
-    label = f'<span class="language">{escape(named)}</span>' if named else ""
-    inside = coloured(text, named or language)
-    return visible(f'<div class="code">{label}<pre{_stop(text)}><code>{inside}</code></pre></div>')
-
-
-def _stop(text: str) -> str:
-    """Makes a block a stop of the Tab key if it may have to be scrolled, somewhere, on some width."""
-    lines = text.split("\n")
-    return ' tabindex="0"' if len(lines) > 12 or max(map(len, lines)) > 36 else ""
-
-
-def output(text: str) -> str:
-    """What a tool printed, as preformatted text; what comes in and goes out of files in colours."""
-    head, left_out, tail = shortened(without_escapes(text), head=_OUTPUT_HEAD, tail=_OUTPUT_TAIL)
-    written = diff if holds_diff(head) else escape
-    parts = [f"<pre{_stop(head)}>{visible(written(head))}</pre>"]
-    if left_out:
-        parts += [_gap(left_out), f"<pre{_stop(tail)}>{visible(written(tail))}</pre>"]
-    return f'<div class="output">{"".join(parts)}</div>'
-
-
-def typed(text: str, known: Known = NONE) -> str:
-    """What a person wrote, as they wrote it: every mark and every line; only the names of variables are chips."""
-    head, left_out, tail = shortened(text.replace("\r\n", "\n"), head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
-    parts = [_typed(head, known)]
-    if left_out:
-        parts += [_gap(left_out), _typed(tail, known)]
-    return "".join(parts)
-
-
-def _typed(text: str, known: Known) -> str:
-    return f'<div class="typed" dir="auto">{visible(with_chips(text, known))}</div>'
-
-
-def _gap(left_out: int) -> str:
-    # The page's own script fetches them; where there is none, as in an export, the button is not shown.
-    return (
-        f'<p class="gap"><span class="t">{left_out:,} characters hidden</span> '
-        '<button class="link show-all t">Show all</button></p>'
+    label = html('<span class="language">{}</span>', named) if named else NOTHING
+    return html(
+        '<div class="code">{}<pre{attributes}><code>{}</code></pre></div>',
+        label,
+        legible(coloured(text, named or language)),
+        attributes=_stop(text),
     )
 
 
-def plain(text: str) -> str:
-    """Untrusted text as one piece of HTML text."""
-    return escape(visible(without_escapes(text)))
+def _stop(text: str) -> Markup:
+    """Makes a block a stop of the Tab key if it may have to be scrolled, somewhere, on some width."""
+    lines = text.split("\n")
+    return html(' tabindex="0"') if len(lines) > 12 or max(map(len, lines)) > 36 else NOTHING
 
 
-def with_chips(text: str, known: Known) -> str:
-    """Text as HTML in which each mention of a known variable is a chip; not yet `visible`."""
+def output(text: str) -> Markup:
+    """What a tool printed, as preformatted text; what comes in and goes out of files in colours."""
+    head, left_out, tail = shortened(without_escapes(text), head=_OUTPUT_HEAD, tail=_OUTPUT_TAIL)
+    written = diff if holds_diff(head) else escaped
+    inside = _printed(head, written)
+    if left_out:
+        inside = joined((inside, _gap(left_out), _printed(tail, written)))
+    return html('<div class="output">{}</div>', inside)
+
+
+def _printed(text: str, written: Callable[[str], Markup]) -> Markup:
+    return html("<pre{attributes}>{}</pre>", legible(written(text)), attributes=_stop(text))
+
+
+def typed(text: str, known: Known = NONE) -> Markup:
+    """What a person wrote, as they wrote it: every mark and every line; only the names of variables are chips."""
+    head, left_out, tail = shortened(text.replace("\r\n", "\n"), head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
+    if not left_out:
+        return _typed(head, known)
+    return joined((_typed(head, known), _gap(left_out), _typed(tail, known)))
+
+
+def _typed(text: str, known: Known) -> Markup:
+    return html('<div class="typed" dir="auto">{}</div>', legible(with_chips(text, known)))
+
+
+def _gap(left_out: int) -> Markup:
+    # The page's own script fetches them; where there is none, as in an export, the button is not shown.
+    return html(
+        '<p class="gap"><span class="t">{left_out:,} characters hidden</span> '
+        '<button class="link show-all t">Show all</button></p>',
+        left_out=left_out,
+    )
+
+
+def aside(words: str) -> Markup:
+    """A sentence of ours beside a dialogue, which the page says in its reader's language."""
+    return html('<p class="aside t">{}</p>', words)
+
+
+def folded(words: str, inside: Markup) -> Markup:
+    """What is shown once somebody opens it. `words`: of ours, as in `aside`."""
+    return html('<details class="quiet"><summary class="t">{}</summary> {}</details>', words, inside)
+
+
+def with_chips(text: str, known: Known) -> Markup:
+    """Text as HTML in which each mention of a known variable is a chip; not yet `legible`."""
     found = mentions(text, known)
     if not found:
-        return escape(text)
+        return escaped(text)
     pieces = re.split(rf"(\$(?:{'|'.join(found)})(?!\w))", text)
-    return "".join(
-        f'<button class="chip">{escape(piece)}</button>' if place % 2 else escape(piece)
+    return joined(
+        html('<button class="chip">{}</button>', escaped(piece)) if place % 2 else escaped(piece)
         for place, piece in enumerate(pieces)
     )
 
 
-def reply_with_actions(text: str, is_action: IsAction = looks_like_action, known: Known = NONE) -> str:
+def reply_with_actions(text: str, is_action: IsAction = looks_like_action, known: Known = NONE) -> Markup:
     """HTML of a model's text: prose as Markdown, each action block as a card."""
-    return "".join(
+    return joined(
         markdown(one, known) if isinstance(one, str) else _card(one, known) for one in pieces(text, is_action)
     )
 
 
-def _card(block: ActionBlock, known: Known) -> str:
+def _card(block: ActionBlock, known: Known) -> Markup:
     call = block.name in CALLS
     body = markdown(block.body, known) if call else code_block(block.body, language=_language(block))
-    content = f'<div class="card-body">{body}</div>' if block.body.strip() else ""
-    return (
-        f'<section class="card {"call" if call else "action"}"><header>'
-        f'<span class="function">{plain(block.name)}</span> '
-        f'<span class="arguments">{_arguments(block.arguments, known)}</span></header>{content}</section>'
+    return html(
+        '<section class="card {look}"><header><span class="function">{name}</span> '
+        '<span class="arguments">{arguments}</span></header>{content}</section>',
+        look="call" if call else "action",
+        name=block.name,
+        arguments=legible(with_chips(without_escapes(block.arguments), known)),
+        content=html('<div class="card-body">{}</div>', body) if block.body.strip() else NOTHING,
     )
 
 
@@ -329,7 +349,3 @@ def _language(block: ActionBlock) -> str:
         path = _PATH.search(block.arguments)
         return language_of(path.group()) if path else ""
     return _LANGUAGES.get(block.name, "")
-
-
-def _arguments(text: str, known: Known) -> str:
-    return visible(with_chips(without_escapes(text), known))

@@ -9,11 +9,13 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from markupsafe import Markup
 
 from iact.core.language.variables import text_value
 from iact.core.ports import JSON
 from iact.core.records.codec import Misfit, decode, layout_of
 from iact.core.records.kinds import BY_NAME
+from iact.web.markup import plain
 from iact.web.parser import bounded, in_spare_time
 from iact.web.records import record_html, record_message
 from iact.web.render import code_block, markdown, output, reply_with_actions, typed
@@ -119,7 +121,7 @@ class Checker(HTMLParser):
 def check(html: str) -> Checker:
     """Parse `html`, failing on anything unsafe."""
     checker = Checker()
-    checker.feed(html)
+    checker.feed(str(html))
     checker.close()
     assert checker.open == []
     return checker
@@ -446,11 +448,11 @@ def test_each_block_is_read_from_its_own_side() -> None:
 
 def test_what_takes_too_long_costs_the_colours_and_not_the_text() -> None:
     code = "```python\nimport os\n```\n**after**\n"
-    assert in_spare_time(lambda: "x") is None
+    assert in_spare_time(lambda: plain("x")) is None
     with bounded(0.2):
-        assert in_spare_time(lambda: "x") == "x"
+        assert in_spare_time(lambda: plain("x")) == "x"
 
-        def for_ever() -> str:
+        def for_ever() -> Markup:
             while True:
                 pass
 
