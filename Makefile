@@ -30,7 +30,7 @@ setup-test:
 lint: | .venv
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@$(PY) -m codespell_lib *.md docs examples benchmarks cluster core ext_modules hippocampus iact protos sandbox web
+	@$(PY) -m codespell_lib *.md docs examples accounts benchmarks cluster core ext_modules hippocampus iact protos sandbox web
 
 types: | .venv
 	@$(PY) -m mypy
@@ -45,7 +45,7 @@ unit: | .venv
 # of the hostile commands go through the whole product), the ratios of costs, and both fuzzers for MINUTES each: the shell
 # classifier against a real bash, and the language. About an hour and a half on two cores. What the fuzzers find goes into the corpora that
 # `make test` reads.
-LONG = $(sort $(shell grep -rlE 'IACT_TEST_SCALE|\bscale: float|\beach_backend\b' tests --include='test_*.py'))
+LONG = $(sort $(shell grep -rlE '\btests\.rounds\b|\b(each|either)_backend\b|\bevery_wall\b' tests --include='test_*.py'))
 test-long: setup-test
 	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),16) $(PY) -m pytest $(BESIDE) $(or $(ARGS),$(LONG))
 	@$(PY) -m benchmarks --short

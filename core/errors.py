@@ -16,7 +16,8 @@
     │   ├── ModelRefused        wrong key, unknown model, bad request (not retried)
     │   ├── ModelOverloaded     HTTP 429 or 5xx until the retries ran out
     │   ├── ModelGarbled        what came back is not the protocol, or is empty twice
-    │   └── StructuredFailed    replies came, but none of the form that was asked for
+    │   ├── StructuredFailed    replies came, but none of the form that was asked for
+    │   └── QuotaExceeded       it was not asked: a quota or a budget of money is used up
     ├── SandboxError            the sandbox itself, never the command that ran in it
     │   ├── SandboxUnavailable  no engine, no image: modules are off
     │   │   └── PackagesUnavailable  a module's own packages can't be had
@@ -30,6 +31,8 @@ A denial by the gate is not an error but a value (`core.gate.Denial`).
 """
 
 from __future__ import annotations
+
+from typing import Literal
 
 
 class IactError(Exception):
@@ -119,6 +122,14 @@ class ModelOverloaded(ModelError):
 
 class ModelGarbled(ModelError):
     """The endpoint's answer is not the protocol, or empty."""
+
+
+class QuotaExceeded(ModelError):
+    """A model was not asked, since somebody may not use more. `bound`: what of the session that ends."""
+
+    def __init__(self, message: str, *, bound: Literal["quota", "money"]) -> None:
+        super().__init__(message)
+        self.bound: Literal["quota", "money"] = bound
 
 
 class StructuredFailed(ModelError):

@@ -12,6 +12,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal, Protocol, TypeAlias, get_args
 
+from typing_extensions import TypedDict
+
 JSON: TypeAlias = bool | int | float | str | list["JSON"] | dict[str, "JSON"] | None
 """What JSON can hold."""
 
@@ -73,10 +75,77 @@ class StaticPrompt:
 
 
 @dataclass(frozen=True, slots=True)
+class Price:
+    """What a million tokens cost, in whatever currency people count: read anew, read from a cache, and written."""
+
+    prompt: float
+    cached: float
+    completion: float
+
+    def of(self, prompt: int, cached: int, completion: int) -> float:
+        """What a call cost. `cached` of the `prompt` tokens came from the cache."""
+        anew = max(0, prompt - cached)
+        return (anew * self.prompt + cached * self.cached + completion * self.completion) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What calls of models took or may take: tokens, read and written, and money."""
+
+    tokens: int = 0
+    money: float = 0.0
+
+    def __add__(self, other: Spending) -> Spending:
+        return Spending(self.tokens + other.tokens, self.money + other.money)
+
+    def __sub__(self, other: Spending) -> Spending:
+        return Spending(self.tokens - other.tokens, self.money - other.money)
+
+    @property
+    def price(self) -> str:
+        """The money, with so many digits that a small sum is not nothing."""
+        return f"{self.money:.2f}" if self.money >= 0.01 or not self.money else f"{self.money:.2g}"
+
+
+class Reservation(Protocol):
+    """Room that is held for one call of a model."""
+
+    async def settle(self, used: Spending) -> None:
+        """The call is over and took `used`; the rest is free again. To be called exactly once."""
+        ...
+
+
+class ModelQuota(Protocol):
+    """What may still be used of models; asked before each call."""
+
+    async def reserve(self, most: Spending) -> Reservation:
+        """Hold room for a call that takes `most` at most.
+
+        Waits while calls that are under way hold what this one needs: they may take less.
+
+        Raises:
+            QuotaExceeded: it would be too much even if they took nothing.
+        """
+        ...
+
+
+class ConcurrencyLimits(Protocol):
+    """How much of something may go on at once; None: any number. Asked before each that begins."""
+
+    async def sessions(self) -> int | None:
+        """Sessions whose agents are at work."""
+        ...
+
+    async def containers(self) -> int | None:
+        """Instances of modules, each of which has a container where there is an engine."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
 class ModelProfile:
     """What the core must know about a model. `context`: window in tokens. `label`: one sentence for people.
 
-    `takes`: media that it understands beside text.
+    `takes`: media that it understands beside text. `price`: what its tokens cost, if that is known.
 
     `static` replaces the standard static prompt for models that are too small for it.
     """
@@ -86,6 +155,7 @@ class ModelProfile:
     label: str = ""
     takes: tuple[Medium, ...] = ()
     static: StaticPrompt | None = None
+    price: Price | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,7 +340,15 @@ class ModuleHost(Protocol):
     """Starts modules in isolation. Implemented by `sandbox`."""
 
     @property
-    def backend(self) -> Literal["docker", "bubblewrap", "off"]: ...
+    def backend(self) -> Literal["docker", "bubblewrap", "kubernetes", "off"]: ...
+    @property
+    def running(self) -> int:
+        """How many instances of modules run."""
+        ...
+
+    async def answers(self) -> bool:
+        """Whether what runs modules is there. One that is off on purpose counts as such."""
+        ...
 
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         """The modules that can be started.
@@ -635,6 +713,45 @@ class MemoryQuestion:
     tokens: int = 200
 
 
+class MemoryRow(TypedDict):
+    """A fragment that a search found. `why`: what it was found by. One that is not `current` was replaced since."""
+
+    id: str
+    text: str
+    kind: FragmentKind
+    score: float
+    at: str
+    session: str
+    agent: str
+    why: str
+    untrusted: list[str]
+    contradicts: list[str]
+    current: bool
+
+
+class MemoryDetails(TypedDict):
+    """All that is known of one fragment.
+
+    `record`: the record of its session that it was made from. `sources`: fragments that it was made of. `supersedes`,
+    `superseded_by`: those that it replaced, and the one that replaced it, if any.
+    """
+
+    id: str
+    text: str
+    scope: Literal["user", "project", "session"]
+    kind: FragmentKind
+    session: str
+    agent: str
+    at: str
+    record: int
+    occasion: str
+    untrusted: list[str]
+    supersedes: list[str]
+    sources: list[str]
+    superseded_by: str
+    contradicts: list[str]
+
+
 @dataclass(frozen=True, slots=True)
 class Recalled:
     """One fragment that memory found. `line`: as an agent reads it, with kind, age, origin and warnings.
@@ -656,7 +773,7 @@ class Recalled:
     contradicts: tuple[str, ...] = ()
     current: bool = True
 
-    def to_json(self) -> dict[str, JSON]:
+    def to_json(self) -> MemoryRow:
         """All but `line`, which says the same in words."""
         return {
             "id": self.id,
@@ -716,8 +833,8 @@ class Memory(Protocol):
         """
         ...
 
-    async def show(self, identity: str) -> Mapping[str, JSON] | None:
-        """All that is known of one fragment, its `id` and `text` first; None if there is none.
+    async def show(self, identity: str) -> MemoryDetails | None:
+        """All that is known of one fragment; None if there is none.
 
         Raises:
             MemoryUnavailable: memory can't answer.

@@ -46,7 +46,8 @@ class Address(BaseModel):
     @property
     def socket(self) -> str:
         """The websocket's address."""
-        return f"ws://{urlsplit(self.url).netloc}/ws"
+        parts = urlsplit(self.url)
+        return f"{'wss' if parts.scheme == 'https' else 'ws'}://{parts.netloc}/ws"
 
 
 class NoServer(IactError):

@@ -5,18 +5,22 @@ Every check stands alone and gives one `Check`; none raises, none changes anythi
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import platform
 import re
+import secrets
 import shutil
+import socket
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterable
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from iact.core.errors import SandboxUnavailable, WorkspaceError
+from iact.core.errors import IactError, SandboxUnavailable, WorkspaceError
 from iact.core.session.models import OPENAI, list_models, look_at_embedded
 from iact.sandbox.bubblewrap.host import check as check_bubblewrap
 from iact.sandbox.docker import image, isolation
@@ -25,6 +29,7 @@ from iact.sandbox.live import open_live
 from iact.sandbox.workspace.versions import available
 from iact.settings import Settings
 
+_EXTRA = "pip install 'iact[cluster]'"
 _ENOUGH_DISK = 1 << 30
 """Bytes that should be free: an image, a session's files."""
 
@@ -52,7 +57,7 @@ class Check:
 
 def checks(settings: Settings) -> list[Check]:
     """Look at everything that the product needs under these settings. Blocks, for seconds at most."""
-    looks: tuple[Callable[[], Check], ...] = (
+    looks: list[Callable[[], Check]] = [
         _python,
         kernel,
         _engine,
@@ -66,7 +71,11 @@ def checks(settings: Settings) -> list[Check]:
         _browser,
         lambda: _data(settings.data),
         lambda: _disk(settings.data),
-    )
+    ]
+    if settings.store is not None:
+        looks.append(lambda: _store(settings))
+    if settings.cluster is not None:
+        looks.append(lambda: _cluster(settings))
     return [look() for look in looks]
 
 
@@ -114,6 +123,61 @@ def live(data: Path) -> Check:
         return Check("live", False, detail, remedy)
     detail = "changes in a directory of yours wait in a copy until you apply them"
     return Check("live", True, detail)
+
+
+def _store(settings: Settings) -> Check:
+    """Whether the store that hosts share does what journals rest on: to create a name once, and to list it at once."""
+    try:
+        from iact.cluster.objects import open_objects
+    except ImportError as error:
+        return Check(
+            "store", False, f"The store {settings.store} can't be used: {error.name} is missing.", _EXTRA
+        )
+    remedy = "see that IACT_STORE is right, that its keys are set, and that the store can be reached"
+    try:
+        objects = open_objects(settings.store or "")
+        name = f"doctor/{secrets.token_hex(8)}"
+        began = time.monotonic()
+        try:
+            once, again = objects.create(name, b"1"), objects.create(name, b"2")
+            seconds = time.monotonic() - began
+            kept, listed = objects.get(name), name in objects.names("doctor/")
+        finally:
+            objects.remove(name)
+    except IactError as error:
+        return Check("store", False, str(error), remedy)
+    if not once or again or kept != b"1" or not listed:
+        detail = f"The store {settings.store} creates a name that is there already, so it can't keep two hosts apart."
+        return Check("store", False, detail, "use a store that knows conditional writes (If-None-Match)")
+    return Check("store", True, f"{settings.store}: creates a name once, in {seconds * 500:.0f} ms")
+
+
+def _cluster(settings: Settings) -> Check:
+    """Which hosts say that they are there; with Ray, whether it is installed and its cluster can be reached."""
+    if settings.cluster != "static":
+        if importlib.util.find_spec("ray") is None:
+            return Check("cluster", False, "Ray is not installed.", _EXTRA)
+        host, _, port = (settings.cluster or "").rpartition(":")
+        try:
+            socket.create_connection((host, int(port)), timeout=3).close()
+        except (OSError, ValueError) as error:
+            why = str(error).rstrip(".")
+            return Check(
+                "cluster", False, f"No Ray cluster answers at {settings.cluster}: {why}.", "ray start --head"
+            )
+    try:
+        from iact.cluster.leases import Members, read_hosts
+        from iact.cluster.objects import open_objects
+
+        now, notes = time.monotonic(), read_hosts(open_objects(settings.store or ""))
+        found = Members().observe(notes, now=now, wall=time.time()).alive(now)
+    except ImportError as error:
+        return Check("cluster", False, f"Hosts can't be looked for: {error.name} is missing.", _EXTRA)
+    except IactError as error:
+        return Check("cluster", False, str(error), "fix store first")
+    if not found:
+        return Check("cluster", False, "No host of the cluster is running.", "iact cluster host")
+    return Check("cluster", True, f"running ({settings.cluster}): {', '.join(one.host for one in found)}")
 
 
 def _engine() -> Check:

@@ -8,7 +8,6 @@ leads to the address and is gone as soon as the browser has signed in.
 from __future__ import annotations
 
 import asyncio
-import html
 import os
 import secrets
 import threading
@@ -17,6 +16,8 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
+
+from iact.web.markup import html
 
 _PATIENCE: Final = 60.0
 """Seconds until a browser that was started is expected to have read the file."""
@@ -44,8 +45,11 @@ def _leading_to(data: Path, url: str) -> Iterator[Path]:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
             stream.write(
-                '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
-                f'<meta http-equiv="refresh" content="0;url={html.escape(url)}"><title>iact</title>\n'
+                html(
+                    '<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer">'
+                    '<meta http-equiv="refresh" content="0;url={}"><title>iact</title>\n',
+                    url,
+                )
             )
         yield file
     finally:

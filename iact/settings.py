@@ -8,17 +8,36 @@ import socket
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, get_origin
 
 import platformdirs
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    IPvAnyNetwork,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
+from iact.accounts.people import AuthenticatorName
 from iact.core.errors import UsageError
-from iact.core.ports import Medium
+from iact.core.ports import Medium, Price
 from iact.core.records.parts import Bounds, PlanBounds
 from iact.core.session.clearance import Clearance
 
+if TYPE_CHECKING:
+    from iact.sandbox.kubernetes.namespace import NamespaceSettings
+
 _BOUNDS = Bounds()
+
+
+def _price(prompt: float | None, cached: float | None, completion: float | None) -> Price | None:
+    if prompt is None and completion is None:
+        return None
+    read = prompt or 0.0
+    return Price(read, read if cached is None else cached, completion or 0.0)
 
 
 class BoundSettings(BaseModel):
@@ -33,6 +52,9 @@ class BoundSettings(BaseModel):
     tool: float = Field(default=_BOUNDS.tool, gt=0, description="seconds that a call of a tool may take")
     reply_tokens: int = Field(
         default=_BOUNDS.reply_tokens, ge=16, description="tokens of one reply of a model"
+    )
+    money: float | None = Field(
+        default=None, gt=0, description="what a session's calls of models may cost; needs prices"
     )
 
 
@@ -61,7 +83,13 @@ class ModelSettings(BaseModel):
     price_cached: float | None = Field(default=None, ge=0, description="likewise, read before")
     price_completion: float | None = Field(default=None, ge=0, description="likewise, written")
 
+    @property
+    def price(self) -> Price | None:
+        """What tokens cost; None where nothing is set. What is reused costs what is read anew, if nothing else is said."""
+        return _price(self.price_prompt, self.price_cached, self.price_completion)
 
+
+_UNPRICED: Final = ModelSettings()
 _RoleName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$")]
 _Share = Annotated[float, Field(ge=0, le=1)]
 _Role = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_-]{0,39}$|^$")]
@@ -161,6 +189,83 @@ class SessionSettings(BaseModel):
     trash_days: float = Field(default=7, ge=0, description="days that a deleted session can be restored")
 
 
+class AccountSettings(BaseModel):
+    """Who may use a server, `[accounts]`: how people sign in, and what they may. The defaults are for one person."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    authenticator: AuthenticatorName = Field(
+        default="token",
+        description="how people sign in. `token`: with the address that the server prints, one person; `password`: with a "
+        "name and a password (`iact user add`); `header`: a proxy says who it is; `oidc`: an OpenID Connect provider does",
+    )
+    url: str | None = Field(
+        default=None,
+        pattern=r"^https?://[^\s/?#@]+/?$",
+        description="the address under which people reach this server through a proxy: `https://iact.example.org`",
+    )
+    days: float = Field(default=14, gt=0, le=366, description="days after its last use that a sign-in ends")
+    admins: tuple[str, ...] = Field(
+        default=(), description="names of users who are admins; with `oidc` and `header` also names of groups"
+    )
+    create: bool = Field(
+        default=True,
+        description="with `header` and `oidc`: whoever signs in for the first time gets an account; false: only who was "
+        "added (`iact user add`)",
+    )
+    header: str = Field(
+        default="X-Forwarded-User",
+        pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$",
+        description="with `header`: the header in which the proxy says the name",
+    )
+    groups_header: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$",
+        description="with `header`: that in which it says the groups, separated by commas",
+    )
+    proxies: tuple[IPvAnyNetwork, ...] = Field(
+        default=(),
+        description="with `header`: the addresses from which that proxy comes (`10.0.0.5`, `fd00::/8`); from all others the "
+        "headers count for nothing",
+    )
+    issuer: str | None = Field(
+        default=None, pattern=r"^https?://\S+$", description="with `oidc`: the provider's address, its issuer"
+    )
+    client: str | None = Field(default=None, description="with `oidc`: this server's client id there")
+    secret: str | None = Field(
+        default=None,
+        pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
+        description="with `oidc`: the name of the environment variable, or of the stored secret (`iact secret`), that holds "
+        "the client's secret; none: the client has none, and PKCE alone protects it",
+    )
+    oidc_scopes: tuple[str, ...] = Field(
+        default=("openid", "profile", "email"), description="with `oidc`: the scopes that are asked for"
+    )
+    name_claim: str = Field(
+        default="preferred_username",
+        description="with `oidc`: the claim that has the name; `sub` where it has none",
+    )
+    groups_claim: str = Field(default="groups", description="with `oidc`: the claim that has the groups")
+    admins_see: bool = Field(
+        default=False, description="true: admins may read the sessions of others; it is in the audit"
+    )
+    public_links: bool = Field(
+        default=False, description="true: a link can be made that works without an account"
+    )
+
+    @model_validator(mode="after")
+    def _complete(self) -> AccountSettings:
+        if self.authenticator == "header" and not self.proxies:
+            raise ValueError(
+                "accounts.authenticator is header, and accounts.proxies names no address; else everybody could say who they are"
+            )
+        if self.authenticator == "oidc" and not (self.issuer and self.client and self.url):
+            raise ValueError(
+                "accounts.authenticator is oidc, which needs accounts.issuer, accounts.client and accounts.url"
+            )
+        return self
+
+
 class RateSettings(BaseModel):
     """How often steps of a plan may call a module or one of its functions, or a model's endpoint may be asked: `[rates.NAME]`.
 
@@ -212,14 +317,36 @@ class Settings(BaseModel):
     price_completion: float | None = Field(
         default=None, ge=0, description="likewise, of those that it writes"
     )
-    sandbox: Literal["docker", "bubblewrap", "off", "auto"] = Field(
+    sandbox: Literal["docker", "bubblewrap", "kubernetes", "off", "auto"] = Field(
         default="auto",
         description="what modules run in; `auto`: Docker if its engine answers, else bubblewrap",
     )
     runtime: str = Field(
         default="auto",
         description="the Docker engine's runtime for modules, by its name there; "
-        "`auto`: gVisor if the engine is set up for it",
+        "`auto`: gVisor if the engine is set up for it. On Kubernetes the runtime class; `auto`: `gvisor`, `none`: "
+        "plain containers",
+    )
+    kubernetes_namespace: str = Field(
+        default="iact",
+        pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$",
+        description="on Kubernetes, the namespace that modules run in (`pip install 'iact[kubernetes]'`)",
+    )
+    kubernetes_images: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9][a-z0-9._:/-]*$",
+        description="on Kubernetes, where nodes find the sandbox's images: `registry.example/iact`; `iact image push` puts "
+        "them there",
+    )
+    kubernetes_volume: str | None = Field(
+        default=None,
+        pattern=r"^[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9._-]+)*$",
+        description="on Kubernetes, the claim of the volume that holds the data directory, and its folder there: "
+        "`CLAIM/FOLDER`",
+    )
+    kubernetes_node: str | None = Field(
+        default=None,
+        description="on Kubernetes, the node that modules must run on, where the volume can be mounted on one alone",
     )
     warm: tuple[str, ...] = Field(
         default=(),
@@ -266,6 +393,12 @@ class Settings(BaseModel):
         description="how hosts that share a store find each other: `static`, by the store alone; `iact serve` is then the "
         "way in to them",
     )
+    accounts_url: str | None = Field(
+        default=None,
+        repr=False,
+        description="a PostgreSQL database for the accounts, which hosts that share a store share, too: "
+        "`postgresql://USER@HOST/NAME`; none: the file `accounts.db` in the data directory",
+    )
     clearance_url: str | None = Field(
         default=None,
         pattern=r"^https?://\S+$",
@@ -311,11 +444,30 @@ class Settings(BaseModel):
     plans: PlanSettings = Field(default_factory=PlanSettings)
     rates: dict[str, RateSettings] = Field(default_factory=dict)
     sessions: SessionSettings = Field(default_factory=SessionSettings)
+    accounts: AccountSettings = Field(default_factory=AccountSettings)
+
+    @property
+    def price(self) -> Price | None:
+        """What tokens cost; None where nothing is set. What is reused costs what is read anew, if nothing else is said."""
+        return _price(self.price_prompt, self.price_cached, self.price_completion)
 
     @property
     def embedded(self) -> bool:
         """Whether no endpoint is configured."""
         return not self.base_url and not self.api_key and "smart" not in self.models
+
+    @property
+    def kubernetes(self) -> NamespaceSettings:
+        """Where in a cluster modules run, if they do."""
+        from iact.sandbox.kubernetes.namespace import NamespaceSettings
+
+        return NamespaceSettings(
+            self.kubernetes_namespace,
+            self.kubernetes_images,
+            self.kubernetes_volume,
+            self.kubernetes_node,
+            self.host,
+        )
 
     @field_validator("inside")
     @classmethod
@@ -333,6 +485,15 @@ class Settings(BaseModel):
             role = getattr(self.plans, part)
             if role and role not in there:
                 raise ValueError(f"plans.{part} names the role {role!r}, which has no [models.{role}]")
+        return self
+
+    @model_validator(mode="after")
+    def _money_is_counted(self) -> Settings:
+        free = self.bounds.money is None or self.embedded or self.price is not None
+        if not free and any(
+            self.models.get(name, _UNPRICED).price is None for name in {"smart", *self.models}
+        ):
+            raise ValueError("bounds.money needs prices: set price_prompt and price_completion")
         return self
 
 

@@ -7,22 +7,30 @@ from dataclasses import replace
 from pathlib import Path
 
 from iact.choices import Choices
+from iact.core.ports import Price
 from iact.doctor import checks
 from iact.examples import EXAMPLES
 from iact.export import page
-from iact.settings import ModelSettings, Settings
+from iact.settings import Settings
+from iact.web import ports
 from iact.web.ports import Finding, Prices, Recorded
 
 
 class ServerSurroundings:
-    """Of one server (`web.ports.Surroundings`)."""
+    """Of one server (`web.ports.Product`). `choices`: what is chosen for all of it; `own`: what one user of it chooses."""
 
-    def __init__(self, choices: Choices) -> None:
-        self.choices = choices
+    def __init__(self, choices: Choices, own: ports.Choices | None = None) -> None:
+        self._server = choices
+        self._choices: ports.Choices = choices if own is None else own
+
+    @property
+    def choices(self) -> ports.Choices:
+        """What a person chose, to be looked at and changed."""
+        return self._choices
 
     @property
     def _settings(self) -> Settings:
-        return self.choices.settings
+        return self._server.settings
 
     def settings(self) -> Sequence[tuple[str, str]]:
         """The settings in force; of the key only whether there is one."""
@@ -42,13 +50,13 @@ class ServerSurroundings:
         """As they are set; what is not set costs nothing, but what is reused then costs what is read anew."""
         one = self._settings
         own = {
-            role.model: _prices(role)
+            role.model: _prices(role.price)
             for role in one.models.values()
-            if role.model and (role.price_prompt is not None or role.price_completion is not None)
+            if role.model and role.price is not None
         }
-        if one.price_prompt is None and one.price_completion is None and not own:
+        if one.price is None and not own:
             return None
-        return replace(_prices(one), models=own)
+        return replace(_prices(one.price), models=own)
 
     def checks(self) -> Sequence[Finding]:
         """What `iact doctor` finds."""
@@ -63,7 +71,5 @@ class ServerSurroundings:
         return page(journal, at=at)
 
 
-def _prices(given: Settings | ModelSettings) -> Prices:
-    prompt = given.price_prompt or 0.0
-    cached = prompt if given.price_cached is None else given.price_cached
-    return Prices(prompt, cached, given.price_completion or 0.0)
+def _prices(given: Price | None) -> Prices:
+    return Prices(0.0, 0.0, 0.0) if given is None else Prices(given.prompt, given.cached, given.completion)

@@ -13,7 +13,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from iact.core.errors import UsageError
-from iact.core.ports import Versions
+from iact.core.ports import ConcurrencyLimits, Versions
 from iact.core.rates import Rate
 from iact.core.records.parts import PlanBounds, RateTerms
 from iact.core.session import assembly, models
@@ -21,6 +21,7 @@ from iact.core.session.assembly import RuntimeOptions, SharedStore
 from iact.core.session.clearance import Clearance
 from iact.core.session.deletion import Retention
 from iact.core.session.models import Endpoint, RoleModel
+from iact.core.session.policy import read_policies
 from iact.core.session.runtime import Runtime
 from iact.core.session.store import SessionStore
 from iact.distiller import distiller
@@ -44,6 +45,7 @@ def endpoint_of(settings: Settings) -> Endpoint | None:
         context=settings.context,
         takes=settings.takes,
         dialect=settings.dialect,
+        price=settings.price,
     )
 
 
@@ -82,6 +84,7 @@ def role_of(
         context=settings.context if one.context is None else one.context,
         takes=settings.takes if one.takes is None else one.takes,
         dialect=settings.dialect if one.dialect is None else one.dialect,
+        price=settings.price if one.price is None else one.price,
     )
 
 
@@ -166,33 +169,42 @@ async def open_runtime(
     scope: str | None = None,
     pool: int = 0,
     claimed: Callable[[str, int], None] = lambda session, epoch: None,
+    opened: models.Models | None = None,
+    user: str = USER,
+    policy: Path | None = None,
+    limits: ConcurrencyLimits | None = None,
 ) -> AsyncIterator[Runtime]:
     """A runtime with the user's models, sandbox, policy and data directory; closes all of it at the end.
 
-    `scope`: of new sessions.
+    `scope`: of new sessions. `opened`: the models, `user`: whose memory it is;
+    `policy`: the data directory whose policy counts; `limits`: of what goes on at once. Without, those of a server with
+    one user.
     `workspace`: the directory in which new sessions work, in place of one of their own.
     `pool`: for how many new sessions modules run before they are called. `claimed`: as of `SharedStore`.
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
-    opened = models_of(settings)
+    opened = models_of(settings) if opened is None else opened
     host = await open_host(
         settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool,
-        inner=settings.inside, search=settings.search,
+        inner=settings.inside, search=settings.search, kubernetes=settings.kubernetes,
     )  # fmt: skip
     async with AsyncExitStack() as stack:
         memory = None
         if settings.memory == "on":
             distill = distiller(lambda: opened.own("fast"))
-            memory = (await stack.enter_async_context(open_memory(settings, distill=distill))).of(USER)
+            held = open_memory(settings, user=user, distill=distill)
+            memory = (await stack.enter_async_context(held)).of(user)
         options = replace(
             options_of(settings, scope=scope, workspace=workspace), warm_live=_AHEAD if pool else ()
         )
         runtime = assembly.open_runtime(
             settings.data, opened, host, options,
             memory=memory, versions=open_versions(), open_live=open_live,
-            retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings),
+            retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings, user),
             shared=shared_of(settings, claimed),
+            policies=None if policy is None else partial(read_policies, policy),
+            limits=limits,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 

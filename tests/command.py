@@ -37,7 +37,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[1]
 
-_LEFT_OUT: Final = ("iact.__main__", "iact.setup", "iact.examples", "iact.cluster")
+_LEFT_OUT: Final = ("iact.__main__", "iact.setup", "iact.examples", "iact.cluster", "iact.accounts")
 """No part of a command, or only of one that was asked for it."""
 _LONGEST: Final = 1 << 17
 """Bytes of a request."""

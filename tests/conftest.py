@@ -9,17 +9,24 @@ from __future__ import annotations
 import asyncio
 import inspect
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from xdist.scheduler import LoadScopeScheduling
 
 from tests import prefix
+from tests.rounds import LONG, rounds
+
+settings.register_profile("rounds", max_examples=rounds(30))
+settings.load_profile("rounds")
 
 _FOREIGN = ("OPENAI_", "IACT_")
 _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _OUR_OWN = ("IACT_TEST_SCALE",)
-
+_OWN_ENGINE = re.compile(r"[\[-](gvisor|mapped|root|gvisor-root)\]")
 
 _WITH_REAL_PARTS = (
     "acceptance", "benchmarks", "core/modules", "core/session", "examples", "ext_modules", "hippocampus", "iact", "packaging",
@@ -36,6 +43,26 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if any(item.path.is_relative_to(room) for room in rooms):
             item.add_marker(pytest.mark.flaky(reruns=1))
+
+
+def _together(nodeid: str) -> str:
+    """Tests of one answer run in one process, in order: a file's, and all that need an engine of the tests' own.
+
+    Such an engine takes ten seconds of processor time to start, and each process would start one.
+    """
+    file, _, test = nodeid.partition("::")
+    own_engine = not LONG and file.startswith("tests/sandbox/") and _OWN_ENGINE.search(test)
+    return "an engine of the tests' own" if own_engine else file
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
+    """What `--dist loadfile` is here."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    made = LoadScopeScheduling(config, log)
+    made._split_scope = _together
+    return made
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -56,12 +83,6 @@ def _clean_environment() -> Iterator[None]:
             if name not in _OUR_OWN and (name.startswith(_FOREIGN) or name.lower() in _PROXIES):
                 patch.delenv(name)
         yield
-
-
-@pytest.fixture(scope="session")
-def scale() -> float:
-    """IACT_TEST_SCALE (default 1) multiplies the rounds of slow tests."""
-    return float(os.environ.get("IACT_TEST_SCALE", "1"))
 
 
 @pytest.fixture(autouse=True)

@@ -18,9 +18,20 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("core", "protos", "ext_modules", "sandbox", "hippocampus", "web", "iact", "examples", "cluster")
+OURS = (
+    "core",
+    "protos",
+    "ext_modules",
+    "sandbox",
+    "hippocampus",
+    "web",
+    "iact",
+    "examples",
+    "cluster",
+    "accounts",
+)
 
-ROOMS = ("core", "sandbox", "hippocampus", "web", "examples", "cluster")
+ROOMS = ("core", "sandbox", "hippocampus", "web", "examples", "cluster", "accounts")
 """Folders at the top of the repository, each imported through the link of its name in `iact/`."""
 
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
@@ -41,6 +52,9 @@ EVERY_ROOM = {"core.records", *(f"core.{room}" for room in INNER)}
 OUTSIDE = BASE | {"core.session", "core.records"}
 """All of the core that whoever embeds it needs: sessions, what is in their journals, and the ports."""
 
+PEOPLE = {"accounts.rights", "accounts.people"}
+"""What is pure of accounts: values and one table, which every server has."""
+
 ALLOWED: dict[str, set[str]] = {
     "core.errors": set(),
     "core.characters": set(),
@@ -59,11 +73,14 @@ ALLOWED: dict[str, set[str]] = {
     "ext_modules": {"protos"},
     "sandbox": BASE | {"protos"},
     "hippocampus": set(BASE),
-    "cluster": OUTSIDE | {"web"},
+    "cluster": OUTSIDE | PEOPLE | {"web"},
     "examples": set(),
     "examples.recording": OUTSIDE | {"examples", "ext_modules"},
-    "web": OUTSIDE,
-    "iact": OUTSIDE | {"web", "sandbox", "hippocampus", "examples", "cluster"},
+    "accounts.rights": {"core.errors"},
+    "accounts.people": {"accounts.rights", "core.errors"},
+    "accounts": BASE | PEOPLE,
+    "web": OUTSIDE | PEOPLE,
+    "iact": OUTSIDE | PEOPLE | {"web", "sandbox", "hippocampus", "examples", "cluster", "accounts"},
     "iact.setup": set(),
 }
 
@@ -90,6 +107,8 @@ KNOWS_NOT: dict[str, set[str]] = {
     "core.tree": _IMPURE | {"pathlib", "os", "grpc", "openai"},
     "core.records": _IMPURE | {"pathlib", "os"},
     "core.plan": _IMPURE,
+    "accounts.rights": _IMPURE | {"pathlib", "os", "sqlalchemy"},
+    "accounts.people": _IMPURE | {"pathlib", "os", "sqlalchemy"},
 }
 """Libraries that a room and what is inside it must do without: the core's borders, and the pure rooms."""
 
@@ -113,7 +132,7 @@ def room_of(module: str) -> str:
     if parts[0] == "core" and len(parts) > 1:
         return ".".join(parts[:2])
     apart = ".".join(parts[:2])
-    return apart if apart in ("iact.setup", "examples.recording") else parts[0]
+    return apart if apart in {"iact.setup", "examples.recording", *PEOPLE} else parts[0]
 
 
 def module_name(path: Path) -> str:

@@ -18,8 +18,8 @@ REQUIRED = {
     "protos", "pyproject.toml", "requirements.lock", "sandbox", "tests", "web",
 }  # fmt: skip
 PERMITTED = REQUIRED | {
-    ".dockerignore", ".pre-commit-config.yaml", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE",
-    "MANIFEST.in", "SECURITY.md", "benchmarks", "cluster", "compose.yaml", "examples", "hippocampus", "mkdocs.yml",
+    "accounts", ".dockerignore", ".pre-commit-config.yaml", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE",
+    "MANIFEST.in", "SECURITY.md", "benchmarks", "cluster", "compose.yaml", "deploy", "examples", "hippocampus", "mkdocs.yml",
 }  # fmt: skip
 
 TARGETS = ("setup", "run", "test", "lint", "types", "bench", "docs", "release")

@@ -1,29 +1,31 @@
 """What each client message does: a table from its type to a checked model and an action.
 
-A new message is a new row. The actions know a `Client` only as the few things they need of it.
+A new message is a new row, which names the right that it needs. The actions know a `Client` only as the few things they need of it.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Generic, Protocol, TypeAlias, TypeVar, get_type_hints
 
 from pydantic import BaseModel
 
+from iact.accounts.people import AuditKind
+from iact.accounts.rights import Principal, Right
 from iact.core.errors import MemoryUnavailable
 from iact.core.ports import Memory
 from iact.core.records.dialogue import Upload as Uploaded
 from iact.core.records.record import Record
 from iact.core.session.source import source_of, written_source
-from iact.web import choices, files, inspection, review, sessions, timeline
+from iact.web import choices, files, inspection, people, review, sessions, timeline
 from iact.web.downloads import Content
 from iact.web.follower import Cursor
 from iact.web.history import RecordHistory
-from iact.web.ports import Product, Runtime, Session
+from iact.web.ports import PeopleRegister, Product, Runtime, Session, Tenant
 from iact.web.wire import answers, news, requests
 
 
@@ -113,6 +115,25 @@ class Client(Protocol):
         """The archive that was uploaded, on disk; it is gone behind this."""
         ...
 
+    @property
+    def who(self) -> Principal: ...
+
+    async def audit(self, kind: AuditKind, **about: str) -> None:
+        """Have it in the audit that this user did something outside of sessions; nothing on a server with one user."""
+        ...
+
+    def register(self) -> PeopleRegister:
+        """What is known of people; raises UsageError on a server with one user."""
+        ...
+
+    def lease(self, user: str) -> AbstractAsyncContextManager[Tenant]:
+        """What another user has, for as long as it is needed."""
+        ...
+
+    def demand(self, right: Right) -> None:
+        """What a field of a message asks for beyond the right of its row; raises Forbidden."""
+        ...
+
 
 _Request = TypeVar("_Request", bound=BaseModel)
 Answer: TypeAlias = Mapping[str, object]
@@ -124,6 +145,8 @@ class WireCommand(Generic[_Request]):
 
     request: type[_Request]
     act: Callable[[Client, _Request], Awaitable[Answer]]
+    right: Right
+    """What whoever sends it must be allowed."""
 
     async def run(self, client: Client, raw: Mapping[str, object]) -> Answer:
         """Check a raw message and act.
@@ -147,12 +170,16 @@ class AnyCommand(Protocol):
     @property
     def request(self) -> type[BaseModel]: ...
     @property
+    def right(self) -> Right: ...
+    @property
     def answer(self) -> type: ...
     async def run(self, client: Client, raw: Mapping[str, object]) -> Answer: ...
 
 
-def _command(request: type[_Request], act: Callable[[Client, _Request], Awaitable[Answer]]) -> AnyCommand:
-    return WireCommand(request, act)
+def _command(
+    request: type[_Request], act: Callable[[Client, _Request], Awaitable[Answer]], right: Right
+) -> AnyCommand:
+    return WireCommand(request, act, right)
 
 
 def _cursor(message: requests.Hello | requests.Open) -> Cursor:
@@ -221,7 +248,7 @@ async def _cancel(client: Client, message: requests.OnAgent) -> answers.Recorded
 
 async def _budget(client: Client, message: requests.Budget) -> answers.Recorded:
     session = await client.session()
-    return {"n": (await session.raise_budget(message.tokens)).n}
+    return {"n": (await session.raise_budget(message.tokens, message.money)).n}
 
 
 async def _compress(client: Client, message: requests.Compress) -> answers.Recorded:
@@ -284,6 +311,8 @@ async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
     if message.why is not None and not message.allow and asked:
         # Before the answer: it must be there when the agent goes on. What it reads is a message, not a verdict.
         await session.inject(asked[0], message.why, "deliver")
+    if message.lasts == "always":
+        client.demand("own")
     if session.asks_host(message.call):
         return {"n": (await session.clear_host(message.call, message.allow, message.lasts or "once")).n}
     record = await session.clear(
@@ -340,6 +369,8 @@ async def _adopt(client: Client, message: requests.Adopt) -> answers.SessionName
 
 
 async def _upload(client: Client, message: requests.Upload) -> answers.Nothing:
+    if not message.archive:
+        client.demand("steer")
     client.begin_upload(message.name, message.media, message.size, archive=message.archive)
     return {}
 
@@ -404,6 +435,7 @@ async def _modules(client: Client, message: requests.ListModules) -> answers.Mod
 
 async def _module_add(client: Client, message: requests.AddModule) -> answers.Module:
     if message.name is None:
+        client.demand("admin")  # it names a folder or an image of the server's, where other users' things are
         source = await asyncio.to_thread(source_of, message.source)
     else:
         source = written_source(message.name, message.source)
@@ -416,7 +448,7 @@ async def _module_remove(client: Client, message: requests.RemoveModule) -> answ
 
 
 async def _hosts(client: Client, message: requests.ListHosts) -> answers.Hosts:
-    return {"list": list((await client.session()).hosts)}
+    return {"list": list(client.watched().hosts)}
 
 
 async def _module_allow(client: Client, message: requests.AllowHosts) -> answers.Hosts:
@@ -430,6 +462,7 @@ async def _module_allow(client: Client, message: requests.AllowHosts) -> answers
 async def _module_approve(client: Client, message: requests.ApproveModule) -> answers.Module:
     runtime = client.runtime
     approved = await runtime.approve_module(message.name, message.functions, digest=message.digest)
+    await client.audit("module.approved", module=message.name, functions=", ".join(sorted(approved.approved)))
     return {"module": approved.to_json()}
 
 
@@ -446,7 +479,7 @@ async def _memory(client: Client, message: requests.SearchMemory) -> answers.Mem
 
 async def _memory_show(client: Client, message: requests.ShowMemory) -> answers.Memory:
     found = await _memory_of(client).show(message.memory)
-    return {"memory": dict(found) if found is not None else None}
+    return {"memory": found}
 
 
 async def _memory_forget(client: Client, message: requests.ForgetMemories) -> answers.Count:
@@ -458,6 +491,12 @@ async def _memory_edit(client: Client, message: requests.EditMemory) -> answers.
     return await _memory_show(client, requests.ShowMemory(memory=message.memory))
 
 
+async def _usage(client: Client, message: requests.ShowUsage) -> answers.Usage:
+    if message.everybody:
+        client.demand("admin")
+    return await people.show_usage(client, message)
+
+
 async def _memory_rebuild(client: Client, message: requests.RebuildMemory) -> answers.Count:
     return {"count": await _memory_of(client).rebuild()}
 
@@ -467,94 +506,110 @@ WHILE_OPENING: Final = frozenset(
         "hello", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
         "session.deleted", "session.restore", "session.purge", "examples", "about", "address", "models", "model.try",
         "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
-        "memory.show", "memory.forget", "memory.edit", "memory.rebuild",
+        "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "shared",
+        "account", "token.create", "token.revoke", "sign-out", "usage", "users", "user.add", "user.change", "audit",
     }
 )  # fmt: skip
 """What is done while the watched session is still being opened; all else waits for that."""
 
 COMMANDS: Final[Mapping[str, AnyCommand]] = {
-    "hello": _command(requests.Hello, _hello),
-    "say": _command(requests.Say, _say),
-    "foresee": _command(requests.Foresee, _foresee),
-    "inject": _command(requests.Inject, _inject),
-    "queue.send": _command(requests.OnQueued, _queue_send),
-    "queue.edit": _command(requests.EditQueued, _queue_edit),
-    "queue.remove": _command(requests.OnQueued, _queue_remove),
-    "calls.stop": _command(requests.StopCalls, _calls_stop),
-    "pause": _command(requests.OnAgent, _pause),
-    "resume": _command(requests.OnAgent, _resume),
-    "cancel": _command(requests.OnAgent, _cancel),
-    "budget": _command(requests.Budget, _budget),
-    "compress": _command(requests.Compress, _compress),
-    "summary": _command(requests.Summary, _summary),
-    "plan.start": _command(requests.StartPlan, _plan_start),
-    "plan.edit": _command(requests.EditPlan, _plan_edit),
-    "plan.retry": _command(requests.RetryStep, _plan_retry),
-    "plan.text": _command(requests.ShowPlan, _plan_text),
-    "plan.save": _command(requests.SavePlan, _plan_save),
-    "plan.run": _command(requests.RunPlan, _plan_run),
-    "plans": _command(requests.ListPlans, _plans),
-    "clear": _command(requests.Clear, _clear),
-    "intent": _command(requests.SetIntent, _intent),
-    "declassify": _command(requests.Declassify, _declassify),
-    "lockdown": _command(requests.Lockdown, _lockdown),
-    "restore": _command(requests.Restore, _restore),
-    "timeline": _command(requests.ShowTimeline, timeline.show_timeline),
-    "files": _command(requests.ListFiles, files.list_files),
-    "files.changes": _command(requests.ListChanges, files.list_changes),
-    "files.find": _command(requests.FindFiles, files.find_files),
-    "files.download": _command(requests.FetchAll, files.fetch_all),
-    "file": _command(requests.ShowFile, files.show_file),
-    "file.diff": _command(requests.CompareFile, files.compare_file),
-    "file.download": _command(requests.FetchFile, files.fetch_file),
-    "pending": _command(requests.ListPending, review.list_pending),
-    "patch": _command(requests.ShowPatch, review.show_patch),
-    "counts": _command(requests.CountLines, review.count_lines),
-    "apply": _command(requests.Apply, review.apply),
-    "drop": _command(requests.Drop, review.drop),
-    "sessions": _command(requests.ListSessions, sessions.list_sessions),
-    "sessions.search": _command(requests.SearchSessions, sessions.search_sessions),
-    "session.rename": _command(requests.RenameSession, sessions.rename),
-    "session.pin": _command(requests.PinSession, sessions.pin),
-    "session.delete": _command(requests.OnSessions, sessions.delete),
-    "session.restore": _command(requests.OnSessions, sessions.restore),
-    "session.purge": _command(requests.OnSessions, sessions.purge),
-    "session.deleted": _command(requests.ListDeleted, sessions.list_deleted),
-    "session.archive": _command(requests.ArchiveSession, sessions.archive),
-    "session.import": _command(requests.ImportSession, sessions.import_archive),
-    "find": _command(requests.Find, sessions.find_text),
-    "open": _command(requests.Open, _open),
-    "seek": _command(requests.Seek, _seek),
-    "render": _command(requests.Render, _render),
-    "source": _command(requests.ShowSource, _source),
-    "fork": _command(requests.Fork, _fork),
-    "adopt": _command(requests.Adopt, _adopt),
-    "upload": _command(requests.Upload, _upload),
-    "upload.end": _command(requests.EndUpload, _end_upload),
-    "download": _command(requests.Download, _download),
-    "export": _command(requests.Export, _export),
-    "about": _command(requests.About, _about),
-    "address": _command(requests.NewAddress, _address),
-    "models": _command(requests.ListRoles, choices.list_roles),
-    "model.try": _command(requests.TryRole, choices.try_role),
-    "model.choose": _command(requests.ChooseRole, choices.choose_role),
-    "model.forget": _command(requests.ForgetRole, choices.forget_role),
-    "first": _command(requests.ListFirstMessages, choices.list_first_messages),
-    "first.keep": _command(requests.KeepFirstMessage, choices.keep_first_message),
-    "first.forget": _command(requests.ForgetFirstMessage, choices.forget_first_message),
-    "examples": _command(requests.ListExamples, _examples),
-    "context": _command(requests.ShowContext, _context),
-    "variables": _command(requests.ListVariables, _variables),
-    "variable": _command(requests.ShowVariable, _variable),
-    "modules": _command(requests.ListModules, _modules),
-    "module.add": _command(requests.AddModule, _module_add),
-    "module.remove": _command(requests.RemoveModule, _module_remove),
-    "module.hosts": _command(requests.ListHosts, _hosts),
-    "module.allow": _command(requests.AllowHosts, _module_allow),
-    "module.approve": _command(requests.ApproveModule, _module_approve),
-    "memory": _command(requests.SearchMemory, _memory),
-    "memory.show": _command(requests.ShowMemory, _memory_show),
-    "memory.forget": _command(requests.ForgetMemories, _memory_forget),
-    "memory.edit": _command(requests.EditMemory, _memory_edit),
-    "memory.rebuild": _command(requests.RebuildMemory, _memory_rebuild),
+    "hello": _command(requests.Hello, _hello, "greet"),
+    "say": _command(requests.Say, _say, "steer"),
+    "foresee": _command(requests.Foresee, _foresee, "steer"),
+    "inject": _command(requests.Inject, _inject, "steer"),
+    "queue.send": _command(requests.OnQueued, _queue_send, "steer"),
+    "queue.edit": _command(requests.EditQueued, _queue_edit, "steer"),
+    "queue.remove": _command(requests.OnQueued, _queue_remove, "steer"),
+    "calls.stop": _command(requests.StopCalls, _calls_stop, "steer"),
+    "pause": _command(requests.OnAgent, _pause, "steer"),
+    "resume": _command(requests.OnAgent, _resume, "steer"),
+    "cancel": _command(requests.OnAgent, _cancel, "steer"),
+    "budget": _command(requests.Budget, _budget, "own"),
+    "compress": _command(requests.Compress, _compress, "steer"),
+    "summary": _command(requests.Summary, _summary, "steer"),
+    "plan.start": _command(requests.StartPlan, _plan_start, "steer"),
+    "plan.edit": _command(requests.EditPlan, _plan_edit, "steer"),
+    "plan.retry": _command(requests.RetryStep, _plan_retry, "steer"),
+    "plan.text": _command(requests.ShowPlan, _plan_text, "inspect"),
+    "plan.save": _command(requests.SavePlan, _plan_save, "own"),
+    "plan.run": _command(requests.RunPlan, _plan_run, "steer"),
+    "plans": _command(requests.ListPlans, _plans, "list"),
+    "clear": _command(requests.Clear, _clear, "clear"),
+    "intent": _command(requests.SetIntent, _intent, "own"),
+    "declassify": _command(requests.Declassify, _declassify, "own"),
+    "lockdown": _command(requests.Lockdown, _lockdown, "steer"),
+    "restore": _command(requests.Restore, _restore, "steer"),
+    "timeline": _command(requests.ShowTimeline, timeline.show_timeline, "see"),
+    "files": _command(requests.ListFiles, files.list_files, "see"),
+    "files.changes": _command(requests.ListChanges, files.list_changes, "see"),
+    "files.find": _command(requests.FindFiles, files.find_files, "see"),
+    "files.download": _command(requests.FetchAll, files.fetch_all, "see"),
+    "file": _command(requests.ShowFile, files.show_file, "see"),
+    "file.diff": _command(requests.CompareFile, files.compare_file, "see"),
+    "file.download": _command(requests.FetchFile, files.fetch_file, "see"),
+    "pending": _command(requests.ListPending, review.list_pending, "inspect"),
+    "patch": _command(requests.ShowPatch, review.show_patch, "inspect"),
+    "counts": _command(requests.CountLines, review.count_lines, "inspect"),
+    "apply": _command(requests.Apply, review.apply, "clear"),
+    "drop": _command(requests.Drop, review.drop, "clear"),
+    "sessions": _command(requests.ListSessions, sessions.list_sessions, "list"),
+    "sessions.search": _command(requests.SearchSessions, sessions.search_sessions, "list"),
+    "session.rename": _command(requests.RenameSession, sessions.rename, "change"),
+    "session.pin": _command(requests.PinSession, sessions.pin, "change"),
+    "session.delete": _command(requests.OnSessions, sessions.delete, "change"),
+    "session.restore": _command(requests.OnSessions, sessions.restore, "change"),
+    "session.purge": _command(requests.OnSessions, sessions.purge, "change"),
+    "session.deleted": _command(requests.ListDeleted, sessions.list_deleted, "list"),
+    "session.archive": _command(requests.ArchiveSession, sessions.archive, "list"),
+    "session.import": _command(requests.ImportSession, sessions.import_archive, "change"),
+    "find": _command(requests.Find, sessions.find_text, "see"),
+    "open": _command(requests.Open, _open, "greet"),
+    "seek": _command(requests.Seek, _seek, "see"),
+    "render": _command(requests.Render, _render, "see"),
+    "source": _command(requests.ShowSource, _source, "see"),
+    "fork": _command(requests.Fork, _fork, "fork"),
+    "adopt": _command(requests.Adopt, _adopt, "fork"),
+    "upload": _command(requests.Upload, _upload, "change"),
+    "upload.end": _command(requests.EndUpload, _end_upload, "steer"),
+    "download": _command(requests.Download, _download, "see"),
+    "export": _command(requests.Export, _export, "inspect"),
+    "about": _command(requests.About, _about, "admin"),
+    "address": _command(requests.NewAddress, _address, "admin"),
+    "models": _command(requests.ListRoles, choices.list_roles, "list"),
+    "model.try": _command(requests.TryRole, choices.try_role, "admin"),
+    "model.choose": _command(requests.ChooseRole, choices.choose_role, "admin"),
+    "model.forget": _command(requests.ForgetRole, choices.forget_role, "admin"),
+    "first": _command(requests.ListFirstMessages, choices.list_first_messages, "list"),
+    "first.keep": _command(requests.KeepFirstMessage, choices.keep_first_message, "change"),
+    "first.forget": _command(requests.ForgetFirstMessage, choices.forget_first_message, "change"),
+    "examples": _command(requests.ListExamples, _examples, "list"),
+    "context": _command(requests.ShowContext, _context, "inspect"),
+    "variables": _command(requests.ListVariables, _variables, "see"),
+    "variable": _command(requests.ShowVariable, _variable, "see"),
+    "modules": _command(requests.ListModules, _modules, "list"),
+    "module.add": _command(requests.AddModule, _module_add, "change"),
+    "module.remove": _command(requests.RemoveModule, _module_remove, "change"),
+    "module.hosts": _command(requests.ListHosts, _hosts, "inspect"),
+    "module.allow": _command(requests.AllowHosts, _module_allow, "own"),
+    "module.approve": _command(requests.ApproveModule, _module_approve, "approve"),
+    "memory": _command(requests.SearchMemory, _memory, "list"),
+    "memory.show": _command(requests.ShowMemory, _memory_show, "list"),
+    "memory.forget": _command(requests.ForgetMemories, _memory_forget, "change"),
+    "memory.edit": _command(requests.EditMemory, _memory_edit, "change"),
+    "memory.rebuild": _command(requests.RebuildMemory, _memory_rebuild, "change"),
+    "sharing": _command(requests.ShowSharing, people.show_sharing, "own"),
+    "share": _command(requests.ShareWith, people.share_with, "own"),
+    "unshare": _command(requests.Unshare, people.unshare, "own"),
+    "link.create": _command(requests.CreateLink, people.create_link, "own"),
+    "link.revoke": _command(requests.RevokeLink, people.revoke_link, "own"),
+    "shared": _command(requests.ListShared, people.list_shared, "list"),
+    "account": _command(requests.ShowAccount, people.show_account, "account"),
+    "token.create": _command(requests.CreateToken, people.create_token, "account"),
+    "token.revoke": _command(requests.RevokeToken, people.revoke_token, "account"),
+    "sign-out": _command(requests.SignOut, people.sign_out, "account"),
+    "usage": _command(requests.ShowUsage, _usage, "list"),
+    "users": _command(requests.ListUsers, people.list_users, "admin"),
+    "user.add": _command(requests.AddUser, people.add_user, "admin"),
+    "user.change": _command(requests.ChangeUser, people.change_user, "admin"),
+    "audit": _command(requests.ShowAudit, people.show_audit, "admin"),
 }

@@ -10,8 +10,9 @@ import asyncio
 import logging
 import re
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -21,9 +22,12 @@ from pydantic_core import from_json
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed
 
+from iact.accounts.people import AuditKind
+from iact.accounts.rights import LOCAL, RULES, Forbidden, LinkView, Principal, Right, Role, may, refusal
 from iact.core.errors import ForeignSession, IactError, JournalLocked, JournalUnwritable, UsageError
 from iact.core.rates import Rate, TokenBucket
 from iact.core.records.record import Record
+from iact.core.session.person import acting
 from iact.core.session.view import NodeView
 from iact.web.commands import COMMANDS, WHILE_OPENING
 from iact.web.downloads import Content, Downloads
@@ -31,12 +35,13 @@ from iact.web.files import FileMessages
 from iact.web.follower import Cursor, Follower, node_fields, show_end
 from iact.web.history import RecordHistory
 from iact.web.outbox import Outbox, SlowReader
-from iact.web.ports import Prices, Product, Runtime, Session
+from iact.web.ports import People, PeopleRegister, Product, Runtime, Session, Tenant, Tenants
 from iact.web.records import Fields
 from iact.web.render_cache import RenderCache, html_of
 from iact.web.render_tasks import blob_text
 from iact.web.safe_text import visible, without_escapes
 from iact.web.sessions import standing_fields
+from iact.web.shared_view import SharedHistory, SharedView
 from iact.web.stored_session import StoredSession, StoredSessions
 from iact.web.uploads import IncomingFile, Uploads
 from iact.web.wire import answers
@@ -55,9 +60,13 @@ _HEAD_START: Final = 0.3
 MOVED: Final = 4009
 """The code with which a websocket is closed whose session is served elsewhere from now on."""
 
+ENDED: Final = 4003
+"""Likewise, when its client may not be here any more, or is something else to the session now."""
+
 _NONE_WATCHED: Final = "No session is watched; say hello to one, or open one, first."
 
 _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
+    (Forbidden, "forbidden"),
     (UsageError, "usage"),
     (JournalLocked, "locked"),
     (ForeignSession, "foreign"),
@@ -70,18 +79,37 @@ _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
 class Shared:
     """What all connections of one server share."""
 
-    product: Product | None = None
     new_url: Callable[[], str] | None = None
+    refused: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """How many requests were refused, by the way that they came and the answer's code."""
     rendered: RenderCache = field(default_factory=RenderCache)
     stored: StoredSessions = field(default_factory=StoredSessions)
     uploads: Uploads = field(default_factory=Uploads)
     downloads: Downloads = field(default_factory=Downloads)
+    tenants: Tenants | None = None
+    people: People | None = None
+    register: PeopleRegister | None = None
+    """Where there are several users: what each has, and what was granted to whom."""
 
-    def prices(self) -> Prices | None:
-        """What tokens cost, if that is known."""
-        return self.product.prices() if self.product is not None else None
+
+@dataclass(frozen=True, slots=True)
+class Whereabouts:
+    """Where a session is: among whose things, and what the client is to it. `owner`: their name, if that is another."""
+
+    tenant: Tenant
+    role: Role = "owner"
+    owner: str = ""
+    shows: LinkView | None = None
+    """What a link leaves out, if it is one that leads there."""
+
+    def permits(self, right: Right) -> bool:
+        """Whether what a link shows is enough for a right, which it is not for more than to see it."""
+        rule = RULES[right]
+        return self.shows is None or rule.links or rule.roles is None
 
 
+_LOOKS: Final = 2.0
+"""Seconds between two looks whether a client may still be here."""
 _WAITING: Final = 100
 """Messages that may wait for a session to be open."""
 
@@ -104,12 +132,13 @@ _ID_WITHIN: Final = 1 << 16
 
 
 class Connection:
-    """Serves one open websocket until it closes. Times are in seconds."""
+    """Serves one open websocket until it closes. Times are in seconds. `own`: what `who` has; None: nothing."""
 
     def __init__(
         self,
         socket: ServerConnection,
-        runtime: Runtime,
+        who: Principal,
+        own: Tenant | None,
         shared: Shared,
         *,
         send_timeout: float = 10.0,
@@ -117,7 +146,11 @@ class Connection:
     ) -> None:
         self._socket = socket
         self._outbox = Outbox(socket, timeout=send_timeout)
-        self._runtime = runtime
+        self.who: Final = who
+        self._own = own
+        self._place: Whereabouts | None = None if own is None else Whereabouts(own)
+        self._guest = AsyncExitStack()
+        """The hold on what the owner of the watched session has, if that is another user."""
         self._shared = shared
         self._incoming: IncomingFile | None = None
         self._asked: str | int | None = None  # the id of the message that is being answered
@@ -139,15 +172,18 @@ class Connection:
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
+                looking = tasks.create_task(self._look_again())
                 try:
                     await self._read()
                 finally:
+                    looking.cancel()
                     self._no_upload()
                     if self._standings is not None:
                         self._standings.cancel()
                     if self._opening is not None and self._opening.task is not None:
                         self._opening.task.cancel()
                     await self._unfollow()
+                    await self._guest.aclose()
         except* (ConnectionClosed, SlowReader):
             pass
         except* Exception as group:
@@ -165,6 +201,23 @@ class Connection:
         """Close, so that the client comes back and is led to where its session is now."""
         await self._outbox.cut(MOVED, "the session is served elsewhere now")
 
+    async def _look_again(self) -> None:
+        """Cut the client off when they are nobody any more, or lost what was granted to them."""
+        people = self._shared.people
+        while people is not None and self.who != LOCAL:
+            await asyncio.sleep(_LOOKS)
+            if not await asyncio.to_thread(self._holds, people):
+                await self._outbox.cut(ENDED, "you are signed out, or may not see this session any more")
+
+    def _holds(self, people: People) -> bool:
+        place, session = self._place, self.watches
+        if not people.holds(self.who):
+            return False
+        if place is None or place.tenant is self._own or not session:
+            return True
+        grant = people.grant(self.who, session)
+        return grant is not None and (grant.role, grant.view) == (place.role, place.shows)
+
     async def _read(self) -> None:
         try:
             async with asyncio.timeout(self._hello_timeout):
@@ -172,6 +225,10 @@ class Connection:
         except TimeoutError:
             await self._outbox.cut(1008, "no message came in time")
             return
+        if self._shared.people is not None and self.who != LOCAL:
+            await self._outbox.send(
+                {"type": "you", "name": self.who.name, "admin": self.who.admin, "guest": bool(self.who.link)}
+            )
         await self._take(first)
         async for frame in self._socket:
             await self._take(frame)
@@ -231,10 +288,14 @@ class Connection:
     async def _perform(self, name: str, identity: str | int | None, raw: Mapping[str, object]) -> None:
         self._asked = identity
         try:
-            answer = await COMMANDS[name].run(self, raw)
+            self.demand(COMMANDS[name].right)
+            with acting(self.who.name):
+                answer = await COMMANDS[name].run(self, raw)
         except ValidationError as error:
             await self._outbox.error(identity, "invalid", _sentence(error))
         except IactError as error:
+            if isinstance(error, Forbidden):
+                self._shared.refused["websocket", "forbidden"] += 1
             await self._outbox.error(identity, _code(error), str(error))
         except (ConnectionClosed, SlowReader):
             raise
@@ -249,32 +310,84 @@ class Connection:
 
     @property
     def runtime(self) -> Runtime:
-        """What serves all sessions."""
-        return self._runtime
+        """What serves the client's own sessions.
+
+        Raises:
+            Forbidden: they have none.
+        """
+        return self._mine().runtime
+
+    def demand(self, right: Right) -> None:
+        """See to it that the client has a right, as what they are to the watched session.
+
+        Raises:
+            Forbidden: they lack it.
+        """
+        role = self._place.role if self._place is not None else "reader"
+        if not may(self.who, right, role) or (self._place is not None and not self._place.permits(right)):
+            raise Forbidden(refusal(right))
+
+    def _mine(self) -> Tenant:
+        if self._own is None:
+            raise Forbidden(refusal("list"))
+        return self._own
+
+    def _there(self) -> Whereabouts:
+        """Where the watched session is."""
+        if self._place is None:
+            raise UsageError(_NONE_WATCHED)
+        return self._place
+
+    async def _find(self, session: str | None) -> tuple[str | None, Whereabouts]:
+        """Where a session is: among the client's own, or where somebody granted them one.
+
+        Of one that was not granted, they hear what they hear of one that does not exist.
+        """
+        if self._own is not None and (session is None or self._own.runtime.store.holds(session)):
+            return session, Whereabouts(self._own)
+        people, tenants = self._shared.people, self._shared.tenants
+        if people is None or tenants is None:
+            return session, Whereabouts(self._mine())
+        grant = await asyncio.to_thread(people.grant, self.who, session)
+        if grant is None:
+            if self._own is None:
+                raise UsageError(f"There is no session {session!r} here.")
+            return session, Whereabouts(self._own)
+        tenant = await self._guest.enter_async_context(tenants.lease(grant.owner))
+        return grant.session, Whereabouts(tenant, grant.role, grant.owner_name, grant.view)
 
     async def greet(self, session_id: str | None, cursor: Cursor) -> None:
         """Watch another session from now on; None: none until the first message to one."""
         await self._leave()
         self._cursor = cursor
+        session_id, place = await self._find(session_id)
+        runtime, self._place = place.tenant.runtime, place
         if session_id is None:
-            model = self._runtime.model_label
+            model = runtime.model_label
             await self._outbox.send({"type": "session", "id": None, "since": 0, "model": model})
             await self._outbox.send({"type": "tree", "nodes": []})
             return
 
-        async def opened() -> Session:
-            try:
-                return await self._runtime.open(session_id)
-            except ForeignSession:
-                return await asyncio.to_thread(self._shared.stored.read, self._runtime, session_id)
+        if place.shows is not None and place.shows != LinkView():
+            self._follow(await asyncio.to_thread(_shared, runtime, session_id, place.shows), Cursor())
+            return
+        known = runtime.is_open(session_id)
 
-        known = self._runtime.is_open(session_id)
+        async def opened() -> Session:
+            if place.role == "reader" and not known:  # to look must not begin anything
+                return await asyncio.to_thread(self._shared.stored.read, runtime, session_id)
+            try:
+                return await runtime.open(session_id)
+            except ForeignSession:
+                return await asyncio.to_thread(self._shared.stored.read, runtime, session_id)
+
         await self._begin(session_id, cursor, opened, known=known, readonly=False)
 
     async def session(self) -> Session:
         """The watched session; opens a new one if there is none."""
         if self._session is None:
-            self._follow(await self._runtime.open(None), self._anew())
+            self._place = Whereabouts(self._mine())
+            self._follow(await self.runtime.open(None), self._anew())
         assert self._session is not None
         return self._session
 
@@ -290,22 +403,33 @@ class Connection:
 
     async def open(self, journal: str, cursor: Cursor) -> None:
         """Look at a stored session from now on."""
-        examples = () if self._shared.product is None else self._shared.product.examples()
+        product = self._own.product if self._own is not None else None
+        examples = () if product is None else product.examples()
         name = Path(journal).name
+        known = any(example.id == journal for example in examples) or name != journal
+        if known:
+            place = Whereabouts(self._mine())
+        else:
+            await self._leave()
+            place = (await self._find(name))[1]
+        runtime = place.tenant.runtime
+        if place.shows is not None and place.shows != LinkView():
+            self._place = place
+            self._follow(await asyncio.to_thread(_shared, runtime, name, place.shows), Cursor())
+            return
 
         async def opened() -> Session:
-            return await asyncio.to_thread(self._shared.stored.read, self._runtime, journal, examples)
+            return await asyncio.to_thread(self._shared.stored.read, runtime, journal, examples)
 
-        known = any(example.id == journal for example in examples) or name != journal
-        known = known or await asyncio.to_thread(self._shared.stored.kept, self._runtime, journal)
+        known = known or await asyncio.to_thread(self._shared.stored.kept, runtime, journal)
         if known:
             stored = await opened()
-            await self._leave()
-            self._cursor = cursor
+            if place.tenant is self._own:
+                await self._leave()
+            self._cursor, self._place = cursor, place
             self._follow(stored, cursor)
             return
-        await self._leave()
-        self._cursor = cursor
+        self._cursor, self._place = cursor, place
         await self._begin(name, cursor, opened, known=False, readonly=True)
 
     async def _begin(
@@ -323,11 +447,11 @@ class Connection:
         """
         newest: Sequence[Record] = ()
         if cursor.lazy and not cursor.since and not known:
-            newest = await asyncio.to_thread(self._runtime.store.end, name)
+            newest = await asyncio.to_thread(self._there().tenant.runtime.store.end, name)
         if not newest:
             self._follow(await opened(), cursor)
             return
-        folder = self._runtime.store.path_of(name)
+        folder = self._there().tenant.runtime.store.path_of(name)
         rendered = self._shared.rendered
         has = await show_end(
             self._outbox, name, newest, cursor, rendered, folder, self._turn, readonly=readonly
@@ -406,7 +530,7 @@ class Connection:
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
         """A file is announced; one that was on its way is given up. `archive`: one that is taken in from the disk."""
         self._no_upload()
-        folder = self._runtime.store.folder if archive else None
+        folder = self.runtime.store.folder if archive else None
         self._incoming = self._shared.uploads.begin(name, media, size, folder)
         self._upload = self._asked
 
@@ -456,11 +580,13 @@ class Connection:
         """
         if self._files is None:
             raise UsageError(_NONE_WATCHED)
+        if self._place is not None and self._place.shows is not None and "files" in self._place.shows.hides:
+            raise Forbidden("This link does not show the files of the session.")
         return self._files
 
     def offer(self, name: str, content: Content) -> str:
         """Lay a file ready to be downloaded; gives its address."""
-        return self._shared.downloads.put(name, content)
+        return self._shared.downloads.put(name, content, self.who.whose)
 
     def product(self) -> Product:
         """What the rest of the product can tell and make.
@@ -468,11 +594,33 @@ class Connection:
         Raises:
             UsageError: the server stands alone.
         """
-        if self._shared.product is None:
+        product = self._mine().product
+        if product is None:
             raise UsageError(
                 "This server was started without the part that this needs; start it with: iact serve."
             )
-        return self._shared.product
+        return product
+
+    def register(self) -> PeopleRegister:
+        """What is known of people.
+
+        Raises:
+            UsageError: this server has one user.
+        """
+        if self._shared.register is None:
+            raise UsageError("This server has one user, so there are no accounts.")
+        return self._shared.register
+
+    async def audit(self, kind: AuditKind, **about: str) -> None:
+        """Have it in the audit that this user did something outside of sessions; nothing on a server with one user."""
+        register = self._shared.register
+        if register is not None:
+            await asyncio.to_thread(register.tell, self.who, kind, about)
+
+    def lease(self, user: str) -> AbstractAsyncContextManager[Tenant]:
+        """What another user has, for as long as it is needed."""
+        assert self._shared.tenants is not None
+        return self._shared.tenants.lease(user)
 
     def new_url(self) -> str:
         """An address for one more browser."""
@@ -492,19 +640,21 @@ class Connection:
     async def fork(self, at: int, text: str, *, run: bool) -> tuple[str, int]:
         """Fork the watched session, say `text` in the new one and watch that; gives its id and the record.
 
-        `run`: what was under way goes on there. An example comes with the product, not from this installation: it is adopted.
+        `run`: what was under way goes on there. An example comes with the product, and a session of another user from
+        them: those are adopted.
         """
         self.history()
         source = await self.session()
-        example = isinstance(source, StoredSession) and source.example
+        others = (
+            isinstance(source, StoredSession) and source.example
+        ) or self._there().tenant is not self._own
         place = source.journal.parent
-        identity = await (
-            self._runtime.adopt(place, at) if example else self._runtime.fork(place, at, run=run)
-        )
-        session = await self._runtime.open(identity)
+        identity = await (self.runtime.adopt(place, at) if others else self.runtime.fork(place, at, run=run))
+        session = await self.runtime.open(identity)
         # Nothing may be awaited between: what the shared records left under way, if it may go on, would do so first.
         said = await session.say(text)
         await self._leave()
+        self._place = Whereabouts(self._mine())
         self._follow(session, self._anew())
         return session.id, said.n
 
@@ -512,9 +662,10 @@ class Connection:
         """Make a session of our own of the watched one, up to record `at`, and watch that; gives its id."""
         self.history()
         source = await self.session()
-        identity = await self._runtime.adopt(source.journal.parent, at)
-        session = await self._runtime.open(identity)
+        identity = await self.runtime.adopt(source.journal.parent, at)
+        session = await self.runtime.open(identity)
         await self._leave()
+        self._place = Whereabouts(self._mine())
         self._follow(session, self._anew())
         return session.id
 
@@ -528,7 +679,7 @@ class Connection:
             self._standings = self._tasks.create_task(self._tell_standings())
 
     async def _tell_standings(self) -> None:
-        async with self._runtime.watch_sessions() as changes:
+        async with self.runtime.watch_sessions() as changes:
             async for session, now in changes:
                 await self._outbox.send(standing_fields(session, now))
 
@@ -537,8 +688,10 @@ class Connection:
         return Cursor(lazy=self._cursor.lazy)
 
     def _follow(self, session: Session, cursor: Cursor) -> None:
-        self._session, self._history = session, RecordHistory(session)
-        self._files = FileMessages.of(session, self._runtime)
+        place = self._there()
+        self._session = session
+        self._history = SharedHistory(session) if isinstance(session, SharedView) else RecordHistory(session)
+        self._files = FileMessages.of(session, place.tenant.runtime)
         self._follower = self._tasks.create_task(
             Follower(
                 self._outbox,
@@ -546,7 +699,9 @@ class Connection:
                 cursor,
                 self._shared.rendered,
                 turn=self._turn,
-                prices=self._shared.prices(),
+                prices=place.tenant.product.prices() if place.tenant.product is not None else None,
+                role=place.role,
+                owner=place.owner,
             ).run()
         )
 
@@ -560,6 +715,8 @@ class Connection:
                 await self._outbox.error(identity, "usage", "The session was left before it was open.")
         await self._unfollow()
         self._session = self._history = self._files = None
+        await self._guest.aclose()
+        self._place = None if self._own is None else Whereabouts(self._own)
 
     async def _unfollow(self) -> None:
         if self._follower is None:
@@ -567,6 +724,10 @@ class Connection:
         follower, self._follower = self._follower, None
         follower.cancel()
         await asyncio.wait([follower])
+
+
+def _shared(runtime: Runtime, session: str, view: LinkView) -> SharedView:
+    return SharedView(runtime.store.read(session, at=view.at), view)
 
 
 def _code(error: IactError) -> str:

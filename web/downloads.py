@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 PREFIX: Final = "/download/"
 MOST: Final = 16
-"""Files that wait; the oldest makes way."""
+"""Files that wait for one person; the oldest makes way."""
 
 
 Content: TypeAlias = bytes | Callable[[], Iterator[bytes]]
@@ -30,6 +30,8 @@ class Download:
 
     name: str
     content: Content
+    whose: str = ""
+    """Who asked for it: nobody else gets it, though they knew the address."""
 
     @property
     def disposition(self) -> str:
@@ -44,14 +46,16 @@ class Downloads:
     def __init__(self) -> None:
         self._files: OrderedDict[str, Download] = OrderedDict()
 
-    def put(self, name: str, content: Content) -> str:
-        """Lay a file down; gives its address on this server."""
+    def put(self, name: str, content: Content, whose: str = "") -> str:
+        """Lay a file down for somebody; gives its address on this server."""
         address = f"{PREFIX}{secrets.token_urlsafe(24)}"
-        self._files[address] = Download(name.encode("utf-8", "replace").decode(), content)
-        while len(self._files) > MOST:
-            self._files.popitem(last=False)
+        self._files[address] = Download(name.encode("utf-8", "replace").decode(), content, whose)
+        waiting = [one for one, file in self._files.items() if file.whose == whose]
+        for oldest in waiting[:-MOST]:
+            del self._files[oldest]
         return address
 
-    def take(self, address: str) -> Download | None:
-        """The file at an address, which is then gone."""
-        return self._files.pop(address, None)
+    def take(self, address: str, whose: str = "") -> Download | None:
+        """The file that waits for them at an address, which is then gone."""
+        found = self._files.get(address)
+        return self._files.pop(address) if found is not None and found.whose == whose else None

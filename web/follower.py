@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
+from iact.accounts.rights import Role
 from iact.core.errors import IactError
 from iact.core.records.control import SetIntent
 from iact.core.records.dialogue import Reply, Say, Turn
@@ -76,7 +77,10 @@ class Cursor:
 
 
 class Follower:
-    """`turn`: the client's place among those who have texts rendered. `prices`: what tokens cost, if that is known."""
+    """`turn`: the client's place among those who have texts rendered. `prices`: what tokens cost, if that is known.
+
+    `role`: what they are to the session; `owner`: whose it is, if that is another user.
+    """
 
     def __init__(
         self,
@@ -87,7 +91,11 @@ class Follower:
         *,
         turn: asyncio.Lock,
         prices: Prices | None = None,
+        role: Role = "owner",
+        owner: str = "",
     ) -> None:
+        self._role = role
+        self._owner = owner
         self._outbox = outbox
         self._session = session
         self._rendered = rendered
@@ -266,10 +274,13 @@ class Follower:
             "intent": self._session.intent,
             "levels": dict(self._session.levels),
             "model": self._session.model_label,
-            "journal": str(self._session.journal),
+            # Where it is on the server is its owner's affair.
+            "journal": str(self._session.journal) if self._role == "owner" else "",
             "last": _last(self._session),
-            "readonly": isinstance(self._session, StoredSession),
+            "readonly": self._role == "reader" or isinstance(self._session, StoredSession),
         }
+        if self._role != "owner":
+            message["role"], message["owner"] = self._role, self._owner
         if self._prices is not None:
             message["prices"] = _price_fields(self._prices)
         if isinstance(self._session, StoredSession) and self._session.example:
@@ -292,6 +303,8 @@ class Follower:
                 "used": budget.used,
                 "exhausted": budget.exhausted,
             }
+            if budget.money is not None:
+                message["budget"] |= {"cost": budget.cost, "money": budget.money}
         await self._outbox.send(message)
 
 

@@ -26,6 +26,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.rules_inline import StateInline
 from markdown_it.token import Token
 from markdown_it.utils import EnvType
+from markupsafe import Markup
 
 from iact.web import formulas
 
@@ -165,7 +166,7 @@ def bounded(seconds: float) -> Iterator[None]:
         yield
 
 
-def in_spare_time(make: Callable[[], str | None]) -> str | None:
+def in_spare_time(make: Callable[[], Markup | None]) -> Markup | None:
     """What `make` gives; None where there is no time to spare, which is everywhere but in the first half of `bounded`."""
     if not _clock.spare:
         return None

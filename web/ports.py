@@ -13,6 +13,19 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Protocol
 
+from iact.accounts.people import (
+    ApiToken,
+    AuditEvent,
+    AuditKind,
+    HttpReply,
+    SessionGrant,
+    SharedSession,
+    ShareLink,
+    Shown,
+    SignIn,
+    User,
+)
+from iact.accounts.rights import LinkView, Principal, Role, Scope
 from iact.core.errors import IactError
 from iact.core.ports import JSON, Medium, Memory, ModuleSource
 from iact.core.records.control import InjectMode
@@ -22,12 +35,15 @@ from iact.core.session.catalogue import KnownModule
 from iact.core.session.deletion import DeletionOutcome
 from iact.core.session.effects import SettledChanges
 from iact.core.session.events import Event
+from iact.core.session.figures import Figures, Workload
+from iact.core.session.hosts import HostRow
 from iact.core.session.index import SearchHit
 from iact.core.session.models import Tried
-from iact.core.session.review import Row
+from iact.core.session.review import PendingRow
 from iact.core.session.status import SessionState, SessionStatus
 from iact.core.session.store import SessionStore
 from iact.core.session.view import NodeView, View
+from iact.web.safety import Asked
 
 
 class SessionInfo(Protocol):
@@ -102,7 +118,7 @@ class Effects(Protocol):
         """What agents see of the directory, if that is an overlay."""
         ...
 
-    async def rows(self, *, fresh: bool = True) -> Sequence[Row]: ...
+    async def rows(self, *, fresh: bool = True) -> Sequence[PendingRow]: ...
     async def patch(self, path: str) -> str: ...
     async def apply(
         self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
@@ -177,7 +193,7 @@ class Session(Protocol):
         """Begin a plan that a person wrote or kept."""
         ...
 
-    async def raise_budget(self, tokens: int) -> Record: ...
+    async def raise_budget(self, tokens: int = 0, money: float = 0.0) -> Record: ...
     async def compress(self) -> Record:
         """Have the root's history summarized and cut."""
         ...
@@ -199,8 +215,8 @@ class Session(Protocol):
         self, module: str, hosts: Sequence[str], *, always: bool = False, remove: bool = False
     ) -> None: ...
     @property
-    def hosts(self) -> Sequence[dict[str, JSON]]:
-        """What modules may reach without a question: each with `module`, `host` and `by`, which is who allowed it."""
+    def hosts(self) -> Sequence[HostRow]:
+        """What modules may reach without a question."""
         ...
 
     async def declassify(self, path: str, variable: str | None = None) -> Record: ...
@@ -390,6 +406,24 @@ class Runtime(Protocol):
         """The sessions on disk."""
         ...
 
+    @property
+    def at_work(self) -> bool:
+        """Whether an agent of an open session has something to do, if only to wait for a person."""
+        ...
+
+    @property
+    def figures(self) -> Figures:
+        """What sessions did so far."""
+        ...
+
+    def workload(self) -> Workload:
+        """What goes on now."""
+        ...
+
+    async def unready(self) -> str:
+        """In one word what keeps new work from being taken; empty if nothing does."""
+        ...
+
     def is_open(self, session_id: str) -> bool:
         """Whether opening a session costs nothing, since it is open."""
         ...
@@ -441,4 +475,113 @@ class Runtime(Protocol):
 
     async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> KnownModule:
         """A person approves functions of a module (none named: its whole manifest) as it is in the catalogue."""
+        ...
+
+
+# --- several users --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """What is one user's: the sessions of their runtime, and what the product can tell them."""
+
+    runtime: Runtime
+    product: Product | None = None
+
+
+class Tenants(Protocol):
+    """Opens what users have. Nobody's things are within reach of another's, so no question can forget whose it asks for."""
+
+    @property
+    def figures(self) -> Figures:
+        """What the sessions of all users did so far, those that are closed included."""
+        ...
+
+    def workload(self) -> Workload:
+        """What goes on in all of them now."""
+        ...
+
+    def lease(self, user: str) -> AbstractAsyncContextManager[Tenant]:
+        """What a user has, for as long as somebody works with it.
+
+        Raises:
+            UsageError: too many users are at work.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Used:
+    """What a user used of something in a month. `most`: of their quota; None: there is none."""
+
+    user: str
+    period: str
+    resource: str
+    used: float
+    most: float | None = None
+
+
+class PeopleRegister(Protocol):
+    """What people see and change of accounts, and of what they share. Everything blocks, and raises UsageError if it
+    can't be done; `who` is who asks, as the audit has them. That they may ask is certain by then."""
+
+    @property
+    def public_links(self) -> bool:
+        """Whether a link can be made that works without an account."""
+        ...
+
+    def shared_with(self, who: Principal) -> Sequence[SharedSession]: ...
+    def grants(self, who: Principal, session: str) -> Sequence[tuple[str, SessionGrant]]:
+        """The roles on a session of theirs, each with the name of the user or group."""
+        ...
+
+    def links(self, who: Principal, session: str) -> Sequence[ShareLink]: ...
+    def share(self, who: Principal, session: str, name: str, role: Role, *, group: bool) -> None: ...
+    def unshare(self, who: Principal, session: str, name: str, *, group: bool) -> None: ...
+    def create_link(
+        self, who: Principal, session: str, view: LinkView, days: float, *, public: bool
+    ) -> Shown: ...
+    def revoke_link(self, who: Principal, link: str) -> None: ...
+    def tokens(self, who: Principal) -> Sequence[ApiToken]: ...
+    def create_token(self, who: Principal, name: str, scopes: Sequence[Scope], days: float) -> Shown: ...
+    def revoke_token(self, who: Principal, token: str) -> None: ...
+    def sign_ins(self, who: Principal) -> Sequence[SignIn]: ...
+    def sign_out(self, who: Principal, sign_in: str | None) -> None: ...
+    def usage(self, who: Principal | None) -> Sequence[Used]:
+        """Of one, or of everybody."""
+        ...
+
+    def users(self) -> Sequence[User]: ...
+    def add_user(self, who: Principal, name: str, password: str | None, *, admin: bool) -> None: ...
+    def change_user(
+        self, who: Principal, name: str, *, password: str | None, admin: bool | None, disabled: bool | None,
+        groups: Sequence[str] | None,
+    ) -> None: ...  # fmt: skip
+    def audit(self, most: int) -> Sequence[AuditEvent]: ...
+    def tell(self, who: Principal, kind: AuditKind, about: Mapping[str, str]) -> None:
+        """Put into the audit what somebody did."""
+        ...
+
+
+class People(Protocol):
+    """Who asks, and what was granted to them. Everything reads what is stored now, and blocks only for that."""
+
+    def identify(self, asked: Asked) -> Principal | None:
+        """Who a request comes from; None: nobody that is known."""
+        ...
+
+    def holds(self, who: Principal) -> bool:
+        """Whether somebody is still who they were: not signed out, disabled, ended or revoked."""
+        ...
+
+    def grant(self, who: Principal, session: str | None) -> SharedSession | None:
+        """What they may do with a session of another user. None for `session`: with the one of their link."""
+        ...
+
+
+class Entrance(Protocol):
+    """Where people sign in and out, and where links lead."""
+
+    def answer(self, asked: Asked) -> HttpReply:
+        """Answer a request for one of those routes. It blocks: a password takes a moment, a provider a second."""
         ...

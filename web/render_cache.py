@@ -151,7 +151,7 @@ def _called(message: JSON) -> CallMessage:
 def _keep(of: _OfSession, session: Session, record: Record, made: Fields) -> Fields:
     refused = session.view.refused(record.n)
     if refused:
-        made = {**made, "html": refused_html(refused) + str(made["html"])}
+        made = {**made, "html": f"{refused_html(refused)}{made['html']}"}
     if len(str(made["html"])) <= _LARGEST:
         of.kept[record.n] = made
         if len(of.kept) > KEPT:

@@ -24,8 +24,8 @@ async def list_pending(client: ReviewClient, message: requests.ListPending) -> a
     session = client.watched()
     # A look at everything is made for the first page alone.
     rows = await session.effects.rows(fresh=message.start == 0 and message.count > 0)
-    shown = [dict(row) for row in rows[message.start : message.start + message.count]]
-    return {"total": len(rows), "at": session.view.record, "list": [*shown]}
+    shown = [*rows[message.start : message.start + message.count]]
+    return {"total": len(rows), "at": session.view.record, "list": shown}
 
 
 async def show_patch(client: ReviewClient, message: requests.ShowPatch) -> answers.Patch:

@@ -10,7 +10,8 @@ proves nothing. Three things are asked of every request, in this order:
    such a token in the address `/?token=…`, which is answered with the cookie and a redirect that takes the
    token out of the address bar.
 
-Only then does anyone look at the path. Nothing here reads a clock, a socket or a file; which tokens are good is
+A server with accounts asks them who it is in place of the third; the key of this run is good there, too. Each path
+needs a right (`ROUTES`), and only then does anyone look for what is there. Nothing here reads a clock, a socket or a file; which tokens are good is
 an input (`web.tokens`).
 """
 
@@ -19,12 +20,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 from urllib.parse import parse_qs
 
+from iact.accounts.rights import LOCAL, NOBODY, Principal, Right, may
+
 SOCKET_PATH: Final = "/ws"
+ALIVE: Final = "/healthz"
+READY: Final = "/readyz"
+METRICS: Final = "/metrics"
 
 CONTENT_SECURITY_POLICY: Final = "; ".join(
     (
@@ -65,6 +71,10 @@ class Asked:
     origins: tuple[str, ...] = ()
     cookies: tuple[str, ...] = ()
     authorizations: tuple[str, ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+    """All of them, names in lower case; for who trusts a proxy."""
+    peer: str = ""
+    """The address of whoever connected."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +98,29 @@ class WantsPath:
     """A GET by someone who may: `path` is as sent, without the query, not decoded."""
 
     path: str
+    who: Principal
 
 
 @dataclass(frozen=True, slots=True)
 class WantsSocket:
     """A websocket upgrade by someone who may."""
 
+    who: Principal
 
-Verdict: TypeAlias = Refused | SignedIn | WantsPath | WantsSocket
+
+@dataclass(frozen=True, slots=True)
+class WantsEntrance:
+    """Somebody signs in or out, or follows a link, on a server with accounts (`web.ports.Entrance`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WantsProbe:
+    """Whatever looks after processes wants to know whether this one answers, or can take new work."""
+
+    path: str
+
+
+Verdict: TypeAlias = Refused | SignedIn | WantsPath | WantsSocket | WantsEntrance | WantsProbe
 
 _UNKNOWN: Final = Refused(
     401,
@@ -105,15 +130,59 @@ _UNKNOWN: Final = Refused(
 )
 
 
+_ONLY_GET: Final = Refused(405, "Only GET is understood here; everything else goes over the websocket.")
+_NOT_SIGNED_IN: Final = Refused(401, "You are not signed in to this server, or not any more. Sign in first.")
+
+ROUTES: Final[Mapping[str, Right]] = {
+    "/": "greet",
+    "/static/": "greet",
+    "/download/": "greet",
+    SOCKET_PATH: "greet",
+    ALIVE: "public",
+    READY: "public",
+    METRICS: "admin",
+    "/sign-in": "public",
+    "/sign-in/": "public",
+    "/sign-out": "public",
+    "/account": "public",
+    "/link/": "public",
+    "/static/sign-in/": "public",
+    "/static/languages/": "public",
+    "/static/css/tokens.css": "public",
+    "/static/js/early.js": "public",
+    "/static/js/base/language.js": "public",
+}
+"""What each path needs; one that ends in a slash stands for all below it. A path that is not here needs "admin".
+
+What is public is so on a server with accounts only; without, nobody gets anything who does not know the secret, but for the two
+probes, which tell nothing.
+"""
+
+SIGN_IN: Final = "/sign-in"
+_ENTRANCE: Final = frozenset({SIGN_IN, "/sign-in/", "/sign-out", "/account", "/link/"})
+"""Rows that are answered by what knows of accounts."""
+
+
+def route_of(path: str) -> str:
+    """The row of `ROUTES` for a path; empty if there is none."""
+    if path in ROUTES:
+        return path
+    below = [one for one in ROUTES if one != "/" and one.endswith("/") and path.startswith(one)]
+    return max(below, key=len, default="")
+
+
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
     """The secrets and names of one running server. `key`: what programs send. `hosts` are whole `Host` values,
-    lower case. `good`: whether a token of an address lets its bearer in."""
+    lower case. `good`: whether a token of an address lets its bearer in. `identify`: who a request comes from, where
+    there are accounts; cookies and tokens of addresses are then theirs. `origins`: of pages that a proxy serves for us."""
 
     key: str
     port: int
     hosts: frozenset[str]
     good: Callable[[str], bool] = lambda token: False
+    identify: Callable[[Asked], Principal | None] | None = None
+    origins: frozenset[str] = frozenset()
 
     @property
     def cookie_name(self) -> str:
@@ -131,28 +200,57 @@ class AccessPolicy:
 
     def judge(self, asked: Asked) -> Verdict:
         """What becomes of a request."""
-        if len(asked.hosts) != 1 or asked.hosts[0].lower() not in self.hosts:
+        path, _, query = asked.target.partition("?")
+        if path in (ALIVE, READY) and asked.method == "GET" and not asked.origins:
+            return WantsProbe(path)  # of whatever host: probes come to addresses, and are told nothing
+        named = len(asked.hosts) == 1 and asked.hosts[0].lower() in self.hosts
+        # A page of another site that was rebound to us can't send a secret; what collects figures comes to an address.
+        if not named and (path != METRICS or asked.origins or self._program(asked) is None):
             return Refused(
                 421, "This server does not answer under that host name; use the address it printed."
             )
-        path, _, query = asked.target.partition("?")
-        bearer = self._bearer(asked.authorizations)
-        if not self._origin_is_ours(asked, path, bearer):
+        program = self._program(asked)
+        if not self._origin_is_ours(asked, path, program is not None):
             return Refused(403, "Requests from another site are refused.")
-        token = _token_in(query) if asked.method == "GET" and path == "/" else ""
+        token = _token_in(query) if asked.method == "GET" and path == "/" and self.identify is None else ""
         if token and self.good(token):
             return SignedIn(self.set_cookie, token)
-        if not bearer and not self._cookie(asked.cookies):
-            return _UNKNOWN
+        right: Right = ROUTES.get(route_of(path), "admin")
+        if right == "public" and self.identify is not None:
+            return self._for_everybody(asked.method, path)
+        who = program or self._browser(asked)
+        if who is None:
+            return _UNKNOWN if self.identify is None else _NOT_SIGNED_IN
         if asked.method != "GET":
-            return Refused(405, "Only GET is understood here; everything else goes over the websocket.")
-        return WantsSocket() if path == SOCKET_PATH else WantsPath(path)
+            return _ONLY_GET
+        if not may(who, right, "reader"):
+            return Refused(404, "There is nothing at this address.")
+        return WantsSocket(who) if path == SOCKET_PATH else WantsPath(path, who)
+
+    def _for_everybody(self, method: str, path: str) -> Verdict:
+        if route_of(path) in _ENTRANCE and method in ("GET", "POST"):
+            return WantsEntrance()
+        return WantsPath(path, NOBODY) if method == "GET" else _ONLY_GET
+
+    def _program(self, asked: Asked) -> Principal | None:
+        """Who a request comes from that says so itself, which no browser does on its own."""
+        if self._bearer(asked.authorizations):
+            return LOCAL
+        if self.identify is None or not asked.authorizations:
+            return None
+        return self.identify(replace(asked, cookies=()))
+
+    def _browser(self, asked: Asked) -> Principal | None:
+        if self.identify is not None:
+            return self.identify(replace(asked, authorizations=()))
+        return LOCAL if self._cookie(asked.cookies) else None
 
     def _origin_is_ours(self, asked: Asked, path: str, bearer: bool) -> bool:
         if not asked.origins:
             harmless = asked.method == "GET" and path != SOCKET_PATH
             return harmless or bearer
-        return len(asked.origins) == 1 and asked.origins[0] in {f"http://{host}" for host in self.hosts}
+        ours = {f"http://{host}" for host in self.hosts} | self.origins
+        return len(asked.origins) == 1 and asked.origins[0] in ours
 
     def _bearer(self, authorizations: tuple[str, ...]) -> bool:
         if len(authorizations) != 1:
@@ -160,7 +258,7 @@ class AccessPolicy:
         scheme, _, given = authorizations[0].partition(" ")
         if scheme.lower() != "bearer":
             return False
-        return _same(given.strip(), self.key) or self.good(given.strip())
+        return _same(given.strip(), self.key) or (self.identify is None and self.good(given.strip()))
 
     def _cookie(self, cookies: tuple[str, ...]) -> bool:
         pairs = (pair.strip().partition("=") for line in cookies for pair in line.split(";"))

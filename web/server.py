@@ -12,8 +12,12 @@ import hashlib
 import logging
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterable
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from http import HTTPStatus
+from importlib import import_module
 from pathlib import Path
 from typing import Final, Self, TypedDict, Unpack
 
@@ -21,13 +25,17 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from iact.core.errors import UsageError
+from iact.accounts.people import HttpReply
+from iact.accounts.rights import LOCAL, Principal
+from iact.core.errors import IactError, UsageError
+from iact.core.session.figures import Figures, Workload
 from iact.web import safety
 from iact.web.assets import load
 from iact.web.connection import Connection, Shared
 from iact.web.downloads import PREFIX, Content, Download
 from iact.web.limits import MAX_MESSAGE
-from iact.web.ports import Product, Runtime
+from iact.web.markup import NOTHING, html, trusted
+from iact.web.ports import Entrance, People, PeopleRegister, Product, Runtime, Tenant, Tenants
 from iact.web.streaming import Streams
 from iact.web.tokens import AccessTokens
 from iact.web.unverified import UnverifiedConnections
@@ -37,6 +45,11 @@ MAX_CONNECTIONS: Final = 512
 """Of clients that have not shown yet that they may be here; so the next one."""
 
 MAX_PER_PEER: Final = 256
+_LOOK: Final = 1.0
+"""Seconds for which a look at whether new work can be taken counts."""
+_LOOKING: Final = 3.0
+"""Seconds that it may take."""
+_PLAIN: Final = "text/plain; charset=utf-8"
 _STATIC: Final = Path(__file__).parent / "static"
 
 # The library logs whole request lines at DEBUG, and one of them carries the token.
@@ -48,6 +61,8 @@ class _GuardedConnection(ServerConnection):
     """A TCP connection that is one of `unverified` until its request was judged."""
 
     unverified: UnverifiedConnections[ServerConnection]
+    who: Principal | None = None
+    """Who sent its request, when that was judged."""
     seconds: float
     """In which its request must come. The library's own limit would end long downloads, too."""
 
@@ -76,6 +91,7 @@ class PageOptions(TypedDict, total=False):
     token: str | None
     allow_remote: bool
     names: Iterable[str]
+    outside: str | None
     send_timeout: float
     hello_timeout: float
     open_timeout: float
@@ -90,6 +106,7 @@ class PageServer:
         key: the secret of this run, for programs; a fresh one of 256 bits if not given.
         token: that of the address of the start (`web.tokens`); likewise.
         names: further host names under which clients may reach a server beyond loopback.
+        outside: the address under which a proxy serves this server.
         send_timeout, hello_timeout, open_timeout: seconds that a client may take to read a message, to send
             its first one, and to send its request.
 
@@ -106,6 +123,7 @@ class PageServer:
         token: str | None = None,
         allow_remote: bool = False,
         names: Iterable[str] = (),
+        outside: str | None = None,
         send_timeout: float = 10.0,
         hello_timeout: float = 10.0,
         open_timeout: float = 5.0,
@@ -121,6 +139,7 @@ class PageServer:
         self._tokens = AccessTokens(time.monotonic, token)
         self._used = asyncio.Event()
         self._names = tuple(names)
+        self._outside = None if outside is None else outside.rstrip("/").lower()
         self._send_timeout = send_timeout
         self._hello_timeout = hello_timeout
         self._open_timeout = open_timeout
@@ -131,6 +150,11 @@ class PageServer:
             most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER
         )
         self._policy: safety.AccessPolicy | None = None
+        self._refused: Counter[tuple[str, str]] = Counter()
+        self._looking: asyncio.Future[str] | None = None
+        self._looked = 0.0
+        self.unavailable = ""
+        """In one word why no new work is to be sent here, such as "draining"; empty if it may be."""
 
     @property
     def port(self) -> int:
@@ -170,6 +194,25 @@ class PageServer:
         """Every path that a GET finds, but for `/ws` and downloads."""
         return frozenset(self._assets)
 
+    def identify(self, asked: safety.Asked) -> Principal | None:
+        """Who a request comes from, on a server with accounts (`accounts`)."""
+        raise NotImplementedError
+
+    def enter(self, asked: safety.Asked) -> HttpReply:
+        """Answer somebody who signs in, or follows a link (`accounts`)."""
+        raise NotImplementedError
+
+    async def unready(self) -> str:
+        """In one word what keeps new work from being taken; empty if nothing does."""
+        return ""
+
+    def work(self) -> tuple[Figures, Workload] | None:
+        """What sessions did and do, for whoever looks after this server; None where none are served."""
+        return None
+
+    accounts = False
+    """Whether there are accounts; without, whoever holds the server's secret is its one user."""
+
     def backlog(self) -> list[int]:
         """How many bytes wait to be read by each client that is connected."""
         connections = self._server.connections if self._server is not None else ()
@@ -179,8 +222,8 @@ class PageServer:
         """Serve a websocket until it ends."""
         raise NotImplementedError
 
-    async def download(self, path: str) -> Download | None:
-        """The file that waits to be downloaded at an address."""
+    async def download(self, path: str, who: Principal) -> Download | None:
+        """The file that waits to be downloaded at an address, for whoever asks."""
         raise NotImplementedError
 
     async def start(self) -> None:
@@ -222,13 +265,19 @@ class PageServer:
         hosts = safety.own_hosts(
             self._host.strip("[]") and safety.bracketed(self._host), self._port, self._names
         )
-        self._policy = safety.AccessPolicy(self._key, self._port, hosts, self._tokens.good)
+        identify = self.identify if self.accounts else None
+        self._policy = safety.AccessPolicy(self._key, self._port, hosts, self._tokens.good, identify)
+        if self._outside is not None:
+            names = hosts | {self._outside.partition("://")[2]}
+            self._policy = replace(self._policy, hosts=names, origins=frozenset((self._outside,)))
 
     async def stop(self) -> None:
         """Close every connection and the port; returns when all is gone."""
         if self._server is not None:
             server, self._server = self._server, None
             self._streams.end()
+            if self._looking is not None:
+                self._looking.cancel()
             server.close()
             await server.wait_closed()
 
@@ -242,10 +291,26 @@ class PageServer:
     async def _answer(self, connection: ServerConnection, request: Request) -> Response | None:
         """Answer a request, or let it become a websocket (None)."""
         assert self._policy is not None
-        verdict = self._policy.judge(_asked(request))
-        if not isinstance(verdict, safety.Refused):
+        asked = _asked(connection, request)
+        judge = self._policy.judge
+        # Where there are accounts, a database is asked.
+        verdict = await asyncio.to_thread(judge, asked) if self.accounts else judge(asked)
+        if not isinstance(verdict, safety.Refused | safety.WantsEntrance | safety.WantsProbe):
             self._unverified.discard(connection)
+        if isinstance(verdict, safety.Refused):
+            self._refused["http", str(verdict.status)] += 1
         match verdict:
+            case safety.WantsProbe(path):
+                why = await self._probed() if path == safety.READY else ""
+                return _response(503 if why else 200, f"{why or 'ok'}\n", _PLAIN)
+            case safety.WantsPath(safety.METRICS):
+                return await self._metrics()
+            case safety.WantsEntrance():
+                return await self._enter(asked)
+            case safety.Refused(401) if (
+                self.accounts and asked.target == "/" and not _came_by_a_link(request)
+            ):
+                return _response(303, "", "text/plain; charset=utf-8", [("Location", safety.SIGN_IN)])
             case safety.Refused(status, reason):
                 return _refusal(status, reason, again=_came_by_a_link(request))
             case safety.SignedIn(cookie, token):
@@ -254,15 +319,46 @@ class PageServer:
                 return _response(
                     303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
                 )
-            case safety.WantsPath(path):
-                download = await self.download(path) if path.startswith(PREFIX) else None
+            case safety.WantsPath(path, who):
+                download = await self.download(path, who) if path.startswith(PREFIX) else None
                 if download is not None:
                     return await self._send_download(connection, download)
                 return self._file(
                     path, packed="gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
                 )
-            case safety.WantsSocket():
+            case safety.WantsSocket(who):
+                assert isinstance(connection, _GuardedConnection)
+                connection.who = who
                 return self._room()
+
+    async def _probed(self) -> str:
+        """What keeps new work from being taken. Whoever asks more than once a second gets one look."""
+        if self._server is None:
+            return "closing"
+        if self.unavailable:
+            return self.unavailable
+        if self._looking is None or (self._looking.done() and time.monotonic() - self._looked > _LOOK):
+            self._looking, self._looked = asyncio.ensure_future(self.unready()), time.monotonic()
+        done, _ = await asyncio.wait([self._looking], timeout=_LOOKING)
+        if self._looking.cancelled():
+            return "closing"
+        return self._looking.result() if done else "slow"
+
+    async def _metrics(self) -> Response:
+        await asyncio.to_thread(import_module, "iact.web.metrics")  # only now: few ask for it
+        from iact.web import metrics
+
+        connections = len(self._server.connections) if self._server is not None else 0
+        text = metrics.exposition(connections, self._refused, self.work())
+        return _response(200, text, metrics.MEDIA)
+
+    async def _enter(self, asked: safety.Asked) -> Response:
+        """The page on which people sign in, or what its script asks for."""
+        path = asked.target.partition("?")[0]
+        if asked.method == "GET" and (path == safety.SIGN_IN or path.startswith("/link/")):
+            return self._file("/static/sign-in/sign-in.html", packed=False)
+        reply = await asyncio.to_thread(self.enter, asked)
+        return _response(reply.status, reply.body, "application/json; charset=utf-8", reply.headers)
 
     async def _send_download(self, connection: ServerConnection, download: Download) -> Response:
         headers, media = [("Content-Disposition", download.disposition)], "application/octet-stream"
@@ -293,21 +389,69 @@ class PageServer:
                     response.headers[name] = value
 
 
+class PeopleOptions(TypedDict, total=False):
+    """What a `WebServer` with accounts has; as its arguments."""
+
+    people: People
+    tenants: Tenants
+    entrance: Entrance
+    register: PeopleRegister
+    outside: str | None
+
+
 class WebServer(PageServer):
     """Serves the sessions of `runtime`. `product`: what the rest of the product can tell and make; without, those messages
-    are refused. `options`: as `PageServer`."""
+    are refused. `people`, `tenants`, `entrance`, `register`: where there are several users; `runtime` is then that of the user `local`, who is
+    whoever holds the key of this run. `options`: as `PageServer`."""
 
     def __init__(
-        self, runtime: Runtime, *, product: Product | None = None, **options: Unpack[PageOptions]
+        self,
+        runtime: Runtime,
+        *,
+        product: Product | None = None,
+        people: People | None = None,
+        tenants: Tenants | None = None,
+        entrance: Entrance | None = None,
+        register: PeopleRegister | None = None,
+        **options: Unpack[PageOptions],
     ) -> None:
         super().__init__(**options)
-        self._runtime = runtime
-        self._shared = Shared(product, self.new_url)
+        self._local = Tenant(runtime, product)
+        self._people = people
+        self._entrance = entrance
+        self._tenants = tenants
+        self.accounts = people is not None
+        self._shared = Shared(
+            self.new_url, refused=self._refused, tenants=tenants, people=people, register=register
+        )
         self._open: set[Connection] = set()
 
     def offer(self, name: str, content: Content) -> str:
-        """Lay a file ready to be downloaded once; gives its path on this server."""
-        return self._shared.downloads.put(name, content)
+        """Lay a file ready to be downloaded once, by whoever holds this run's key; gives its path on this server."""
+        return self._shared.downloads.put(name, content, LOCAL.whose)
+
+    def identify(self, asked: safety.Asked) -> Principal | None:
+        """As `PageServer.identify`."""
+        return self._people.identify(asked) if self._people is not None else None
+
+    def enter(self, asked: safety.Asked) -> HttpReply:
+        """As `PageServer.enter`."""
+        if self._entrance is None:
+            return HttpReply(404)
+        return self._entrance.answer(asked)
+
+    async def unready(self) -> str:
+        """As `PageServer.unready`."""
+        return await self._local.runtime.unready()
+
+    def work(self) -> tuple[Figures, Workload] | None:
+        """As `PageServer.work`, over all users."""
+        figures, now = Figures(), self._local.runtime.workload()
+        figures.add(self._local.runtime.figures)
+        if self._tenants is not None:
+            figures.add(self._tenants.figures)
+            now += self._tenants.workload()
+        return figures, now
 
     async def send_away(self, session: str | None) -> None:
         """Close the connections that watch a session (None: all), since it is served elsewhere from now on."""
@@ -323,26 +467,41 @@ class WebServer(PageServer):
 
     async def converse(self, socket: ServerConnection) -> None:
         """As `PageServer.converse`."""
-        connection = Connection(
-            socket,
-            self._runtime,
-            self._shared,
-            send_timeout=self._send_timeout,
-            hello_timeout=self._hello_timeout,
-        )
-        self._open.add(connection)
-        try:
-            await connection.serve()
-        finally:
-            self._open.discard(connection)
+        assert isinstance(socket, _GuardedConnection)
+        assert socket.who is not None
+        who = socket.who
+        async with AsyncExitStack() as stack:
+            own: Tenant | None = self._local
+            if who.link:
+                own = None
+            elif who.user != LOCAL.user:
+                assert self._tenants is not None
+                try:
+                    own = await stack.enter_async_context(self._tenants.lease(who.user))
+                except IactError as error:
+                    await socket.close(1013, str(error).encode()[:120].decode("utf-8", "ignore"))
+                    return
+            connection = Connection(
+                socket,
+                who,
+                own,
+                self._shared,
+                send_timeout=self._send_timeout,
+                hello_timeout=self._hello_timeout,
+            )
+            self._open.add(connection)
+            try:
+                await connection.serve()
+            finally:
+                self._open.discard(connection)
 
-    async def download(self, path: str) -> Download | None:
+    async def download(self, path: str, who: Principal) -> Download | None:
         """As `PageServer.download`."""
-        return self._shared.downloads.take(path)
+        return self._shared.downloads.take(path, who.whose)
 
 
-def _asked(request: Request) -> safety.Asked:
-    headers = request.headers
+def _asked(connection: ServerConnection, request: Request) -> safety.Asked:
+    headers, peer = request.headers, connection.remote_address
     return safety.Asked(
         method=request.method,
         target=request.path,
@@ -350,6 +509,8 @@ def _asked(request: Request) -> safety.Asked:
         origins=tuple(headers.get_all("Origin")),
         cookies=tuple(headers.get_all("Cookie")),
         authorizations=tuple(headers.get_all("Authorization")),
+        headers=tuple((name.lower(), value) for name, value in headers.raw_items()),
+        peer=str(peer[0]) if peer else "",
     )
 
 
@@ -388,12 +549,16 @@ def _refusal(status: int, reason: str, *, again: bool = False) -> Response:
     `again`: it is tried once more by itself.
     """
     # A strict cookie is not sent along when another site's link led here; following a link of our own sends it.
-    refresh = '<meta http-equiv="refresh" content="0;url=/">' if again and status == 401 else ""
-    link = '<p><a href="/">Try again</a> if you came here by a link.</p>' if status == 401 else ""
-    page = (
-        f'<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"{refresh}<title>iact: {HTTPStatus(status).phrase}</title><style>{_REFUSAL_STYLE}</style>"
-        f"<h1>{HTTPStatus(status).phrase}</h1><p>{reason}</p>{link}</html>\n"
+    refresh = html('<meta http-equiv="refresh" content="0;url=/">') if again and status == 401 else NOTHING
+    link = html('<p><a href="/">Try again</a> if you came here by a link.</p>') if status == 401 else NOTHING
+    page = html(
+        '<!doctype html><html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
+        "{refresh}<title>iact: {phrase}</title><style>{style}</style><h1>{phrase}</h1><p>{reason}</p>{link}</html>\n",
+        refresh=refresh,
+        phrase=HTTPStatus(status).phrase,
+        style=trusted(_REFUSAL_STYLE),
+        reason=reason,
+        link=link,
     )
     headers = [("Content-Security-Policy", _REFUSAL_POLICY)]
     if status == 405:

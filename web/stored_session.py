@@ -18,6 +18,7 @@ from iact.core.records.control import InjectMode
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.events import Event
+from iact.core.session.hosts import HostRow
 from iact.core.session.journals import journal_file, names_journal
 from iact.core.session.replay import Replay, replay
 from iact.core.session.view import NodeView
@@ -158,7 +159,7 @@ class StoredSession:
         """Refused."""
         _refuse()
 
-    async def raise_budget(self, tokens: int) -> Record:
+    async def raise_budget(self, tokens: int = 0, money: float = 0.0) -> Record:
         """Refused."""
         _refuse()
 
@@ -195,7 +196,7 @@ class StoredSession:
         _refuse()
 
     @property
-    def hosts(self) -> Sequence[dict[str, JSON]]:
+    def hosts(self) -> Sequence[HostRow]:
         """None: nothing of it runs."""
         return ()
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iact.core.errors import ModelError, UsageError
-from iact.core.ports import Model, ModelProfile
+from iact.core.models.quotas import QuotaModel
+from iact.core.ports import Model, ModelProfile, ModelQuota
 
 SMART: Final = "smart"
 FAST: Final = "fast"
@@ -19,8 +20,10 @@ class Models:
     Owns the models: `close` closes each once, also one that plays several roles.
     """
 
-    def __init__(self, models: Mapping[str, Model], *, source: Models | None = None) -> None:
-        """`source`: whose models these are, which closes them.
+    def __init__(
+        self, models: Mapping[str, Model], *, source: Models | None = None, quotas: Sequence[ModelQuota] = ()
+    ) -> None:
+        """`source`: whose models these are, which closes them. `quotas`: what all of them are asked under.
 
         Raises UsageError if nobody plays "smart".
         """
@@ -30,11 +33,25 @@ class Models:
             )
         self._models = dict(models)
         self._source = source
+        self._quotas = tuple(quotas)
         self._retired: list[Model] = []
+        self._lent = False
 
-    def view(self) -> Models:
-        """The same models for one session, which goes on with them until it takes those that are chosen by then."""
-        return Models(self._models, source=self)
+    def view(self, *quotas: ModelQuota) -> Models:
+        """The same models for one session, which goes on with them until it takes those that are chosen by then.
+
+        `quotas`: what they are asked under there.
+        """
+        return Models(self._models, source=self, quotas=(*self._quotas, *quotas))
+
+    def lend(self, *quotas: ModelQuota) -> Models:
+        """The same models, now and whenever others take their place, for whoever doesn't close them.
+
+        `quotas`: what they are asked under there.
+        """
+        lent = Models(self._models, quotas=(*self._quotas, *quotas))
+        lent._models, lent._lent = self._models, True
+        return lent
 
     @property
     def newest(self) -> Models:
@@ -48,7 +65,9 @@ class Models:
     def replace(self, others: Models) -> None:
         """Other models play the roles, for each view once it takes them. Until `close` the old ones can be asked."""
         self._retired += [one for one in self._models.values() if one not in others._models.values()]
-        self._models = dict(others._models)
+        new = dict(others._models)
+        self._models.clear()  # in place, since they may be lent
+        self._models.update(new)
 
     def roles(self) -> tuple[str, ...]:
         """The roles that have a model of their own."""
@@ -56,15 +75,19 @@ class Models:
 
     def model(self, role: str) -> Model:
         """The model for `role`."""
-        return self._models.get(role) or self._models[SMART]
+        return self._held(self._models.get(role) or self._models[SMART])
 
     def own(self, role: str) -> Model | None:
         """The model that a role has of its own."""
-        return self._models.get(role)
+        own = self._models.get(role)
+        return None if own is None else self._held(own)
 
     def profile(self, role: str) -> ModelProfile:
         """What to know about the model for `role`."""
-        return self.model(role).profile
+        return (self._models.get(role) or self._models[SMART]).profile
+
+    def _held(self, model: Model) -> Model:
+        return QuotaModel(model, self._quotas) if self._quotas else model
 
     async def warm(self) -> None:
         """Get every model ready; what fails is told by the first call."""
@@ -73,6 +96,8 @@ class Models:
                 await model.warm()
 
     async def close(self) -> None:
+        if self._lent:
+            return
         every = (*self._models.values(), *self._retired)
         for model in {id(model): model for model in every}.values():
             await model.close()

@@ -62,7 +62,11 @@ def key_of(module: str, start: Start, right: Right, agent: str, copy: Path | Non
     return InstanceKey(module, right if start.views else "work", agent if start.own else "", copy)
 
 
-@dataclass(slots=True)
+async def _unlimited() -> SandboxError | None:
+    return None
+
+
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Instances:
     """What runs for one session. `holds`: whether an instance is in use though nobody calls it.
 
@@ -80,6 +84,8 @@ class Instances:
     """Told whenever another number of them runs."""
     permit: Callable[[str], Permit] | None = None
     """By module, who says which hosts it may reach."""
+    refusal: Callable[[], Awaitable[SandboxError | None]] = _unlimited
+    """Why no other may be started for whoever has this session; None: one may."""
     _locks: dict[InstanceKey, asyncio.Lock] = field(default_factory=dict)
     _begun: int = 0
     """How many are being started."""
@@ -126,14 +132,25 @@ class Instances:
             self.tell()
             return running
 
+    @property
+    def taken(self) -> int:
+        """How many run or are being started."""
+        return len(self.running) + self._begun
+
     async def _room(self) -> None:
-        """Wait until one more may run; what is idle makes room for it."""
-        while len(self.running) + self._begun >= self.most:
+        """Wait until one more may run; what is idle makes room for it.
+
+        Raises:
+            SandboxError: others of the same user's run that are as many as may.
+        """
+        while (refusal := await self.refusal()) is not None or self.taken >= self.most:
             idle = [key for key, one in self.running.items() if not one.calls and not self.lock(key).locked()]
             if idle:
                 last = min(idle, key=lambda key: (self.holds(key), self.running[key].used))
                 async with self.lock(last):
                     await self.give_up(last)
+            elif refusal is not None:
+                raise refusal
             else:
                 self._freed.clear()
                 await self._freed.wait()

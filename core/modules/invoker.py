@@ -30,6 +30,7 @@ from iact.core.modules.client import (
 )
 from iact.core.modules.health_monitor import HealthMonitor
 from iact.core.modules.idle_timer import IdleTimer
+from iact.core.modules.instance_limit import InstanceLimit
 from iact.core.modules.instances import InstanceKey, Instances, Running, key_of
 from iact.core.modules.manifest import Manifest
 from iact.core.modules.observer import Observer, OnState
@@ -178,7 +179,7 @@ class Invoker:
     `workspace_bytes`: what calls may fill on disk; 0: it has no bound. `idle`: seconds
     without a call, on `clock`, after which an instance is stopped; 0: never. One that is not in its initial state
     stays `HELD` times as long, since what it is doing (an app that is served) may be in use. With a clock, instances
-    that are not called are asked now and then whether they are well.
+    that are not called are asked now and then whether they are well. `limit`: of all sessions together.
     """
 
     def __init__(
@@ -190,6 +191,7 @@ class Invoker:
         workspace_bytes: int = 0,
         clock: Clock | None = None,
         idle: float = 0,
+        limit: InstanceLimit | None = None,
     ) -> None:
         self._host = host
         self._session = session
@@ -199,6 +201,8 @@ class Invoker:
         self._supervisor = Supervisor()
         self._observer = Observer(self._supervisor)
         self._instances = Instances(host, session, workspace, self._holding.holds, self._forget)
+        if limit is not None:
+            limit.hold(self._instances)
         self._idle = idle
         self._rest: IdleTimer[InstanceKey] = IdleTimer(
             self._supervisor, clock, idle, self._restable, self._stop_resting

@@ -68,7 +68,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one class stands in JSON. `whole`: what has its default is written, too."""
+    """How one class stands in JSON. `whole`: what has its default is written, too, but for what came later and is None."""
 
     cls: type
     whole: bool
@@ -283,7 +283,9 @@ def _written(layout: Layout, value: object) -> dict[str, JSON]:
         if field.group is not None:
             if one is not None:
                 found.update(_written(field.group, one))
-        elif whole or one != default or type(one) is not type(default):
+        elif (
+            (whole and not (field.since and one is None)) or one != default or type(one) is not type(default)
+        ):
             found[field.key] = one if field.write is None else field.write(one)
     return found
 

@@ -131,7 +131,7 @@ class SetIntent(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaiseBudget(PersonContent):
-    """The session may use more tokens from now on; what waited for them is answered."""
+    """The session may use more tokens or more money from now on; what waited for them is answered."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "budget"
@@ -139,6 +139,8 @@ class RaiseBudget(PersonContent):
     by: Outcome[By]
     tokens: Outcome[int]
     """How many more."""
+    money: Annotated[Outcome[float], Since("1.2")] = 0.0
+    """And how much."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,8 +20,9 @@ functions on offer changed while the model wrote its first reply."""
 LastTurn: TypeAlias = Literal["", "turns", "tokens"]
 """Why a turn is an agent's last one, if it is."""
 
-BoundName: TypeAlias = Literal["", "turns", "tokens", "time", "context", "loop"]
-"""Which bound of a task was hit: its turns, its tokens, its time, the model's window, or it went round in circles."""
+BoundName: TypeAlias = Literal["", "turns", "tokens", "time", "context", "loop", "money", "quota"]
+"""Which bound of a task was hit: its turns, its tokens, its time, the model's window, or it went round in circles; the
+session's money, or what its user may use of models."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,9 +4,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar
 
 from iact.core.ports import ChangeKind, FileType, FragmentKind, Medium
+from iact.core.records.mark import Since
 
 _T = TypeVar("_T")
 
@@ -101,10 +102,19 @@ class OwnPrompt:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PriceTerms:
+    """What a million tokens of a model cost: read anew, read from a cache, and written."""
+
+    prompt: float
+    cached: float
+    completion: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoleTerms:
     """The model of one role: its name, its window in tokens, the digest of its static prompt, media that it takes.
 
-    `static`: the prompt itself, if it is not the standard one.
+    `static`: the prompt itself, if it is not the standard one. `price`: what its tokens cost, if that is known.
     """
 
     model: str
@@ -112,6 +122,7 @@ class RoleTerms:
     prompt: str
     takes: tuple[Medium, ...] = ()
     static: OwnPrompt | None = None
+    price: Annotated[PriceTerms | None, Since("1.2")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -186,6 +197,8 @@ class Bounds:
     shown: int = 6000
     reply_tokens: int = 4096
     plans: PlanBounds = PlanBounds()
+    money: Annotated[float | None, Since("1.2")] = None
+    """What its calls of models may cost, where their prices are known; None: as much as they do."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,15 @@ from pathlib import Path
 
 from iact.core.gate.clearance import HttpClearance
 from iact.core.gate.hosts import host_rule, rules_of
-from iact.core.gate.policy_file import DEFAULT
+from iact.core.gate.policy_file import DEFAULT, Policies
 from iact.core.journal.documents import Cipher, SharedDocuments
 from iact.core.journal.seal import KEY as KEY
 from iact.core.journal.seal import open_sealer, read_key
 from iact.core.journal.stores import SharedJournals
 from iact.core.models.roles import Models
+from iact.core.modules.instance_limit import InstanceLimit
 from iact.core.modules.invoker import Invoker
-from iact.core.ports import Memory, ModuleHost, ObjectStore, OpenLive, Versions
+from iact.core.ports import ConcurrencyLimits, Memory, ModuleHost, ObjectStore, OpenLive, Versions
 from iact.core.records.parts import Bounds
 from iact.core.session.clearance import Clearance
 from iact.core.session.clock import SystemClock
@@ -98,8 +99,13 @@ async def open_runtime(
     retention: Retention | None = None,
     memory_at_rest: OpenMemory | None = None,
     shared: SharedStore | None = None,
+    policies: Callable[[], Policies] | None = None,
+    limits: ConcurrencyLimits | None = None,
 ) -> AsyncIterator[Runtime]:
-    """A runtime on the data directory `data`; closes it, its models and its host at the end."""
+    """A runtime on the data directory `data`; closes it, its models and its host at the end.
+
+    `policies`: read before each new session, in place of the data directory's own. `limits`: of all sessions together.
+    """
     asked, clock = options.clearance, SystemClock()
     async with AsyncExitStack() as stack:
         endpoint = HttpClearance(asked.url, seconds=asked.endpoint_seconds) if asked.url else None
@@ -112,10 +118,12 @@ async def open_runtime(
             workspace=options.workspace, memory=memory, versions=versions, open_live=open_live,
             warm=options.warm, warm_live=options.warm_live,
             egress=rules_of({module: map(host_rule, hosts) for module, hosts in options.egress.items()}),
-            retention=retention, memory_at_rest=memory_at_rest,
+            retention=retention, memory_at_rest=memory_at_rest, policies=policies,
             journals=await asyncio.to_thread(shared.journals, data, versions) if shared is not None else None,
             open_modules=partial(
-                Invoker, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle
+                Invoker, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle,
+                limit=InstanceLimit(limits.containers) if limits is not None else None,
             ),
+            at_once=limits.sessions if limits is not None else None,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)

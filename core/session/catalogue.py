@@ -11,13 +11,45 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated, Literal, TypeAlias
+
+from typing_extensions import TypedDict
 
 from iact.core.errors import ModuleFault, SandboxError, UsageError
 from iact.core.modules.approval import FILE, Approvals
 from iact.core.modules.client import ModuleClient
 from iact.core.modules.invoker import Invoker
 from iact.core.modules.manifest import Manifest
-from iact.core.ports import JSON, CatalogueEntry, ModuleHost, ModuleSource, Report
+from iact.core.ports import JSON, CatalogueEntry, ModuleHost, ModuleSource, Origin, Report
+
+ManifestObject: TypeAlias = Annotated[dict[str, JSON], Manifest]
+"""A manifest as JSON, with all its fields."""
+
+
+class FunctionRow(TypedDict):
+    """A function of a module. `approved`: a person believes what it says of itself."""
+
+    name: str
+    impact: Literal[0, 1, 2]
+    approved: bool
+
+
+class ModuleRow(TypedDict):
+    """A module in a list. One that is `new` has never run here, so that what it can do is not known yet."""
+
+    name: str
+    version: str | None
+    state: Literal["ready", "new"]
+    digest: str
+    functions: list[FunctionRow]
+
+
+class ModuleDescription(ModuleRow):
+    """All that a person should know before approving it: where it comes from, and the whole manifest."""
+
+    origin: Origin
+    summary: str
+    manifest: ManifestObject | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,9 +60,9 @@ class KnownModule:
     manifest: Manifest | None
     approved: frozenset[str]
 
-    def to_json(self) -> dict[str, JSON]:
+    def to_json(self) -> ModuleRow:
         """As `iact module list --json` and the page have it."""
-        functions: list[JSON] = [
+        functions: list[FunctionRow] = [
             {
                 "name": f"{self.entry.name}.{one.name}",
                 "impact": one.impact,
@@ -46,11 +78,14 @@ class KnownModule:
             "functions": functions,
         }
 
-    def description(self) -> dict[str, JSON]:
-        """All that a person should know before approving it: the whole manifest, and where it comes from."""
-        manifest: JSON = self.manifest.model_dump(mode="json") if self.manifest else None
-        about: dict[str, JSON] = {"origin": self.entry.origin, "summary": self.entry.summary}
-        return {**self.to_json(), **about, "manifest": manifest}
+    def description(self) -> ModuleDescription:
+        """The same in full."""
+        return {
+            **self.to_json(),
+            "origin": self.entry.origin,
+            "summary": self.entry.summary,
+            "manifest": self.manifest.model_dump(mode="json") if self.manifest else None,
+        }
 
 
 class ModuleCatalogue:

@@ -26,7 +26,7 @@ from iact.core.records.control import ApplyChanges, DropChanges, UseOverlay
 from iact.core.records.record import Record
 from iact.core.session.live import Live
 from iact.core.session.person import signed
-from iact.core.session.review import Row, rows
+from iact.core.session.review import PendingRow, rows
 from iact.core.tree.effects import (
     Look,
     difference,
@@ -243,7 +243,7 @@ class SessionEffects:
                 await self._look_for_person(self._files)
         return dict(self._live.tree.pending)
 
-    async def rows(self, *, fresh: bool = True) -> list[Row]:
+    async def rows(self, *, fresh: bool = True) -> list[PendingRow]:
         """What waits as people are shown it, a row for each path (`core.session.review`); as `pending`."""
         return rows(await self.pending(fresh=fresh))
 

@@ -15,10 +15,12 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal
 
+from typing_extensions import TypedDict
+
 from iact.core.errors import JournalUnwritable, UsageError
 from iact.core.gate.hosts import Rule, host_rule, lists_of
 from iact.core.modules.host_file import FILE, HostFile
-from iact.core.ports import JSON, Permit
+from iact.core.ports import Permit
 from iact.core.records.control import AllowHosts
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.record import Record
@@ -212,11 +214,21 @@ class HostAccess:
         return "/"
 
 
-def hosts_json(
-    policy: Iterable[Rule], always: Iterable[Rule], session: Iterable[Rule]
-) -> list[dict[str, JSON]]:
+class HostRow(TypedDict):
+    """A host that a module may reach without a question, and who allowed that: a policy, or a person for how long."""
+
+    module: str
+    host: str
+    by: Literal["policy", "always", "session"]
+
+
+def hosts_json(policy: Iterable[Rule], always: Iterable[Rule], session: Iterable[Rule]) -> list[HostRow]:
     """Every rule with who made it, for people and programs."""
-    sources: Mapping[str, Iterable[Rule]] = {"policy": policy, "always": always, "session": session}
+    sources: Mapping[Literal["policy", "always", "session"], Iterable[Rule]] = {
+        "policy": policy,
+        "always": always,
+        "session": session,
+    }
     return [
         {"module": module, "host": host, "by": by}
         for by, rules in sources.items()

@@ -24,7 +24,7 @@ from iact.core.models.roles import FAST, SMART
 from iact.core.models.roles import Models as Models
 from iact.core.models.structured import structured
 from iact.core.models.throttle import Throttle, ThrottledModel
-from iact.core.ports import ChatMessage, Clock, Medium, Model, ModelProfile, TextDelta
+from iact.core.ports import ChatMessage, Clock, Medium, Model, ModelProfile, Price, TextDelta
 from iact.core.rates import Rate
 from iact.core.records.control import SetModels
 from iact.core.session.clock import SystemClock
@@ -51,7 +51,7 @@ class Endpoint:
     """A model endpoint. `smart`, `fast`: names of the models for the two roles; None: not named.
 
     `context`: their window in tokens. `takes`: media that they understand beside text. `dialect`: "tools" for models
-    that insist on function calls.
+    that insist on function calls. `price`: what their tokens cost, if that is known.
     """
 
     url: str = OPENAI
@@ -61,6 +61,7 @@ class Endpoint:
     context: int = 32_768
     takes: tuple[Medium, ...] = ()
     dialect: Literal["text", "tools"] = "text"
+    price: Price | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,6 +74,7 @@ class RoleModel:
     context: int = 32_768
     takes: tuple[Medium, ...] = ()
     dialect: Literal["text", "tools"] = "text"
+    price: Price | None = None
 
 
 def open_models(
@@ -127,8 +129,9 @@ class _Throttles:
 
 def _role_model(one: RoleModel, clock: Clock, at: _Throttles) -> Model:
     there = Endpoint(
-        url=one.url, key=one.key, smart=one.model, context=one.context, takes=one.takes, dialect=one.dialect
-    )
+        url=one.url, key=one.key, smart=one.model, context=one.context, takes=one.takes, dialect=one.dialect,
+        price=one.price,
+    )  # fmt: skip
     return _model(there, one.model or _only_model(there), clock, at)
 
 
@@ -138,7 +141,9 @@ def _model(endpoint: Endpoint, name: str, clock: Clock, at: _Throttles) -> Model
     model = OpenAIModel(
         base_url=endpoint.url,
         key=endpoint.key,
-        profile=ModelProfile(name, endpoint.context, label=f"{name} at {endpoint.url}", takes=endpoint.takes),
+        profile=ModelProfile(
+            name, endpoint.context, f"{name} at {endpoint.url}", endpoint.takes, price=endpoint.price
+        ),
         clock=clock,
         rng=random.Random(),
         dialect=endpoint.dialect,

@@ -3,35 +3,90 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from typing import NotRequired
 
-from iact.core.ports import JSON, FileChange
-from iact.core.tree.effects import change_json
+from typing_extensions import TypedDict
+
+from iact.core.ports import ChangeKind, FileChange, FileState, FileType
+from iact.core.records.calls import Held
 from iact.core.tree.pending import PendingChange
 
-Row = Mapping[str, JSON]
-"""A change that waits, as people and programs are shown it."""
+
+class StateRow(TypedDict):
+    """What is at a path: a type, permission bits, of a file its size and SHA-256, of a link its `target`."""
+
+    type: FileType
+    mode: int
+    size: NotRequired[int]
+    content: NotRequired[str]
+    target: NotRequired[str]
 
 
-def rows(pending: Mapping[str, PendingChange]) -> list[Row]:
+_Moved = TypedDict("_Moved", {"from": NotRequired[str], "to": NotRequired[str]})
+
+
+class PendingRow(_Moved):
+    """A change that waits, as people and programs are shown it: what `was` in the directory, and what would be `now`.
+
+    `conflict`: somebody else changed it there meanwhile. `impact`, `why`: how much it does. `held`, `reason`: what it
+    waits for. `n`: the record that told of its present form. `calls`, `agents`, `labels`: where it comes from. One
+    that looks as if it was moved says `from` or `to` where.
+    """
+
+    path: str
+    kind: ChangeKind
+    was: NotRequired[StateRow]
+    now: NotRequired[StateRow]
+    conflict: NotRequired[bool]
+    impact: float
+    why: str
+    held: Held
+    reason: str
+    n: int
+    calls: list[int]
+    agents: list[str]
+    labels: list[str]
+
+
+def rows(pending: Mapping[str, PendingChange]) -> list[PendingRow]:
     """One row for each path that waits, in order; an addition and a deletion of the same content name each other."""
     moved = renames(item.change for item in pending.values())
     return [_row(item, moved) for item in pending.values()]
 
 
-def _row(item: PendingChange, moved: Mapping[str, str]) -> dict[str, JSON]:
-    found: dict[str, JSON] = {
-        **change_json(item.change),
+def _row(item: PendingChange, moved: Mapping[str, str]) -> PendingRow:
+    change = item.change
+    found: PendingRow = {
+        "path": change.path,
+        "kind": change.kind,
         "impact": item.effect.impact,
         "why": item.effect.why,
         "held": item.held,
         "reason": item.reason,
         "n": item.n,
-        "calls": list[JSON](item.calls),
-        "agents": list[JSON](item.agents),
-        "labels": list[JSON](sorted(item.labels)),
+        "calls": [*item.calls],
+        "agents": [*item.agents],
+        "labels": sorted(item.labels),
     }
-    if other := moved.get(item.change.path):
-        found["from" if item.change.kind == "add" else "to"] = other
+    if change.was is not None:
+        found["was"] = _state(change.was)
+    if change.now is not None:
+        found["now"] = _state(change.now)
+    if change.conflict:
+        found["conflict"] = True
+    if other := moved.get(change.path):
+        found["from" if change.kind == "add" else "to"] = other
+    return found
+
+
+def _state(state: FileState) -> StateRow:
+    found: StateRow = {"type": state.type, "mode": state.mode}
+    if state.size:
+        found["size"] = state.size
+    if state.sha256:
+        found["content"] = state.sha256
+    if state.target:
+        found["target"] = state.target
     return found
 
 

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,7 @@ from iact.core.models.roles import Models
 from iact.core.modules.approval import FILE as APPROVALS
 from iact.core.modules.approval import Approvals
 from iact.core.modules.invoker import Invoker, OpenModules
-from iact.core.ports import Clock, Memory, ModuleHost, ModuleSource, OpenLive, Versions
+from iact.core.ports import Clock, Memory, ModelQuota, ModuleHost, ModuleSource, OpenLive, Versions
 from iact.core.records.control import SetPolicy
 from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Bounds
@@ -38,16 +38,19 @@ from iact.core.session.catalogue import KnownModule, ModuleCatalogue
 from iact.core.session.clock import SystemClock
 from iact.core.session.deletion import Deletion, DeletionOutcome, OpenMemory, Retention, lent
 from iact.core.session.experience import FILE, NEWEST, Experience
+from iact.core.session.figures import Figures, Workload, workload
 from iact.core.session.files import open_files
 from iact.core.session.fork import new_session
 from iact.core.session.garbage_collection import collector_paused
 from iact.core.session.listing import SessionInfo
 from iact.core.session.live import Live
 from iact.core.session.models import chosen
+from iact.core.session.money import MoneyBudget
 from iact.core.session.monitor import Authorities
 from iact.core.session.policy import read_policies
 from iact.core.session.services import Services
 from iact.core.session.session import Session
+from iact.core.session.slots import SessionSlots
 from iact.core.session.status_watch import SessionStatuses, StatusWatcher
 from iact.core.session.store import SearchResult, SessionStore
 from iact.core.session.templates import Templates
@@ -93,12 +96,13 @@ class Runtime:
         memory_at_rest: OpenMemory | None = None,
         egress: Iterable[Rule] = (),
         journals: JournalStore | None = None,
+        at_once: Callable[[], Awaitable[int | None]] | None = None,
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened; by default from `data`.
 
         `scope`: of new ones. `egress`: hosts that modules may reach whatever the policy is. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
         now, opens what remembers earlier ones, so that it can forget those that are deleted. `journals`: where they are
-        kept; by default in the data directory.
+        kept; by default in the data directory. `at_once`: how many may be at work now; None: any number.
         """
         self._policies = policies or partial(read_policies, data)
         self._scope = scope
@@ -131,6 +135,8 @@ class Runtime:
         opened = lent(memory) if memory is not None or memory_at_rest is None else memory_at_rest
         self._deletion = Deletion(self.store, self._clock, opened, retention)
         self._standings = SessionStatuses(self._clock)
+        self.figures: Final = Figures()
+        """What sessions did here so far."""
         self._models = models
         self._host = host
         self._bounds = bounds or Bounds()
@@ -138,6 +144,7 @@ class Runtime:
         self._group = asyncio.TaskGroup()
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
+        self._slots = SessionSlots(at_once, self._open) if at_once is not None else None
 
     async def __aenter__(self) -> Runtime:
         await self._group.__aenter__()
@@ -208,9 +215,14 @@ class Runtime:
                 else self._create(intent, scope or self._scope, workspace or self._workspace)
             )
             files = await open_files(live, self._services)
-            session = Session(live, replace(self._services, models=self._models.view()), files)
+            quotas: list[ModelQuota] = [] if self._slots is None else [self._slots.of(live.tree)]
+            if live.tree.bounds.money is not None:
+                quotas.append(MoneyBudget(live.tree))
+            models = self._models.view(*quotas)
+            session = Session(live, replace(self._services, models=models), files)
             self._open[session.id] = session
             self._standings.follow(live)
+            live.on_durable.append(self.figures.take)
             session.start(self._group)
             # Nothing may be awaited from here on: whoever opens a session speaks first.
             return session
@@ -219,6 +231,22 @@ class Runtime:
     def opened(self) -> Mapping[str, Session]:
         """The sessions that are open here, by id."""
         return self._open
+
+    @property
+    def at_work(self) -> bool:
+        """Whether an agent of an open session has something to do, if only to wait for a person."""
+        trees = [session.state for session in self._open.values()]
+        return any(agent.active for tree in trees for agent in tree.agents.values())
+
+    def workload(self) -> Workload:
+        """What goes on in the open sessions now."""
+        return workload((session.state for session in self._open.values()), self._host.running)
+
+    async def unready(self) -> str:
+        """In one word what keeps new work from being taken; empty if nothing does."""
+        if not await asyncio.to_thread(_writable, self._data):
+            return "data"
+        return "" if await self._host.answers() else "sandbox"
 
     def is_open(self, session_id: str) -> bool:
         """Whether a session is open here."""

@@ -49,7 +49,7 @@ from iact.core.session.child_calls import ChildCalls
 from iact.core.session.files import SessionFiles
 from iact.core.session.function_calls import FunctionCalls
 from iact.core.session.grounding import Grounding
-from iact.core.session.hosts import HostAccess, Lasts, hosts_json
+from iact.core.session.hosts import HostAccess, HostRow, Lasts, hosts_json
 from iact.core.session.live import Live
 from iact.core.session.memory_actions import MemoryActions
 from iact.core.session.models import chosen
@@ -560,18 +560,20 @@ class Session:
             await self._modules.halt(_anybody, most=now, idle=True)
         return await self._live.durable(record)
 
-    async def raise_budget(self, tokens: int) -> Record:
-        """Let the session use `tokens` more; a message that it could not afford to answer is answered now.
+    async def raise_budget(self, tokens: int = 0, money: float = 0.0) -> Record:
+        """Let the session use `tokens` more, or cost `money` more; what it could not afford to answer is answered now.
 
         Raises:
-            UsageError: that is none.
+            UsageError: that is neither; or nobody bounded what it may cost.
         """
-        if tokens <= 0:
+        if tokens < 0 or money < 0 or not tokens + money:
             raise UsageError(
                 "The budget can only be raised: give the number of tokens to add, such as 1000000."
             )
+        if money and self._live.tree.bounds.money is None:
+            raise UsageError("This session has no budget of money, so there is none to raise.")
         self._find("/")
-        record = self._live.record(signed(RaiseBudget(by="user", tokens=tokens)), "/")
+        record = self._live.record(signed(RaiseBudget(by="user", tokens=tokens, money=money)), "/")
         self._scheduler.drive("/")
         return await self._live.durable(record)
 
@@ -641,7 +643,7 @@ class Session:
         self._hosts.allow(module, hosts, always=always, remove=remove)
 
     @property
-    def hosts(self) -> list[dict[str, JSON]]:
+    def hosts(self) -> list[HostRow]:
         """Every host that a module may reach without a question, with who allowed it: policy, always or session."""
         tree = self._live.tree
         return hosts_json(tree.policy.egress, tree.hosts.always, tree.hosts.session)

@@ -36,7 +36,7 @@ from iact.core.session.fork import STORE, MadeFork, fork, new_session
 from iact.core.session.index import Index, SearchHit
 from iact.core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed
 from iact.core.session.replay import Replay, replay
-from iact.core.session.review import Row, rows
+from iact.core.session.review import PendingRow, rows
 from iact.core.session.status import SessionStatus
 from iact.core.session.stored_effects import NO_OVERLAY, effects_at_rest
 from iact.core.session.trash import Deleted, Trash
@@ -466,7 +466,7 @@ class SessionStore:
         async with effects_at_rest(*self.open(session_id), open_live, self._clock) as effects:
             yield effects
 
-    def waiting(self, session_id: str) -> list[Row] | None:
+    def waiting(self, session_id: str) -> list[PendingRow] | None:
         """The changes that wait as the journal says; None where some are in the middle of being settled.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Final
 
-from iact.core.errors import ModelError, UsageError
+from iact.core.errors import ModelError, QuotaExceeded, UsageError
 from iact.core.language.labels import SUMMARIZE
 from iact.core.models.roles import Models
 from iact.core.ports import ChatMessage, Model
@@ -177,6 +177,10 @@ class Turns:
         try:
             with self._scheduler.working(agent, generation):
                 await generation.write(model, agent.context.history.context(newest))
+        except QuotaExceeded as error:
+            if not generation.stopped:
+                self.end(agent, End(error.bound, str(error)))
+            return False
         except ModelError as error:
             if not generation.stopped:
                 self._fail(agent, error)

@@ -79,11 +79,16 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class BudgetView:
-    """A session's tokens: how many it may use in all, how many it has used, and whether its root can't go on."""
+    """A session's tokens: how many it may use in all, how many it has used, and whether its root can't go on.
+
+    `cost`: what its calls of models came to, where prices are known; `money`: what they may, None: there is no bound.
+    """
 
     tokens: int
     used: int
     exhausted: bool
+    cost: float = 0.0
+    money: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +153,10 @@ class View:
         if "/" not in tree.agents:
             return None
         used = budget.used(tree.root, tree.agents)
-        return BudgetView(tree.root.account.allowance, used, budget.exhausted(tree))
+        money = tree.bounds.money
+        poor = money is not None and (tree.cost >= money or tree.root.ended == "money")
+        over = budget.exhausted(tree) or poor
+        return BudgetView(tree.root.account.allowance, used, over, tree.cost, money)
 
     @property
     def model_calls(self) -> int:

@@ -244,7 +244,7 @@ def _take(tree: Tree, record: Record) -> None:
             _discard(tree, record, discard)
         case Ask() as ask:
             plan = agent_of(tree, record)
-            turns.count(plan, ask.usage)
+            turns.count(tree, plan, ask.usage, ask.role)
             plan_fold.answered(tree, plan, record, ask)
         case Draft() as draft:
             plan_fold.drafted(tree, agent_of(tree, record), record, draft)
@@ -356,7 +356,7 @@ def _choose(tree: Tree, record: Record, chosen: Choose) -> None:
     expect(tree, record, open_, "chooses how to work on a message of which that was said")
     if errand is None or not open_:
         return
-    turns.count(root, chosen.usage)
+    turns.count(tree, root, chosen.usage, chosen.role)
     expect_content(tree, record, errands.chosen(tree, errand, record.body, chosen.usage, chosen.failed))
     expect(tree, record, not chosen.failed or not record.body, "holds an answer that nobody gave")
     if chosen.mode == "dialogue":
@@ -727,7 +727,7 @@ def _compress(tree: Tree, record: Record, cut: Compress) -> None:
     added = cut.role == "fast" and known is None
     expect(tree, record, added or cut.role == right, f"is by the model of another role than {right!r}")
     expect(tree, record, known is None or cut.model == known.model, "names another model than its role's")
-    turns.count(agent, cut.usage)
+    turns.count(tree, agent, cut.usage, cut.role)
     expect(tree, record, compress(tree, agent, record.body), "cuts a history that is too short")
 
 
@@ -744,7 +744,7 @@ def _recall(tree: Tree, record: Record, recall: Recall) -> None:
 def _discard(tree: Tree, record: Record, discard: Discard) -> None:
     agent = agent_of(tree, record)
     expect(tree, record, agent.plan is not None or not discard.thought, "names a question, and is about none")
-    turns.count(agent, discard.usage)
+    turns.count(tree, agent, discard.usage)
     if agent.plan is not None:
         plan_fold.cut_off(tree, agent, record, discard)
         return
@@ -803,10 +803,14 @@ def _stop_behind(agent: Agent) -> None:
             pending.stopped = not pending.call
 
 
-def _raise_budget(tree: Tree, root: Agent, record: Record, tokens: int) -> None:
+def _raise_budget(tree: Tree, root: Agent, record: Record, tokens: int, money: float) -> None:
     """The session may use more, and answers what it could not afford to."""
-    expect(tree, record, root is tree.root and tokens > 0, "gives tokens to nobody who lends them, or none")
-    tree.bounds = dataclasses.replace(tree.bounds, tokens=tree.bounds.tokens + tokens)
+    right = root is tree.root and tokens >= 0 and money >= 0 and tokens + money > 0
+    expect(tree, record, right, "gives tokens or money to nobody who lends them, or none")
+    bounded = tree.bounds.money
+    expect(tree, record, not money or bounded is not None, "gives money where none is bounded")
+    more = None if bounded is None else bounded + money
+    tree.bounds = dataclasses.replace(tree.bounds, tokens=tree.bounds.tokens + tokens, money=more)
     root.account.allowance += tokens
     if not root.active and root.rest != "cancelled" and (root.mail.wakes or root.mail.feedback):
         _activate(root, record)
@@ -872,8 +876,8 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             else:
                 expect(tree, record, not tokens, "reserves tokens for a plan that has some")
             plan_fold.retried(tree, agent, record, node)
-        case RaiseBudget(tokens=tokens):
-            _raise_budget(tree, agent, record, tokens)
+        case RaiseBudget(tokens=tokens, money=money):
+            _raise_budget(tree, agent, record, tokens, money)
         case SetIntent():
             tree.grant = dataclasses.replace(tree.grant, intent=said.value)
             fold_session.start_afresh(tree)

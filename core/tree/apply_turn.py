@@ -94,7 +94,7 @@ def take_turn(
     agent.turn = record.n
     agent.guards.turns += 1
     agent.all_turns += 1
-    count(agent, made.usage)
+    count(tree, agent, made.usage)
     return blocks
 
 
@@ -108,9 +108,12 @@ def _calibrate(tree: Tree, agent: Agent, usage: Tokens, prepared: PreparedContex
         tree.calibrations[agent.model] = known.observe(before, usage.prompt)
 
 
-def count(agent: Agent, usage: Tokens) -> None:
-    """Add what a model call took to what the agent has spent."""
+def count(tree: Tree, agent: Agent, usage: Tokens, role: str = "") -> None:
+    """Add what a model call took to what the agent has spent. `role`: of another model than the agent's own."""
     agent.account.spent += usage.prompt + usage.completion
+    played = tree.roles.get(role or agent.model)
+    if played is not None and played.price is not None:
+        tree.cost += played.price.of(usage.prompt, usage.cached, usage.completion)
     old = agent.usage
     agent.usage = Usage(
         old.prompt_tokens + usage.prompt,

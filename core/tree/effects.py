@@ -378,11 +378,6 @@ def change_row(change: FileChange) -> PathChange:
     )
 
 
-def change_json(change: FileChange) -> dict[str, JSON]:
-    """The same as JSON."""
-    return encode_part(change_row(change))
-
-
 def _row(state: FileState | None) -> PathState | None:
     if state is None:
         return None

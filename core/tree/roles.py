@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from iact.core.context.history import prompt_digest
 from iact.core.context.prompt import STANDARD
-from iact.core.ports import ChatMessage, Medium, ModelProfile, StaticPrompt
-from iact.core.records.parts import OwnPrompt, PromptExample, RoleTerms
+from iact.core.ports import ChatMessage, Medium, ModelProfile, Price, StaticPrompt
+from iact.core.records.parts import OwnPrompt, PriceTerms, PromptExample, RoleTerms
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
     """A model's name, its window in tokens, and the static prompt that its agents share.
 
-    `takes`: media that its model understands beside text. `small`: the model brings a static prompt of its own and is spared documentation notes.
+    `takes`: media that its model understands beside text. `price`: what its tokens cost. `small`: the model brings a static prompt of its own and is spared documentation notes.
     """
 
     model: str
@@ -23,6 +23,7 @@ class Role:
     static: StaticPrompt
     small: bool
     takes: tuple[Medium, ...] = ()
+    price: Price | None = None
 
     @staticmethod
     def of(profile: ModelProfile) -> Role:
@@ -33,6 +34,7 @@ class Role:
             profile.static or STANDARD,
             profile.static is not None,
             profile.takes,
+            profile.price,
         )
 
     def terms(self) -> RoleTerms:
@@ -43,6 +45,7 @@ class Role:
             prompt=prompt_digest(self.static),
             takes=self.takes,
             static=_own(self.static) if self.small else None,
+            price=_price_terms(self.price),
         )
 
     @staticmethod
@@ -50,7 +53,17 @@ class Role:
         """Back from a journal; whether its prompt is still the one that was recorded is not looked at."""
         own = terms.static
         static = STANDARD if own is None else StaticPrompt(own.system, _messages(own.examples))
-        return Role(terms.model, terms.context, static, own is not None, terms.takes)
+        return Role(terms.model, terms.context, static, own is not None, terms.takes, _price(terms.price))
+
+
+def _price_terms(price: Price | None) -> PriceTerms | None:
+    if price is None:
+        return None
+    return PriceTerms(prompt=price.prompt, cached=price.cached, completion=price.completion)
+
+
+def _price(terms: PriceTerms | None) -> Price | None:
+    return None if terms is None else Price(terms.prompt, terms.cached, terms.completion)
 
 
 def _own(static: StaticPrompt) -> OwnPrompt:

@@ -47,6 +47,8 @@ class Tree:
         self.blobs: Final = blobs
         self.agents: dict[str, Agent] = {}
         self.bounds = Bounds()
+        self.cost = 0.0
+        """What its calls of models came to, as far as their prices are known."""
         self.roles: dict[str, Role] = {}
         self.functions: dict[str, ActionSpec] = {}
         self.modules: dict[str, Loaded] = {}

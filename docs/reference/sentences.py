@@ -20,7 +20,8 @@ ROOT: Final = Path(__file__).parents[2]
 STATIC: Final = ROOT / "web" / "static"
 SCRIPTS: Final = tuple(
     path
-    for path in sorted((STATIC / "js").rglob("*.js"))
+    for folder in ("js", "sign-in")
+    for path in sorted((STATIC / folder).rglob("*.js"))
     # What records say is no script but types.
     if path.name != "records.js"
 )
@@ -78,15 +79,19 @@ def of_the_page() -> Sequence[str]:
 
 # --- what Python says -------------------------------------------------------------------------------
 
-SERVER: Final = ("core", "hippocampus", "iact", "sandbox", "web")
+SERVER: Final = ("accounts", "core", "hippocampus", "iact", "sandbox", "web")
 """Rooms whose sentences may come to the page."""
 
 TERMINAL: Final = (
+    "accounts/database.py",
     "iact/__main__.py",
     "iact/address.py",
+    "iact/backup.py",
     "iact/cli",
     "iact/commands",
     "iact/export.py",
+    "iact/login.py",
+    "iact/people.py",
     "iact/settings.py",
     "iact/setup",
     "iact/terminal.py",
@@ -126,6 +131,8 @@ _PHRASES: Final = ("web/audit.py", "web/records.py", "web/render.py")
 _SENTENCE: Final = re.compile(r"(?=[^\n]*[a-z]{2,} [a-z'{]+)[A-Z{'“][^\n]*[.?!:…]")
 _PHRASE: Final = re.compile(r"[A-Za-z{][^<>=/\n]*[a-z}][ ,][^<>=/\n]*")
 _VALUE: Final = re.compile(r"\{\w*\}")
+_FORMAT: Final = re.compile(r"\{(\w+):[^{}]*\}")
+"""A value of a template, and how it is written."""
 _WORD: Final = re.compile(r"[A-Za-z]{3}")
 _LIST: Final = 8
 """So many literals beside each other are data, such as what an embedding is tried with."""
@@ -135,9 +142,8 @@ _LOGGED: Final = re.compile(r"%[srd]\b|^Give the answer\.$")
 
 def of_server() -> Mapping[str, str]:
     """Every sentence that the page may be sent, and the folder that says it."""
-    return _python(
-        path for room in SERVER for path in sorted((ROOT / room).rglob("*.py")) if not _among(path, TERMINAL)
-    )
+    rooms = [path for room in SERVER for path in sorted((ROOT / room).rglob("*.py"))]
+    return _python(path for path in rooms if not _among(path, TERMINAL))
 
 
 def of_terminal() -> Mapping[str, str]:
@@ -192,7 +198,7 @@ def _literals(tree: ast.Module, *, commands: bool = False) -> Iterator[str]:
         if node in unsaid:
             continue
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node.value.replace("{}", "{what}")
+            yield _FORMAT.sub("{\\1}", node.value.replace("{}", "{what}"))
         elif isinstance(node, ast.JoinedStr):
             yield _template(node)
 

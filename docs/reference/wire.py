@@ -94,9 +94,9 @@ def _json(value: object) -> str:
 
 
 def _words(hint: object) -> str:
-    hint = _bare(hint)
+    hint = _model(hint) or _bare(hint)
     if isinstance(hint, TypeScript):
-        return "a [record](#record)" if hint.name == "JournalRecord" else "an object"
+        return "a [record](#record)"
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         return " or ".join(dict.fromkeys(_words(one) for one in inner))
@@ -189,7 +189,11 @@ def _asked(name: str) -> str:
     return f'"{name}": {{ fields: {{{"; ".join(fields)}}}; answer: {command.answer.__name__} }};'
 
 
-def _type(hint: object) -> str:
+def _type(hint: object, *, written: bool = False) -> str:
+    """A type in the page's words. `written`: models in it are what the server wrote, so that all of their fields are there."""
+    model = _model(hint)
+    if model is not None:
+        return _type(model, written=True)
     hint = _bare(hint)
     if isinstance(hint, TypeScript):
         return hint.name
@@ -197,20 +201,20 @@ def _type(hint: object) -> str:
         return "unknown"
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
-        return " | ".join(dict.fromkeys(_type(one) for one in inner))
+        return " | ".join(dict.fromkeys(_type(one, written=written) for one in inner))
     if origin is Literal:
         return " | ".join(json.dumps(one) for one in inner)
     if origin is tuple and inner[-1] is not Ellipsis:
-        return f"[{', '.join(_type(one) for one in inner)}]"
+        return f"[{', '.join(_type(one, written=written) for one in inner)}]"
     if origin in (list, tuple):
-        return f"Array<{_type(inner[0])}>"
+        return f"Array<{_type(inner[0], written=written)}>"
     if origin is dict:
-        return f"Record<string, {_type(inner[1])}>"
+        return f"Record<string, {_type(inner[1], written=written)}>"
     plain = {str: "string", int: "number", float: "number", bool: "boolean", type(None): "null"}
     assert isinstance(hint, type), hint
     if issubclass(hint, BaseModel):
         fields = (
-            f"{name}{'' if info.is_required() else '?'}: {_type(info.annotation)}"
+            f"{name}{'' if written or info.is_required() else '?'}: {_type(info.annotation, written=written)}"
             for name, info in hint.model_fields.items()
         )
         return f"{{{'; '.join(fields)}}}"
@@ -235,6 +239,12 @@ def _bare(hint: object) -> object:
         own = [one for one in get_args(hint)[1:] if isinstance(one, TypeScript)]
         return own[0] if own else _bare(get_args(hint)[0])
     return hint
+
+
+def _model(hint: object) -> type[BaseModel] | None:
+    """The model that an object is of which a dictionary has, if one is noted beside its type."""
+    noted = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
+    return next((one for one in noted if isinstance(one, type) and issubclass(one, BaseModel)), None)
 
 
 def _inner(cls: type) -> Iterator[type]:

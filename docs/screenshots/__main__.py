@@ -77,6 +77,7 @@ async def take(name: str, folder: Path = HERE) -> None:
     async with browsing(FakeRuntime(session), FakeAround()) as opened:
         page = await opened.page("demo", width=WIDTH, height=HEIGHT)
         await PICTURES[name](page, session)
+        await expect(page.locator(".awaited")).to_have_count(0)
         await page.mouse.move(0, 0)
         await page.screenshot(path=folder / name)
         opened.wrongs.found.clear()

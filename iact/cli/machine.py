@@ -1,7 +1,8 @@
-"""Commands about this machine: `image`, `doctor`, `completion`."""
+"""Commands about this machine: `image`, `backup`, `restore`, `doctor`, `completion`."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
@@ -51,11 +52,44 @@ def build(
 
 
 @image.command()
+@click.option(
+    "--module",
+    "modules",
+    multiple=True,
+    metavar="NAME",
+    help="with the image of this module, such as browser",
+)
+def push(settings: Settings, *, modules: tuple[str, ...]) -> int:
+    """Push the sandbox's images to where a cluster's nodes find them (IACT_KUBERNETES_IMAGES)."""
+    from iact.commands import images
+
+    return images.push(settings, modules)
+
+
+@image.command()
 def offer(settings: Settings) -> int:
     """Ask on the terminal which tools the shell is to have, and build that."""
     from iact.commands import images
 
     return images.offer(settings)
+
+
+@command()
+@click.argument("file", type=click.Path(path_type=Path))
+def backup(settings: Settings, *, file: Path) -> int:
+    """Write all of the data directory into FILE, also while a server runs."""
+    from iact.commands import backup as backups
+
+    return backups.back_up(settings, file)
+
+
+@command()
+@click.argument("file", type=click.Path(path_type=Path))
+def restore(settings: Settings, *, file: Path) -> int:
+    """Make the data directory of a backup; it must be empty or new."""
+    from iact.commands import backup as backups
+
+    return backups.restore(settings, file)
 
 
 @command()

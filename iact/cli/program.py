@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import click
 
-from iact.cli import cluster, controls, gate, journals, machine, memory, modules, plans, sessions, workspace
+from iact.cli import (
+    cluster,
+    controls,
+    gate,
+    journals,
+    machine,
+    memory,
+    modules,
+    people,
+    plans,
+    quotas,
+    sessions,
+    workspace,
+)
 from iact.cli.options import CommandGroup
 
 
@@ -48,8 +61,18 @@ for _one in (
     plans.plan,
     gate.gate,
     memory.memory,
+    people.user,
+    people.token,
+    people.share,
+    people.log_in,
+    people.log_out,
+    people.audit,
+    quotas.quota,
+    quotas.usage,
     cluster.cluster,
     machine.image,
+    machine.backup,
+    machine.restore,
     machine.doctor,
     machine.completion,
 ):

@@ -57,6 +57,13 @@ def serve(
 @click.option(
     "--add-tokens", type=Count(), default=0, metavar="N", help="raise the session's budget by N tokens first"
 )
+@click.option(
+    "--add-money",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    metavar="SUM",
+    help="raise what it may cost by SUM first",
+)
 @options.mode
 @options.plan_first
 @options.as_json
@@ -69,6 +76,7 @@ def run(
     intent: str | None,
     scope: str,
     add_tokens: int,
+    add_money: float,
     mode: Way,
     plan_first: bool,
     as_json: bool,
@@ -82,7 +90,7 @@ def run(
     return run.run(
         settings, message(task, "task"),
         session=session, workspace=workspace, intent=intent, scope=scope, as_json=as_json,
-        mode=mode, plan_first=plan_first, add_tokens=add_tokens,
+        mode=mode, plan_first=plan_first, add_tokens=add_tokens, add_money=add_money,
     )  # fmt: skip
 
 

@@ -14,10 +14,9 @@ from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
 
-from iact.commands import remote
+from iact.commands import audit, remote
 from iact.core.errors import IactError, ModuleLost, UsageError
-from iact.core.ports import JSON
-from iact.core.session.catalogue import KnownModule, ModuleCatalogue
+from iact.core.session.catalogue import KnownModule, ModuleCatalogue, ModuleRow
 from iact.core.session.source import names_image, source_of
 from iact.doctor import checks
 from iact.sandbox import open_host
@@ -46,7 +45,9 @@ async def known_modules(settings: Settings) -> list[KnownModule]:
 @asynccontextmanager
 async def _catalogue(settings: Settings) -> AsyncIterator[ModuleCatalogue]:
     make_data_directory(settings)
-    host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime)
+    host = await open_host(
+        settings.data, backend=settings.sandbox, runtime=settings.runtime, kubernetes=settings.kubernetes
+    )
     try:
         yield ModuleCatalogue.of(host, settings.data)
     finally:
@@ -84,7 +85,7 @@ def add_module(settings: Settings, source: str, *, as_json: bool) -> int:
     return 0
 
 
-async def _add(settings: Settings, place: str) -> JSON:
+async def _add(settings: Settings, place: str) -> ModuleRow:
     source = await asyncio.to_thread(source_of, place)
     async with _catalogue(settings) as catalogue:
         try:
@@ -150,6 +151,7 @@ def approve_module(
         UsageError: there is no such module, version or function.
     """
     one = asyncio.run(_approve(settings, name, functions, digest))
+    audit.tell(settings, "module.approved", module=name, functions=", ".join(sorted(one.approved)))
     if as_json:
         print(json.dumps(one.to_json(), ensure_ascii=False, indent=2))
         return 0

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from iact import address
 from iact.choices import Choices
+from iact.core import whole_file
 from iact.core.errors import IactError, UsageError
 from iact.core.session.assembly import KEY
 from iact.settings import Settings
@@ -87,7 +88,7 @@ async def _host(
         await control.start()
         try:
             lease.serves(page=f"{advertise}:{page.port}", control=f"{advertise}:{control.port}")
-            await served.start()
+            await served.start(_incarnation_before(settings, lease.incarnation))
             started = datetime.now(UTC).isoformat(timespec="seconds")
             published = address.Address(url=page.url, pid=os.getpid(), started=started, key=page.key)
             address.publish(settings.data, published)
@@ -110,6 +111,14 @@ async def _host(
             await page.stop()
     with contextlib.suppress(IactError):
         await served.leave()
+
+
+def _incarnation_before(settings: Settings, incarnation: str) -> str:
+    """Which incarnation of a host was on the data directory before this one, whose alone it is now; "": none."""
+    path = settings.data / "incarnation"
+    before = path.read_text(encoding="utf-8") if path.exists() else ""
+    whole_file.replace(path, incarnation.encode())
+    return before
 
 
 async def host_on_node(settings: Settings, bind: str, node: str) -> None:

@@ -142,7 +142,9 @@ def _arguments(given: Sequence[str]) -> dict[str, JSON]:
 async def _known(settings: Settings, module: str) -> KnownModule | None:
     """What the catalogue says of a module; None where there is no sandbox, or no such module."""
     try:
-        host = await open_host(settings.data, backend=settings.sandbox, runtime=settings.runtime)
+        host = await open_host(
+            settings.data, backend=settings.sandbox, runtime=settings.runtime, kubernetes=settings.kubernetes
+        )
     except SandboxError:
         return None
     try:

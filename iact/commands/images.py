@@ -1,4 +1,4 @@
-"""`iact image build`: what tools run in, and the workshop that a person's shell has."""
+"""`iact image build` and `push`: what tools run in, and the workshop that a person's shell has."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Final, Literal
 
 from iact.core.errors import UsageError
 from iact.sandbox import build
+from iact.sandbox.docker.registry import push_images
 from iact.sandbox.images import workshop
 from iact.sandbox.images.workshop import PROFILES, Profile
 from iact.settings import Settings
@@ -56,6 +57,22 @@ def build_image(
         workshop.store(settings.data, None)
     elif (kept := workshop.load(settings.data)) is not None:
         print(build.system(_tell, settings.sandbox, kept.recipe()).name)
+    return 0
+
+
+def push(settings: Settings, modules: Sequence[str]) -> int:
+    """Put the images that modules run in into the registry that the settings name.
+
+    Raises:
+        UsageError: they name none.
+    """
+    if not settings.kubernetes_images:
+        raise UsageError(
+            "Nothing says where images go. Set IACT_KUBERNETES_IMAGES, such as registry.example/iact."
+        )
+    make_data_directory(settings)
+    for name in push_images(settings.data, settings.kubernetes_images, modules, _tell):
+        print(name)
     return 0
 
 

@@ -19,7 +19,7 @@ from typing import Final, TypeAlias
 from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.sync.client import ClientConnection, connect
 
-from iact import address
+from iact import address, login
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.control import Reword
@@ -267,10 +267,12 @@ def _gone(error: ConnectionClosed) -> IactError:
 
 @contextmanager
 def _connected(settings: Settings, session: str, answer: WaitedAnswer) -> Iterator[tuple[Wire, WaitedAnswer]]:
-    """A connection to the server of the data directory that watches `session` from here on."""
-    with _socket(address.find(settings.data)) as socket:
+    """A connection that watches `session` from here on: to where one is logged in, or to the data directory's server."""
+    logged_in = login.read(settings.data)
+    there = address.find(settings.data) if logged_in is None else logged_in.address
+    with _socket(there) as socket:
         wire = Wire(socket)
-        since = SessionStore(settings.data).last_record(session)
+        since = SessionStore(settings.data).last_record(session) if logged_in is None else 0
         wire.ask({"type": "hello", "session": session, "since": since}, answer.take)
         yield wire, answer
 
@@ -286,9 +288,8 @@ def _socket(there: address.Address) -> Iterator[ClientConnection]:
             max_size=None,
         )
     except (OSError, WebSocketException) as error:
-        raise IactError(
-            f"The server at {there.page} (process {there.pid}) can't be reached: {error}."
-        ) from error
+        process = f" (process {there.pid})" if there.pid else ""
+        raise IactError(f"The server at {there.page}{process} can't be reached: {error}.") from error
     with socket:
         yield socket
 
@@ -302,6 +303,6 @@ def _number(frame: Frame) -> int:
 
 def _whole(settings: Settings, session: str, reply: WaitedReply) -> str:
     """The whole text of a reply; the server sends only the beginning of very long ones."""
-    if reply.whole:
+    if reply.whole or login.read(settings.data) is not None:
         return reply.body
     return read_records(SessionStore(settings.data).path_of(session))[reply.n - 1].body

@@ -7,10 +7,9 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from iact.commands.reviews import count_all, how, listing
+from iact.commands.reviews import Row, count_all, how, listing
 from iact.core.errors import IactError
 from iact.core.session.effects import SettledChanges
-from iact.core.session.review import Row
 from iact.core.session.session import Session
 
 _MOST: Final = 40

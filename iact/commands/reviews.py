@@ -9,19 +9,22 @@ import asyncio
 import json
 import sys
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Final, TypeVar
+from typing import Final, TypeAlias, TypeVar
 
 from iact.address import NoServer
 from iact.commands import remote
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
 from iact.core.session.effects import SessionEffects
-from iact.core.session.review import Row, counts
+from iact.core.session.review import PendingRow, counts
 from iact.core.session.store import SessionStore
 from iact.sandbox.live import open_live
 from iact.settings import Settings
 from iact.terminal import print_exactly
 from iact.web.records import Fields
+
+Row: TypeAlias = Mapping[str, object]
+"""A change that waits, as the server or this process tells of it: see `core.session.review.PendingRow`."""
 
 _Result = TypeVar("_Result")
 
@@ -138,7 +141,7 @@ async def count_all(effects: SessionEffects, paths: Iterable[str]) -> dict[str, 
     return {path: counts(await effects.patch(path)) for path in paths}
 
 
-def _rows(settings: Settings, session: str) -> list[Row]:
+def _rows(settings: Settings, session: str) -> Sequence[Row]:
     """What waits: as the server sees it or, without one, as the journal says."""
     try:
         return _served(settings, session)
@@ -147,7 +150,7 @@ def _rows(settings: Settings, session: str) -> list[Row]:
         if found is not None:
             return found
 
-        async def work(effects: SessionEffects) -> list[Row]:
+        async def work(effects: SessionEffects) -> list[PendingRow]:
             return await effects.rows()
 
         return _at_rest(settings, session, work)  # which first finishes what was cut off
@@ -205,7 +208,7 @@ def _do(
     }
 
 
-def _list(answer: Row, name: str) -> list[JSON]:
+def _list(answer: Mapping[str, JSON], name: str) -> list[JSON]:
     found = answer.get(name)
     return found if isinstance(found, list) else []
 

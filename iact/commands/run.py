@@ -45,10 +45,11 @@ def run(
     mode: Way = "dialogue",
     plan_first: bool = False,
     add_tokens: int = 0,
+    add_money: float = 0.0,
 ) -> int:
     """Give `task` to the root of a session; 0 if it answered. `release`: agents that are paused are resumed.
 
-    `add_tokens`: by so many its budget is raised first.
+    `add_tokens`, `add_money`: by so much its budget is raised first.
     """
     if not task.strip():
         raise UsageError("The task is empty.")
@@ -59,7 +60,9 @@ def run(
         )
     folder = Path(workspace) if workspace else None
     said = _Said(task, mode, plan_first)
-    return asyncio.run(_run(settings, said, session, folder, intent, scope, as_json, release, add_tokens))
+    return asyncio.run(
+        _run(settings, said, session, folder, intent, scope, as_json, release, add_tokens, add_money)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ async def _run(
     as_json: bool,
     release: bool,
     add_tokens: int,
+    add_money: float,
 ) -> int:
     async with open_runtime(settings, workspace) as runtime:
         session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
@@ -95,8 +99,8 @@ async def _run(
             progress = group.create_task(show_progress(session, asking, waits))
             try:
                 with asking.listening():
-                    if add_tokens:
-                        await session.raise_budget(add_tokens)
+                    if add_tokens or add_money:
+                        await session.raise_budget(add_tokens, add_money)
                     said = await session.say(task.text, mode=task.mode, plan_first=task.plan_first)
                     if release:
                         await _release(session)

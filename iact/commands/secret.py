@@ -6,6 +6,7 @@ import getpass
 import json
 import sys
 
+from iact.commands import audit
 from iact.sandbox.secrets import Secrets
 from iact.settings import Settings
 
@@ -19,6 +20,7 @@ def store(settings: Settings, name: str) -> int:
     typed = sys.stdin.isatty()
     value = getpass.getpass(f"{name}: ") if typed else sys.stdin.read().removesuffix("\n")
     Secrets(settings.data).store(name, value)
+    audit.tell(settings, "secret.changed", secret=name)
     return 0
 
 
@@ -38,4 +40,5 @@ def remove(settings: Settings, name: str) -> int:
         UsageError: there is none of this name.
     """
     Secrets(settings.data).remove(name)
+    audit.tell(settings, "secret.changed", secret=name, removed="yes")
     return 0

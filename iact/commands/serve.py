@@ -6,18 +6,21 @@ import asyncio
 import os
 import signal
 import sys
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 from iact import address
 from iact.choices import Choices
+from iact.core.session.models import Models
 from iact.core.session.policy import read_policies
 from iact.opening import open_page
 from iact.settings import Settings
 from iact.shared_files import follow
 from iact.surroundings import ServerSurroundings
-from iact.web.server import WebServer
-from iact.wiring import make_data_directory, open_runtime
+from iact.web.server import PeopleOptions, WebServer
+from iact.wiring import make_data_directory, models_of, open_runtime
 
 
 def serve(
@@ -44,10 +47,14 @@ async def _serve(
         loop.add_signal_handler(one, stop.set)
     # A session in a directory of the user's can be given none of the pool.
     pool = settings.pool if workspace is None else 0
-    async with open_runtime(settings, workspace, scope=scope, pool=pool) as runtime:
-        server = WebServer(
-            runtime, product=ServerSurroundings(Choices(settings, runtime.use_models)), host=host, port=port
+    async with AsyncExitStack() as stack:
+        models = models_of(settings)
+        runtime = await stack.enter_async_context(
+            open_runtime(settings, workspace, scope=scope, pool=pool, opened=models)
         )
+        choices = Choices(settings, runtime.use_models)
+        people = await _people(stack, settings, models, choices, scope)
+        server = WebServer(runtime, product=ServerSurroundings(choices), host=host, port=port, **people)
         await server.start()
         try:
             started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -71,3 +78,28 @@ async def _serve(
             print("iact: closing", file=sys.stderr, flush=True)
             await server.stop()
     return 0
+
+
+async def _people(
+    stack: AsyncExitStack, settings: Settings, models: Models, choices: Choices, scope: str
+) -> PeopleOptions:
+    """What a server with accounts has beside one without, of which nothing is imported there."""
+    if settings.accounts.authenticator == "token":
+        return {}
+    from iact.accounts.quotas import UserQuota
+    from iact.people import opened_people
+    from iact.register import AccountRegister
+    from iact.user_runtimes import open_tenants
+
+    people = stack.enter_context(opened_people(settings, os.environ))
+    quotas = people.accounts.quotas
+    quotas.release()
+    return {
+        "people": people.authentication,
+        "entrance": people.entrance,
+        "tenants": await stack.enter_async_context(
+            open_tenants(settings, models, choices, scope, partial(UserQuota, quotas))
+        ),
+        "register": AccountRegister(people.accounts, public_links=settings.accounts.public_links),
+        "outside": settings.accounts.url,
+    }

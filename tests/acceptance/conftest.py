@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +18,11 @@ _numbers = itertools.count(1)
 
 @dataclass
 class Stage:
-    """What one test plays on. `crashes`: a process that asks this endpoint may be killed or lose its disk."""
+    """What one test plays on. `crashes`: a process that asks this endpoint may be killed or lose its disk. `gateway`: each
+    product is that of a host with a store, and its sessions are reached through a gateway."""
 
     folder: Path
+    gateway: bool = False
     endpoints: list[Endpoint] = field(default_factory=list)
     data: set[Path] = field(default_factory=set)
 
@@ -38,7 +40,10 @@ class Stage:
         data = self.folder / f"data-{number}"
         data.mkdir()
         self.data.add(data)
-        return Product.at(data, endpoint, **{"IACT_MODEL": f"scripted-{number}", **settings})
+        given = {"IACT_MODEL": f"scripted-{number}", **settings}
+        if self.gateway:
+            given |= {"IACT_STORE": f"file://{self.folder}/store-{number}", "IACT_HOST": f"host-{number}"}
+        return replace(Product.at(data, endpoint, **given), gateway=self.gateway)
 
     def end(self) -> None:
         """Close everything, then check what must always hold."""

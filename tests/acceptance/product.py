@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import docker
@@ -93,10 +93,12 @@ class Answer:
 
 @dataclass(frozen=True)
 class Product:
-    """One data directory, with the settings that the environment brings."""
+    """One data directory, with the settings that the environment brings. `gateway`: it is that of a host with a store,
+    and whoever is served comes through a gateway."""
 
     data: Path
     settings: dict[str, str] = field(default_factory=dict)
+    gateway: bool = False
 
     @staticmethod
     def at(data: Path, endpoint: Endpoint | str | None = None, **settings: str) -> Product:
@@ -163,7 +165,11 @@ class Product:
 
     @contextmanager
     def serving(self, *arguments: str) -> Iterator[Server]:
-        """`iact serve`, or another command that serves the page, ready."""
+        """`iact serve`, or another command that serves the page, ready. With a gateway, the process is that of the host."""
+        if self.gateway:
+            with self._host() as host, self._at_gateway().serving() as way_in:
+                yield replace(way_in, process=host)
+            return
         with self.started(*(arguments or ("serve",))) as process:
             assert process.stdout is not None
             line = process.stdout.readline()
@@ -171,6 +177,22 @@ class Product:
             assert found is not None, line
             key = json.loads((self.data / "server.json").read_text(encoding="utf-8"))["key"]
             yield Server(process, int(found[1]), found[2], key)
+
+    @contextmanager
+    def _host(self) -> Iterator[subprocess.Popen[str]]:
+        with self.started("cluster", "host") as process:
+            assert process.stdout is not None
+            assert process.stdout.readline().startswith("iact: host ")
+            yield process
+
+    def _at_gateway(self) -> Product:
+        """What runs the gateway: it needs the key of the host, and nothing else of it."""
+        data = self.data.with_name(f"{self.data.name}-gateway")
+        if not data.exists():
+            data.mkdir()
+            (data / "seal.key").write_bytes((self.data / "seal.key").read_bytes())
+            (data / "seal.key").chmod(0o600)
+        return Product(data, {**self.settings, "IACT_CLUSTER": "static", "IACT_SANDBOX": "off"})
 
     def journals(self) -> set[Path]:
         """The journals of all sessions."""

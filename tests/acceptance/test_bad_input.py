@@ -26,6 +26,7 @@ from tests.acceptance.laws import journal_law
 from tests.acceptance.product import NO_MODULES, Product, Ran
 from tests.endpoint import Endpoint, HttpError, Reply, Request
 from tests.records import with_fields
+from tests.rounds import rounds
 
 _NOWHERE = "http://127.0.0.1:9/v1"
 
@@ -296,11 +297,11 @@ def _put(data: Path, stored: Stored, content: bytes) -> Path:
     return journal
 
 
-def test_a_journal_cut_at_any_byte(stored: Stored, tmp_path: Path, scale: float) -> None:
+def test_a_journal_cut_at_any_byte(stored: Stored, tmp_path: Path) -> None:
     """Every whole record before the cut is read, the rest is known as torn, and what is left verifies."""
     rng = random.Random(1)
     near = {end + step for end in stored.ends for step in (-2, -1, 0, 1, 2)}
-    anywhere = {rng.randrange(len(stored.content)) for _ in range(round(300 * scale))}
+    anywhere = {rng.randrange(len(stored.content)) for _ in range(rounds(150))}
     for cut in sorted(cut for cut in near | anywhere if cut <= len(stored.content)):
         contents = read_journal(_put(tmp_path, stored, stored.content[:cut]))
         whole = sum(end <= cut for end in stored.ends)
@@ -325,11 +326,11 @@ def test_a_session_with_a_torn_journal_goes_on(stage: Stage, stored: Stored, lef
     assert ran.answer().records[: len(whole)] == whole
 
 
-def test_a_journal_with_one_bit_flipped(stored: Stored, tmp_path: Path, scale: float) -> None:
+def test_a_journal_with_one_bit_flipped(stored: Stored, tmp_path: Path) -> None:
     """Any change is noticed and blamed on the record that it is in, never taken for a torn tail."""
     rng = random.Random(2)
     near = {position for end in stored.ends for position in range(end - 40, end)}
-    places = sorted(near | {rng.randrange(len(stored.content)) for _ in range(round(400 * scale))})
+    places = sorted(near | {rng.randrange(len(stored.content)) for _ in range(rounds(200))})
     for position in places:
         content = bytearray(stored.content)
         content[position] ^= 1 << rng.randrange(8)

@@ -24,11 +24,13 @@ from tests.acceptance.product import ROOT, Product, Server, reap, until
 from tests.acceptance.test_modules import SCOUT, of, reach
 from tests.acceptance.test_scenes import shell
 from tests.endpoint import Endpoint, Gate, Reply
+from tests.rounds import LONG
 from tests.web.browser import ARGUMENTS, PATIENCE, REPORT_VIOLATIONS, Wrongs, chromium
 from tests.web.long import long_journal
 from tests.web.scrub import SHOWS, expected
 
 SCREENSHOTS: Final = ROOT / "docs" / "screenshots"
+MANY: Final = 10_000 if LONG else 3_000
 SLOW: Final = 180_000
 """Milliseconds for what needs a container to start."""
 
@@ -182,12 +184,12 @@ def test_a_person_steps_in_two_levels_down_and_reloads_without_loss(stage: Stage
         assert not [one for one in endpoint.of(others) if "Count backwards instead." in str(one.messages)]
 
 
-def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(tmp_path: Path) -> None:
+def test_thousands_of_records_are_scrubbed_and_forked_in_the_middle(tmp_path: Path) -> None:
     # The journal is made up and does not verify, so this product is not one of the stage's.
     data = tmp_path / "data"
-    journal = long_journal(data / "sessions", 10_000)
+    journal = long_journal(data / "sessions", MANY)
     records = read_journal(journal).records
-    middle = next(one.n for one in records if one.n > 5000 and one.kind == "reply" and one.agent == "/")
+    middle = next(one.n for one in records if one.n > MANY // 2 and one.kind == "reply" and one.agent == "/")
     agents, newest = expected(journal, middle)
     before = journal.read_bytes()
     with Endpoint({"/": ["This is where we **go on**."]}, by_turn=False) as endpoint:
@@ -198,12 +200,12 @@ def test_ten_thousand_records_are_scrubbed_and_forked_in_the_middle(tmp_path: Pa
                 page.get_by_role("button", name="What to do with Task 1: read the lines.").click()
                 page.locator(".session-actions").get_by_role("button", name="Replay").click()
                 page.get_by_role("tab", name="Agents").click()
-                expect(page.locator("[data-role=replay-total]")).to_have_text("of 10000", timeout=SLOW)
+                expect(page.locator("[data-role=replay-total]")).to_have_text(f"of {MANY}", timeout=SLOW)
                 times = []
                 for _ in range(3):
                     times.append(page.evaluate(SHOWS, [middle, agents, newest]))
-                    page.evaluate(SHOWS, [10_000, *expected(journal, 10_000)])
-                print(f"10,000 records, to record {middle}: {', '.join(f'{took:.0f}' for took in times)} ms")
+                    page.evaluate(SHOWS, [MANY, *expected(journal, MANY)])
+                print(f"{MANY} records, to record {middle}: {', '.join(f'{took:.0f}' for took in times)} ms")
                 assert all(took >= 0 for took in times), times
                 page.evaluate(SHOWS, [middle, agents, newest])
                 keep_screenshot(page, "replay.png", tmp_path)
@@ -311,7 +313,7 @@ def test_a_module_that_is_added_in_the_page_while_an_agent_runs_is_used_by_it(
                 within=180,
             )
             facts = page.locator("#inspector-panel")
-            running = facts.locator("dt", has_text="Tools running now").locator(
+            running = facts.locator("dt", has_text="Modules started").locator(
                 "xpath=following-sibling::dd[1]"
             )
             expect(running).to_have_text("1")

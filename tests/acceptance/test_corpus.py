@@ -8,7 +8,6 @@ seen in `tests/core/gate/test_hostile.py`.
 
 from __future__ import annotations
 
-import os
 import shlex
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,14 +25,14 @@ from tests.acceptance.test_scenes import shell
 from tests.core.gate.hostile import COMMANDS, FAMILIES, SETUP
 from tests.core.gate.jail import fill
 from tests.endpoint import Endpoint
+from tests.rounds import SCALE
 from tests.sandbox.backends import ALL, Backend, OwnEngine, present
 from tests.snapshot import Entry, Snapshot, differences, snapshot
 
 AT_ONCE = 20
 PATIENCE: Final = 1200.0
 """Seconds for the commands of one session, each of which may take five."""
-_SCALE: Final = float(os.environ.get("IACT_TEST_SCALE", "1"))
-STEP = 1 if _SCALE >= 3 else max(1, round(16 / _SCALE))
+STEP = 1 if SCALE >= 3 else max(1, round(16 / SCALE))
 SETTINGS: Final = {
     "docker": {"IACT_SANDBOX": "docker"},
     "gvisor": {"IACT_SANDBOX": "docker", "IACT_RUNTIME": "runsc"},
@@ -49,7 +48,7 @@ def own_engine() -> Iterator[OwnEngine]:
     made.close()
 
 
-@pytest.fixture(scope="module", params=list(ALL) if _SCALE >= 3 else ["docker"])
+@pytest.fixture(scope="module", params=list(ALL) if SCALE >= 3 else ["docker"])
 def backend(request: pytest.FixtureRequest, own_engine: OwnEngine) -> Iterator[Backend]:
     """The backends, one after the other; its engine is the one that the product finds meanwhile."""
     with present(request.param, own_engine) as found:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import re
 import signal
 import subprocess
@@ -35,10 +34,10 @@ from tests.acceptance.test_browser import SLOW, connected
 from tests.acceptance.test_clearance import ASKS
 from tests.acceptance.test_ways import ALL
 from tests.endpoint import Endpoint, Gate, HttpError, Reply, Request
+from tests.rounds import SCALE
 from tests.web.browser import ARGUMENTS, PATIENCE, REPORT_VIOLATIONS, Wrongs, chromium
 
-SCALE: Final = float(os.environ.get("IACT_TEST_SCALE", "1"))
-SESSIONS, MESSAGES, RESTARTS = (12, 400, 2) if SCALE >= 5 else (4, 28, 1)
+SESSIONS, MESSAGES, RESTARTS = (12, 400, 2) if SCALE >= 5 else (4, 20, 1)
 AT_ONCE: Final = 3
 LIMITED_TWICE: Final = 2
 DEAR: Final = 850_000

@@ -26,6 +26,7 @@ from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law
 from tests.acceptance.product import Product, Server, acknowledged, containers_of, until
 from tests.endpoint import Endpoint, Gate, Reply, Request
+from tests.rounds import rounds
 
 ROUNDS = 2
 """IACT_TEST_SCALE multiplies them: 100 rounds are IACT_TEST_SCALE=50."""
@@ -146,9 +147,7 @@ def _effects(hosts: list[Product], session: str) -> dict[str, set[str]]:
 @pytest.mark.no_prefix_law(
     "a host that thaws may ask its model once more before it learns that it has lost the session"
 )
-def test_a_frozen_host_that_was_taken_over_does_nothing_twice(
-    stage: Stage, tmp_path: Path, scale: float
-) -> None:
+def test_a_frozen_host_that_was_taken_over_does_nothing_twice(stage: Stage, tmp_path: Path) -> None:
     model = Model()
     endpoint = Endpoint(model, by_turn=True, crashes=True).start()
     products = [
@@ -164,7 +163,7 @@ def test_a_frozen_host_that_was_taken_over_does_nothing_twice(
     for product in products:  # as many turns as the rounds take
         (product.data / "iact.toml").write_text("[bounds]\nturns = 10000\ntokens = 1000000000\n")
     key = products[1].data / "seal.key"
-    rounds, session = max(2, round(ROUNDS * scale)), None
+    count, session = rounds(ROUNDS, least=2), None
     with ExitStack() as everything:
         everything.callback(endpoint.stop)
 
@@ -175,7 +174,7 @@ def test_a_frozen_host_that_was_taken_over_does_nothing_twice(
         stack, loser = start(0)
         key.write_bytes((products[0].data / "seal.key").read_bytes())
         key.chmod(0o600)
-        for number in range(1, rounds + 1):
+        for number in range(1, count + 1):
             following, winner = start(number)
             aim: Aim = "turn" if number % 2 else "tool"
             session = _round(model, loser, winner, session, aim, number)
@@ -184,12 +183,12 @@ def test_a_frozen_host_that_was_taken_over_does_nothing_twice(
     assert session is not None
     twice = {label: where for label, where in _effects(products, session).items() if len(where) > 1}
     assert not twice
-    journal = products[rounds % 2].data / "sessions" / session / "journal.md"
+    journal = products[count % 2].data / "sessions" / session / "journal.md"
     records = journal_law(journal)
     hosts = [one.content.host for one in records if isinstance(one.content, Epoch)]
-    assert hosts == [("b", "a")[number % 2] for number in range(rounds)]
+    assert hosts == [("b", "a")[number % 2] for number in range(count)]
     said = [one.body for one in records if one.kind == "say"]
-    wanted = [f"{what} part {number}." for number in range(1, rounds + 1) for what in ("Do", "Go on with")]
+    wanted = [f"{what} part {number}." for number in range(1, count + 1) for what in ("Do", "Go on with")]
     assert said == wanted
     exported = products[0].run("journal", "export", session)
     assert exported.stdout.encode() == journal.read_bytes()

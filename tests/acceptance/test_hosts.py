@@ -24,6 +24,7 @@ from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product
 from tests.acceptance.test_browser import page_of
 from tests.acceptance.test_clearance import comes, records, serving, tell
+from tests.rounds import short
 
 FETCH = "```web.fetch\nhttp://docs.test/page\n```"
 CURL = (
@@ -109,7 +110,7 @@ def results(product: Product) -> list[str]:
     return [one.body for one in records(product) if one.kind == "result"]
 
 
-@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
+@pytest.mark.parametrize("backend", short(["docker"], of=["docker", "bubblewrap"]))
 def test_a_person_allows_a_host_in_place_and_the_module_goes_on(stage: Stage, backend: str) -> None:
     """Once, for the session, by a command while it runs, and not at all: one session, one container, no restart."""
     script = {"/": [FETCH, FETCH, "```web.fetch\nhttp://docs.test/leave\n```", FETCH, "Over."]}
@@ -208,7 +209,7 @@ beat.kill()
 """Asks for a host, and counts in the meantime: twenty beats are more than twice its time."""
 
 
-@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
+@pytest.mark.parametrize("backend", short(["bubblewrap"], of=["docker", "bubblewrap"]))
 def test_a_scripts_clock_stands_while_a_person_is_asked(stage: Stage, backend: str) -> None:
     """Its own limit, and the core's for the call, which is five seconds longer: both are over before the answer."""
     product = stage.product(
@@ -361,7 +362,7 @@ for line in sys.stdin:
 """
 
 
-@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
+@pytest.mark.parametrize("backend", short(["bubblewrap"], of=["docker", "bubblewrap"]))
 def test_an_mcp_server_reaches_what_a_person_allows_and_nothing_else(
     stage: Stage, tmp_path: Path, backend: str
 ) -> None:

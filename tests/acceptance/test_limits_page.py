@@ -150,3 +150,31 @@ def test_a_budget_that_ends_says_what_to_do_on_the_command_line(stage: Stage) ->
     assert f"iact run --session {first.session} --add-tokens 1000000 TASK." in ran.sentence
     again = product.ask("Question, once more?", "--add-tokens", "60000", session=first.session)
     assert again.reply.startswith("Answer")
+
+
+def test_a_budget_of_money_is_raised_where_it_ended(stage: Stage) -> None:
+    product = stage.product(stage.endpoint(answers))
+    settings = "price_prompt = 100\nprice_completion = 1000\n[bounds]\nmoney = 10\n"
+    (product.data / "iact.toml").write_text(settings, encoding="utf-8")
+    with served(product) as server, page_of(server) as page:
+        field = page.locator("#composer-text")
+        bar = page.locator(".budget-bar")
+        for number in range(20):
+            field.fill(f"Question {number}?")
+            page.keyboard.press("Enter")
+            reply = page.locator(".entry.reply").nth(number)
+            expect(reply).to_contain_text(re.compile("Answer|could cost"))
+            if "could cost" in reply.inner_text():
+                break
+        expect(page.locator(".entry.reply").last).to_contain_text("This session may cost 10.00")
+        expect(page.locator("[data-role=agent-state]")).to_have_text("budget of money reached")
+        expect(bar).to_contain_text(re.compile(r"Budget used up: \d\.\d\d of 10.00"))
+        bar.get_by_role("button", name="Add 10.00").click()
+        expect(page.locator(".dialogue")).to_contain_text("You added 10.00 to what this session may cost")
+        expect(page.locator(".entry.reply").last).to_contain_text("Answer")
+        (journal,) = product.journals()
+    replay(journal.parent, verify=True)
+    (product.data / "iact.toml").write_text("[bounds]\nmoney = 10\n", encoding="utf-8")
+    ran = product.run("run", "Hello.")
+    assert ran.status == 2
+    assert "needs prices" in ran.stderr

@@ -22,6 +22,7 @@ from tests.acceptance.test_parallel import Planned, shell
 from tests.acceptance.test_plans import answered, plan, replayed, states
 from tests.acceptance.test_scenes import Spoken, served, speak, wake
 from tests.endpoint import Request
+from tests.rounds import short
 
 Json = dict[str, object]
 _LONG = 120.0
@@ -75,7 +76,7 @@ def answer(request: Request) -> str:
     return planned() if request.turn == 0 else "It is over."
 
 
-@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
+@pytest.mark.parametrize("backend", short(["docker"], of=["docker", "bubblewrap"]))
 def test_the_winners_copy_becomes_the_workspace(stage: Stage, backend: str) -> None:
     product = stage.product(stage.endpoint({}), IACT_SANDBOX=backend)
     ran = Planned(product, stage.folder, RACE)

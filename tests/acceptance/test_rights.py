@@ -13,6 +13,7 @@ from tests.acceptance.conftest import Stage
 from tests.acceptance.product import acknowledged, until
 from tests.acceptance.test_scenes import Spoken, call, served, speak
 from tests.endpoint import Gate, Reply
+from tests.rounds import short
 from tests.sandbox.calling import need_bubblewrap
 
 JOB: Final = "I start it.\n\n```shell.run background=true\nwhile :; do date >> log; sleep 0.05; done\n```"
@@ -36,7 +37,7 @@ def size(path: Path) -> int:
 
 @pytest.mark.parametrize("busy", [False, True], ids=["idle", "busy"])
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
+@pytest.mark.parametrize("backend", short(["bubblewrap"], of=["docker", "bubblewrap"]))
 def test_a_job_two_levels_down_ends_within_a_second(
     stage: Stage, backend: str, change: str, busy: bool
 ) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 from tests.acceptance.product import NO_MODULES, ROOT, Product, until
@@ -74,6 +76,33 @@ def test_what_people_decided_on_one_host_counts_on_the_others(tmp_path: Path) ->
         stored = b"".join(one.read_bytes() for one in (tmp_path / "shared").rglob("*") if one.is_file())
         assert b"quite-a-secret" not in stored
         assert b"docs.example.org" not in stored
+
+
+def test_the_doctor_looks_at_store_and_hosts(tmp_path: Path) -> None:
+    with Endpoint({}) as endpoint:
+        a = host(endpoint, tmp_path, "a")
+
+        def found(product: Product) -> dict[str, tuple[bool, str]]:
+            told = json.loads(product.run("doctor", "--json").stdout)
+            return {one["check"]: (one["ok"], one["detail"]) for one in told}
+
+        assert found(a)["store"][0]
+        assert "cluster" not in found(a)
+        assert not list((tmp_path / "shared" / "doctor").iterdir()), "it leaves nothing there"
+        clustered = replace(a, settings={**a.settings, "IACT_CLUSTER": "static"})
+        assert found(clustered)["cluster"] == (False, "No host of the cluster is running.")
+        with a.started("cluster", "host") as process:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            assert found(clustered)["cluster"] == (True, "running (static): a")
+        keys = {
+            "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
+            "AWS_ACCESS_KEY_ID": "k",
+            "AWS_SECRET_ACCESS_KEY": "k",
+        }
+        away = found(replace(a, settings={**a.settings, **keys, "IACT_STORE": "s3://bucket/iact"}))
+        assert not away["store"][0]
+        assert "s3://bucket/iact gave no answer" in away["store"][1]
 
 
 def test_without_a_store_nothing_of_it_is_loaded() -> None:

@@ -21,6 +21,7 @@ from moto.server import ThreadedMotoServer
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law
 from tests.acceptance.product import NO_MODULES, Product
+from tests.rounds import rounds
 
 Fault = Literal["away", "slow", "lost answer", "full"]
 
@@ -129,14 +130,12 @@ def _product(stage: Stage, proxy: Proxy) -> Product:
     return stage.product(endpoint, **NO_MODULES, **given, IACT_STORE="s3://faults/iact", IACT_HOST="a")
 
 
-def test_whatever_the_store_does_nothing_acknowledged_is_lost(
-    stage: Stage, proxy: Proxy, scale: float
-) -> None:
+def test_whatever_the_store_does_nothing_acknowledged_is_lost(stage: Stage, proxy: Proxy) -> None:
     product = _product(stage, proxy)
     session = product.ask("Are you there?").session
     replies = ["One."]
     faults: list[tuple[Fault, int]] = [
-        ("lost answer", 2), ("slow", 2), ("away", min(19, round(6 * scale))), ("full", 3),
+        ("lost answer", 2), ("slow", 2), ("away", min(19, rounds(4))), ("full", 3),
     ]  # fmt: skip
     for fault, times in faults:
         proxy.fault, proxy.left = fault, times

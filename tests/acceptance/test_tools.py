@@ -10,6 +10,7 @@ from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.test_plans import plan, replayed, states
 from tests.endpoint import Request
+from tests.rounds import short
 from tests.sandbox.calling import need_bubblewrap
 
 
@@ -36,7 +37,7 @@ STEPS = (
 CHANGED = "```python.run\nopen('t.csv', 'w').write('gone')\n```\n\n```python.run\nimport matplotlib.pyplot as plt\nplt.plot([1, 2])\n```"
 
 
-@pytest.mark.parametrize("backend", ["docker", "bubblewrap"])
+@pytest.mark.parametrize("backend", short(["docker"], of=["docker", "bubblewrap"]))
 def test_tools_are_steps_of_a_plan_and_what_they_wrote_can_be_undone(stage: Stage, backend: str) -> None:
     if backend == "bubblewrap":
         need_bubblewrap()

@@ -19,6 +19,7 @@ from ext_modules.sdk.loading import load
 from ext_modules.sdk.testing import Bench, Done
 from ext_modules.sdk.values import JSON, Value
 from iact.core.modules.manifest import Manifest
+from tests.rounds import rounds
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -185,7 +186,7 @@ def test_missing_files_and_folders_are_named(workspace: Path) -> None:
     assert "can't be opened" in refused("read", path="x" * 300)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=rounds(50))
 @given(st.lists(st.sampled_from(["..", ".", "", "a", "b", "\udcff"]), max_size=8))
 def test_no_path_has_steps_that_lead_up(workspace: Path, steps: list[str]) -> None:
     try:

@@ -17,6 +17,7 @@ from ext_modules.sdk.parameters import BadArguments
 from ext_modules.sdk.values import JSON, Value
 from iact.core.modules.manifest import Function
 from iact.core.modules.schema import check_schema
+from tests.rounds import rounds
 
 
 def tool(name: str, schema: JSON = None, **more: JSON) -> dict[str, JSON]:
@@ -97,7 +98,7 @@ ANY = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=rounds(50))
 @given(schema=st.dictionaries(TEXT, ANY, max_size=5))
 def test_the_core_takes_whatever_is_made_of_a_schema(schema: dict[str, JSON]) -> None:
     made = allowed(schema)

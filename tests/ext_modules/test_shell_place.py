@@ -13,13 +13,14 @@ from hypothesis import strategies as st
 from ext_modules.sdk import strays
 from ext_modules.shell import temporary
 from ext_modules.shell.place import LARGEST, Place, arrived, exported, left
+from tests.rounds import rounds
 
 HERE = Place("/", {})
 NAMES = st.from_regex(rb"[A-Za-z_][A-Za-z0-9_]{0,8}", fullmatch=True).map(lambda name: b"MY_" + name)
 VALUES = st.binary(max_size=40).filter(lambda value: b"\0" not in value)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(15), deadline=None)
 @given(st.dictionaries(NAMES, VALUES, min_size=1, max_size=4))
 @example({b"MY_A": b"\x1b[1m\t\x01\n'\"$`\\ \xff\xc3\xbc", b"MY_B": b"$(touch /nowhere)", b"MY_C": b""})
 def test_variables_come_back_as_they_were_exported(variables: dict[bytes, bytes]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import re
 from pathlib import Path
@@ -16,10 +15,10 @@ from iact.core.session.replay import replay
 from iact.settings import Settings, load
 from tests.hostile.crafted import PLACES, Change, chain, changes, crafted, header_of
 from tests.hostile.looks import look, looks
+from tests.rounds import rounds
 
-SCALE = float(os.environ.get("IACT_TEST_SCALE", "1"))
-CHANGES = int(2400 * SCALE)
-"""Changed journals, in all shares together; 10,000 and more with IACT_TEST_SCALE=5."""
+CHANGES = rounds(1200)
+"""Changed journals, in all shares together; 10,000 and more with IACT_TEST_SCALE=10."""
 SHARES = 8
 _LARGEST = 60_000
 

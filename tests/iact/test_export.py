@@ -21,6 +21,7 @@ from iact.core.ports import JSON
 from tests.acceptance.product import NO_MODULES, Product
 from tests.iact.recorded import record
 from tests.records import opening_fields, raw_record
+from tests.rounds import rounds
 from tests.web.browser import ARGUMENTS, REPORT_VIOLATIONS, Wrongs, chromium
 
 _VOID: Final = frozenset({"meta", "img", "hr", "br"})
@@ -337,7 +338,7 @@ def said(kind: str, text: str) -> dict[str, JSON]:
     return fields.get(kind, {"function": text, "reason": text})
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=rounds(15), deadline=None)
 @given(parts=st.lists(st.tuples(_KINDS, _NASTY, _NASTY), max_size=6))
 def test_no_text_breaks_out_of_its_place(
     tmp_path_factory: pytest.TempPathFactory, parts: list[tuple[str, str, str]]

@@ -12,6 +12,7 @@ from iact.commands.questions import host_words, words
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.hosts import HostAsk
+from tests.rounds import rounds
 
 
 def shown_for(params: Mapping[str, JSON], provenance: Mapping[str, tuple[str, ...]] | None = None) -> str:
@@ -62,7 +63,7 @@ def test_a_long_value_is_whole_and_its_length_is_told_first() -> None:
     assert shown[-1] == "  | the end"
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=rounds(50))
 @given(st.text(max_size=400))
 def test_no_value_has_a_line_of_its_own(value: str) -> None:
     shown = shown_for({"body": value, "to": "eve"}).split("\n")

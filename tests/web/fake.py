@@ -24,9 +24,11 @@ from iact.core.session.catalogue import KnownModule
 from iact.core.session.deletion import DeletionOutcome
 from iact.core.session.effects import SettledChanges
 from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended, TreeChanged
+from iact.core.session.figures import Figures, Workload
+from iact.core.session.hosts import HostRow
 from iact.core.session.index import SearchHit
 from iact.core.session.models import Tried
-from iact.core.session.review import Row, rows
+from iact.core.session.review import PendingRow, rows
 from iact.core.session.status import SessionState, SessionStatus
 from iact.core.session.status_watch import StatusWatcher
 from iact.core.session.store import SessionStore
@@ -105,7 +107,7 @@ class FakeEffects:
         self.left: tuple[AppliedChange, ...] = ()
         self.calls: list[tuple[str, Sequence[str] | None, bool, int | None]] = []
 
-    async def rows(self, *, fresh: bool = True) -> Sequence[Row]:
+    async def rows(self, *, fresh: bool = True) -> Sequence[PendingRow]:
         return rows(self.waiting)
 
     async def patch(self, path: str) -> str:
@@ -157,7 +159,7 @@ class FakeSession:
     fail: Exception | None = None
     failure: IactError | None = None
     modules_running: int = 0
-    hosts: list[dict[str, JSON]] = field(default_factory=list)
+    hosts: list[HostRow] = field(default_factory=list)
     effects: FakeEffects = field(default_factory=lambda: FakeEffects())
     state: Tree = field(default_factory=lambda: Tree(strict=False, blobs=lambda digest: b""))
     """What `view` shows."""
@@ -293,7 +295,7 @@ class FakeSession:
         self._note("plan", name, mode, str(plan_first), text)
         return self.append("control", f"/{name}", text, op="plan", by="user", budget=1)
 
-    async def raise_budget(self, tokens: int) -> Record:
+    async def raise_budget(self, tokens: int = 0, money: float = 0.0) -> Record:
         self._note("budget", str(tokens))
         return self.append("control", op="budget", by="user", tokens=tokens)
 
@@ -328,7 +330,7 @@ class FakeSession:
         self, module: str, hosts: Sequence[str], *, always: bool = False, remove: bool = False
     ) -> None:
         self._note("allow_hosts", module, *hosts, str(always), str(remove))
-        changed: list[dict[str, JSON]] = [
+        changed: list[HostRow] = [
             {"module": module, "host": one, "by": "always" if always else "session"} for one in hosts
         ]
         self.hosts = [one for one in self.hosts if one not in changed] + ([] if remove else changed)
@@ -415,7 +417,8 @@ class FakeRuntime:
     model_label = LABEL
 
     def __init__(self, *sessions: FakeSession, memory: Memory | None = None) -> None:
-        self.hosts: list[dict[str, JSON]] = []
+        self.hosts: list[HostRow] = []
+        self.figures = Figures()
         self.memory = memory
         self.templates = FakeTemplates()
         self.store = SessionStore(Path("/data"))
@@ -428,6 +431,15 @@ class FakeRuntime:
         self.infos: dict[str, FakeInfo] = {}
         """What lists show of sessions that are to be shown otherwise, or that nobody opens."""
         self.done: list[tuple[str, ...]] = []
+
+    at_work = False
+    why_unready = ""
+
+    def workload(self) -> Workload:
+        return Workload()
+
+    async def unready(self) -> str:
+        return self.why_unready
 
     def is_open(self, session_id: str) -> bool:
         return True

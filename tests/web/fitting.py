@@ -9,6 +9,7 @@ from functools import cache
 from itertools import islice
 from typing import Annotated, Literal, NotRequired, Union, get_args, get_origin, get_type_hints
 
+from pydantic import BaseModel, ValidationError
 from typing_extensions import is_typeddict
 
 from iact.core.ports import JSON
@@ -59,7 +60,13 @@ def wrong(value: object, hint: object, where: str) -> str:
         name = getattr(get_args(hint)[1], "name", "")
         if name == "JournalRecord":
             return _record(value, where)
-        return "" if isinstance(value, dict) else f"{where} is no object"
+        model = get_args(hint)[1]
+        assert issubclass(model, BaseModel), model
+        try:
+            model.model_validate_json(json.dumps(value))
+        except ValidationError as error:
+            return f"{where}: {error}"
+        return ""
     origin, inner = get_origin(hint), get_args(hint)
     if origin in (Union, types.UnionType):
         found = [wrong(value, one, where) for one in inner]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tests.web.fake import FakeSession, node
 
 
@@ -67,7 +69,7 @@ def busy_session(identity: str = "demo") -> FakeSession:
     session.show(
         node("/", "waiting", doing="waiting for /analyst", used=8400),
         node("/analyst", "waiting", doing="waiting for /analyst/checker", used=5200),
-        node("/analyst/checker", "acting", doing="shell.run", used=2100),
+        replace(node("/analyst/checker", "acting", doing="shell.run", used=2100), calls=(call.n,)),
     )
     session.print("/analyst/checker", call.n, "reading sales.csv\nfitting 41 points …\n")
     return session

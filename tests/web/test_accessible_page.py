@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from importlib.resources import files
+from itertools import product
 from pathlib import Path
 from typing import Final, Literal
 
@@ -15,6 +16,7 @@ from playwright.sync_api import Page as SyncPage
 from iact.core.ports import CatalogueEntry
 from iact.core.session.catalogue import KnownModule
 from tests.core.session.fakes import replies, runtime
+from tests.rounds import short
 from tests.web.browser import browsing
 from tests.web.fake import FakeSession, node
 from tests.web.scene import busy_session
@@ -36,6 +38,11 @@ DRAG: Final = """() => {
     document.body.dispatchEvent(new DragEvent("dragenter", { dataTransfer, bubbles: true, cancelable: true }));
 }"""
 """A file is dragged over the page."""
+EVERY_LOOK: Final = pytest.mark.parametrize(
+    ("width", "scheme"),
+    short([(360, "dark"), (1280, "light")], of=[*product((360, 1280), ("light", "dark"))]),
+)
+"""Wide and narrow, light and dark: all four together in a long run."""
 
 
 def flaws(page: SyncPage) -> list[str]:
@@ -64,8 +71,7 @@ def everything() -> FakeSession:
     return session
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@EVERY_LOOK
 def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dark"]) -> None:
     async def test() -> None:
         session = everything()
@@ -133,8 +139,7 @@ def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dar
     run(test)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@EVERY_LOOK
 def test_axe_finds_nothing_in_a_variable_in_memory_and_while_a_file_is_dragged(
     width: int, scheme: Literal["light", "dark"], tmp_path: Path
 ) -> None:
@@ -166,8 +171,7 @@ def test_axe_finds_nothing_in_a_variable_in_memory_and_while_a_file_is_dragged(
     run(test)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [360, 1280])
+@EVERY_LOOK
 def test_axe_finds_nothing_where_something_waits_or_is_missing(
     width: int, scheme: Literal["light", "dark"]
 ) -> None:

@@ -67,7 +67,7 @@ def test_every_sentence_of_the_server_has_its_line(language: str) -> None:
 def test_every_line_for_the_server_is_one_that_it_says(language: str) -> None:
     said = "\n".join(
         path.read_text(encoding="utf-8")
-        for room in ("web", "iact", "core", "sandbox", "hippocampus", "ext_modules")
+        for room in ("web", "iact", "core", "sandbox", "hippocampus", "ext_modules", "accounts")
         for path in (ROOT / room).rglob("*.py")
     )
     # Sentences are broken into several literals in the sources.

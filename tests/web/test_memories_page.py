@@ -54,7 +54,7 @@ def test_memory_is_searched_and_forgotten() -> None:
             await expect(field).to_be_focused()
             rows = dialog.locator("[data-role=memories-list] > li")
             await expect(rows).to_have_count(1)
-            await expect(dialog.get_by_role("status")).to_contain_text("last")
+            await expect(dialog.get_by_role("status")).to_contain_text("Newest")
             await page.keyboard.type("cheese")
             await page.keyboard.press("Enter")
             await expect(rows).to_have_count(2)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from playwright.async_api import Page, expect
 
 from tests.web.fake import FakeSession, node
@@ -22,15 +24,21 @@ def test_speed_cost_and_what_runs() -> None:
             session.append("turn", body="Slow.", ms=1000, usage={"prompt": 100, "cached": 0, "completion": 1})
         for _ in range(10):
             session.append("turn", body="Fast.", ms=500, usage={"prompt": 100, "cached": 0, "completion": 20})
-        session.show(node("/", "waiting", used=800_000), node("/a", "thinking"), node("/b", "thinking"))
+        session.show(
+            node("/", "waiting", used=800_000),
+            node("/a", "thinking"),
+            node("/b", "thinking"),
+            replace(node("/c", "acting"), calls=(7, 8, 9)),
+        )
         async with stage(session) as scene:
             page = await scene.page("s")
             await shows(page, "Speed", "40 tokens/s")
             # 200,000 tokens read anew at 2, 600,000 reused at 0.5, 100,000 written at 10 the million.
             await shows(page, "Cost", "1.70")
             await shows(page, "Models writing now", "2")
-            await shows(page, "Tools running now", "2")
-            session.modules_running = 0
+            await shows(page, "Tools running now", "3")
+            # A module that waits for calls is none that runs.
+            await shows(page, "Modules started", "2")
             session.show(node("/", "idle", used=1000))
             await shows(page, "Models writing now", "0")
             await shows(page, "Tools running now", "0")

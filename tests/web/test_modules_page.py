@@ -28,6 +28,7 @@ def test_modules_are_looked_at_added_approved_and_removed(tmp_path: Path) -> Non
             dialog = page.get_by_role("dialog", name="Modules")
             rows = dialog.locator("[data-role=modules-list] > li")
             await expect(rows).to_have_count(2)
+            assert not scene.runtime.known, "a look at the modules begins no session"
             await expect(rows.nth(0)).to_contain_text("1 of 5 approved")
             await expect(rows.nth(1)).to_contain_text("built in")
             await rows.nth(1).locator("summary").click()

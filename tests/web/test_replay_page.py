@@ -15,6 +15,7 @@ from iact.core.journal import read_journal
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from tests.core.session.fakes import replies, runtime
+from tests.rounds import short
 from tests.web.browser import Browsing, browsing
 from tests.web.long import long_journal
 from tests.web.test_page import run
@@ -361,7 +362,7 @@ def test_a_record_of_another_time_is_found_from_the_list(tmp_path: Path) -> None
     run(main)
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", short(["light"], of=["light", "dark"]))
 @pytest.mark.parametrize("width", [360, 768, 1440])
 def test_the_replay_bar_fits_everywhere(tmp_path: Path, width: int, scheme: Literal["light", "dark"]) -> None:
     async def test(stage: Stage) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from iact.accounts.rights import LOCAL
 from iact.web.safety import (
     AccessPolicy,
     Asked,
@@ -62,7 +63,7 @@ def test_a_foreign_host_is_misdirected(hosts: tuple[str, ...], target: str) -> N
 
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost:8000", "[::1]:8000", "LocalHost:8000"])
 def test_our_own_names_are_answered(host: str) -> None:
-    assert judge("/", hosts=(host,)) == WantsPath("/")
+    assert judge("/", hosts=(host,)) == WantsPath("/", LOCAL)
 
 
 @pytest.mark.parametrize(
@@ -87,12 +88,12 @@ def test_a_foreign_origin_is_refused_even_with_the_secrets(
 
 
 def test_a_missing_origin_is_for_reading_and_for_bearers_only() -> None:
-    assert judge("/static/js/main.js") == WantsPath("/static/js/main.js")
+    assert judge("/static/js/main.js") == WantsPath("/static/js/main.js", LOCAL)
     assert status(judge("/ws")) == 403
     assert status(judge("/", method="POST")) == 403
-    assert judge("/ws", cookies=(), authorizations=BEARER) == WantsSocket()
-    assert judge("/ws", origins=OURS) == WantsSocket()
-    assert judge("/ws", cookies=(), authorizations=(f"Bearer {TOKEN}",)) == WantsSocket()
+    assert judge("/ws", cookies=(), authorizations=BEARER) == WantsSocket(LOCAL)
+    assert judge("/ws", origins=OURS) == WantsSocket(LOCAL)
+    assert judge("/ws", cookies=(), authorizations=(f"Bearer {TOKEN}",)) == WantsSocket(LOCAL)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,12 @@ from typing import Annotated, Final, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from iact.core.ports import JSON, ChangeKind, FileType, Medium
+from iact.accounts import rights
+from iact.core.ports import JSON, ChangeKind, FileType, Medium, MemoryDetails, MemoryRow
 from iact.core.records.ways import Way
+from iact.core.session.catalogue import ModuleDescription, ModuleRow
+from iact.core.session.hosts import HostRow
+from iact.core.session.review import PendingRow
 from iact.core.session.status import SessionState
 
 
@@ -28,9 +32,6 @@ It has `n`, `at`, `kind`, `agent`, `step` and `body`, which is shortened if it i
 is. `html` shows it; without it, the page asks with `render`. A turn has `messages`, one for each CALL: `action`, `to`
 and its `html`.
 """
-
-Object = Annotated[dict[str, JSON], TypeScript("any")]
-"""An object that another room describes: a module's manifest, a change that waits, a memory."""
 
 
 class Nothing(TypedDict):
@@ -264,7 +265,7 @@ class ArchiveDownload(Download):
 class Pending(TypedDict):
     total: int
     at: int
-    list: list[Object]
+    list: list[PendingRow]
 
 
 class Patch(Lines):
@@ -407,24 +408,135 @@ class FirstMessages(TypedDict):
 
 
 class Modules(TypedDict):
-    list: list[Object]
+    list: list[ModuleDescription]
 
 
 class Module(TypedDict):
-    module: Object
+    module: ModuleRow
 
 
 class Hosts(TypedDict):
-    list: list[Object]
+    list: list[HostRow]
 
 
 class Memories(TypedDict):
-    results: list[Object]
+    results: list[MemoryRow]
 
 
 class Memory(TypedDict):
-    memory: Object | None
+    memory: MemoryDetails | None
 
 
 class Count(TypedDict):
     count: int
+
+
+# --- people -----------------------------------------------------------------------------------------------------
+
+
+class GrantRow(TypedDict):
+    name: str
+    group: bool
+    role: rights.Role
+
+
+class LinkRow(TypedDict):
+    """`created`, `ends`: in UTC; `opened`: how often it was; `at`: the record that it is frozen at."""
+
+    id: str
+    created: str
+    ends: str
+    opened: int
+    at: int | None
+    hides: list[str]
+    variables: list[str]
+    public: bool
+
+
+class Sharing(TypedDict):
+    grants: list[GrantRow]
+    links: list[LinkRow]
+    public: bool
+
+
+class NewLink(TypedDict):
+    link: str
+    path: str
+
+
+class SharedRow(TypedDict):
+    id: str
+    title: str
+    owner: str
+    role: rights.Role
+
+
+class SharedSessions(TypedDict):
+    list: list[SharedRow]
+
+
+class TokenRow(TypedDict):
+    id: str
+    name: str
+    scopes: list[str]
+    created: str
+    ends: str
+    used: str
+
+
+class SignInRow(TypedDict):
+    id: str
+    created: str
+    seen: str
+    address: str
+    agent: str
+    here: bool
+
+
+class Account(TypedDict):
+    name: str
+    admin: bool
+    scopes: list[str]
+    tokens: list[TokenRow]
+    sign_ins: list[SignInRow]
+
+
+class NewToken(TypedDict):
+    token: str
+    secret: str
+
+
+class UsageRow(TypedDict):
+    user: str
+    period: str
+    resource: str
+    used: float
+    most: float | None
+
+
+class Usage(TypedDict):
+    list: list[UsageRow]
+
+
+class UserRow(TypedDict):
+    name: str
+    admin: bool
+    groups: list[str]
+    disabled: bool
+    seen: str
+
+
+class Users(TypedDict):
+    list: list[UserRow]
+
+
+class AuditRow(TypedDict):
+    at: str
+    kind: str
+    who: str
+    address: str
+    about: dict[str, str]
+
+
+class Audit(TypedDict):
+    list: list[AuditRow]

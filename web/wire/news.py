@@ -6,6 +6,7 @@ from typing import Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
+from iact.accounts.rights import Role
 from iact.core.session.events import ActivityState
 from iact.core.session.status import SessionState
 from iact.core.session.view import NodeState
@@ -27,7 +28,7 @@ class SessionNews(TypedDict):
     `since`: up to which record the client has it. `now`: the server's clock, so that a client whose own differs can
     count right. `levels`: those of its policy, by name. `last`: its newest record. `readonly`: it can only be looked at;
     `example`: it comes with the product; `foreign`: why this installation did not make it. `opening`: only its end is
-    known yet.
+    known yet. `role`, `owner`: of a session of another user, what the client is to it, and the owner's name.
     """
 
     type: Literal["session"]
@@ -43,6 +44,8 @@ class SessionNews(TypedDict):
     opening: NotRequired[bool]
     example: NotRequired[bool]
     foreign: NotRequired[str]
+    role: NotRequired[Role]
+    owner: NotRequired[str]
     prices: NotRequired[Prices]
 
 
@@ -80,11 +83,14 @@ class Node(TypedDict):
 
 
 class Budget(TypedDict):
-    """The session's tokens; `exhausted`: the root can't have one more turn."""
+    """The session's tokens; `exhausted`: the root can't have one more turn. `money`: what it may cost, if there is a
+    bound, and `cost`: what it came to."""
 
     tokens: int
     used: int
     exhausted: bool
+    cost: NotRequired[float]
+    money: NotRequired[float]
 
 
 class TreeNews(TypedDict):
@@ -96,6 +102,15 @@ class TreeNews(TypedDict):
     modules: NotRequired[int]
     lockdown: NotRequired[bool]
     budget: NotRequired[Budget]
+
+
+class YouNews(TypedDict):
+    """Who the client is, on a server with accounts. `guest`: the holder of a link, who sees one session."""
+
+    type: Literal["you"]
+    name: str
+    admin: bool
+    guest: bool
 
 
 RecordNews: TypeAlias = Record
@@ -210,5 +225,6 @@ News: TypeAlias = (
     | SessionsNews
     | StandingNews
     | RefusedNews
+    | YouNews
 )
 """What comes unasked, but for single records."""

@@ -94,9 +94,10 @@ class Open(Message):
 
 
 class Budget(Message):
-    """Let the watched session use `tokens` more. A message that could not be afforded is answered now."""
+    """Let the watched session use `tokens` more, or cost `money` more. What could not be afforded is answered now."""
 
-    tokens: int = Field(ge=1, le=10**12)
+    tokens: int = Field(default=0, ge=0, le=10**12)
+    money: float = Field(default=0.0, ge=0, le=10**9)
 
 
 class Compress(Message):
@@ -796,3 +797,121 @@ class ForgetFirstMessage(Message):
     """Forget one of them."""
 
     name: Annotated[str, StringConstraints(max_length=80)]
+
+
+# --- people (servers with accounts) -----------------------------------------------------------------------------
+
+PersonName = Annotated[str, StringConstraints(min_length=1, max_length=128)]
+Id = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+Days = Annotated[float, Field(strict=False, gt=0, le=3660, allow_inf_nan=False)]
+
+
+class ShowSharing(Message):
+    """Who else may see the watched session, or steer it, and by which links.
+
+    The `ok` has `grants`, each with `name`, `group` and `role`, `links`, and `public`: whether a link can be made that
+    works without an account.
+    """
+
+
+class ShareWith(Message):
+    """Make a user, or with `group` everybody in a group, a reader or a steerer of the watched session."""
+
+    name: PersonName
+    group: bool = False
+    role: Literal["reader", "steerer"] = "reader"
+
+
+class Unshare(Message):
+    """Take that back."""
+
+    name: PersonName
+    group: bool = False
+
+
+class CreateLink(Message):
+    """Make a link to the watched session. The `ok` has its `path` on this server, which is told this once, and `link`, its id.
+
+    `at`: it shows the session up to this record; null: as it goes on. `hides`: "files", and "gate" for what the gate
+    decided. `variables`: those whose content it leaves out, and every record in which that stands. `public`: it works
+    without an account.
+    """
+
+    days: Days = 7.0
+    at: int | None = Field(default=None, ge=1)
+    hides: Annotated[list[Literal["files", "gate"]], Field(max_length=2)] = []
+    variables: Annotated[
+        list[Annotated[str, StringConstraints(min_length=1, max_length=200)]], Field(max_length=100)
+    ] = []
+    public: bool = False
+
+
+class RevokeLink(Message):
+    """A link lets nobody in any more."""
+
+    link: Id
+
+
+class ListShared(Message):
+    """What others share with this user. The `ok` has `list`, each with `id`, `title`, `owner` and `role`."""
+
+
+class ShowAccount(Message):
+    """Who this is: `name`, `admin`, `tokens`, `sign_ins` and `scopes` that a token can have. No secret is among them."""
+
+
+class CreateToken(Message):
+    """Make an API token. The `ok` has `secret`, which is told this once, and `token`, its id."""
+
+    name: Annotated[str, StringConstraints(pattern=r"\S", max_length=64)]
+    scopes: Annotated[
+        list[Literal["sessions:read", "sessions:write", "clear", "admin"]], Field(min_length=1, max_length=4)
+    ]
+    days: Days = 90.0
+
+
+class RevokeToken(Message):
+    """A token lets nobody in any more."""
+
+    token: Id
+
+
+class SignOut(Message):
+    """End a sign-in of this user's; null: all of them, this one too."""
+
+    sign_in: Id | None = None
+
+
+class ShowUsage(Message):
+    """What was used, by month. The `ok` has `list`, each with `user`, `period`, `resource`, `used` and `most` (null: no
+    quota). `everybody`: of all users, for administrators."""
+
+    everybody: bool = False
+
+
+class ListUsers(Message):
+    """Everybody with an account: `list`, each with `name`, `admin`, `groups`, `disabled` and `seen`."""
+
+
+class AddUser(Message):
+    """Make an account. Without a password it is for whom a proxy or a provider vouches."""
+
+    name: PersonName
+    password: Annotated[str, StringConstraints(max_length=1024)] | None = Field(default=None, repr=False)
+    admin: bool = False
+
+
+class ChangeUser(Message):
+    """Change an account; what is null stays. Who is disabled is signed out everywhere; what is theirs stays."""
+
+    name: PersonName
+    password: Annotated[str, StringConstraints(max_length=1024)] | None = Field(default=None, repr=False)
+    admin: bool | None = None
+    disabled: bool | None = None
+    groups: Annotated[list[PersonName], Field(max_length=100)] | None = None
+
+
+class ShowAudit(Message):
+    """Who signed in, or failed to, and who changed what about people: `list`, the newest first, never content."""
+
+    most: int = Field(default=200, ge=1, le=2000)

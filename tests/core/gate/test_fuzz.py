@@ -9,6 +9,7 @@ import pytest
 from iact.core.gate.shell.walk import Walk
 from tests.core.gate.fuzz import Fuzzer, is_look, kept
 from tests.core.gate.jail import folder_for_jail, need_bubblewrap
+from tests.rounds import rounds
 
 
 @pytest.fixture
@@ -22,8 +23,8 @@ def test_what_was_found_before_is_no_look() -> None:
     assert [script for script in kept() if is_look(script)] == []
 
 
-def test_what_counts_as_a_look_changes_nothing(fuzzer: Fuzzer, scale: float) -> None:
-    for _ in range(max(1, int(scale * 2))):
+def test_what_counts_as_a_look_changes_nothing(fuzzer: Fuzzer) -> None:
+    for _ in range(rounds(2)):
         assert fuzzer.batch() == []
 
 

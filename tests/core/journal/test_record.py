@@ -18,6 +18,7 @@ from iact.core.journal.record import encode, unbalanced
 from iact.core.ports import JSON
 from iact.core.records.record import GENESIS, Record
 from tests.records import raw_record
+from tests.rounds import rounds
 
 AT = "2026-05-04T03:02:01.123456Z"
 
@@ -130,7 +131,7 @@ def test_what_is_encoded_is_read_again_however_it_is_cut(some: list[Record], chu
     assert (parser.pending, parser.offset) == (0, sum(map(len, pieces)))
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(50))
 @given(st.data())
 def test_one_changed_byte_is_noticed_with_the_number_of_its_record(data: st.DataObject) -> None:
     records, pieces = hostile()
@@ -300,7 +301,7 @@ def test_every_record_of_a_hostile_journal_is_rendered_as_one() -> None:
     assert [one.split(" ")[0] for one in shown] == [str(record.n) for record in records]
 
 
-@settings(max_examples=150)
+@settings(max_examples=rounds(37))
 @given(st.lists(record(), min_size=1, max_size=5))
 def test_every_record_is_rendered_as_one(some: list[Record]) -> None:
     _, pieces = chained(some)

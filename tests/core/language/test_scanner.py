@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import time
 from collections.abc import Callable
@@ -13,11 +12,11 @@ from hypothesis import strategies as st
 
 from iact.core.language.containers import Containers
 from iact.core.language.scanner import Block, Cut, Opened, ScanEvent, Scanner, scan
+from tests.rounds import rounds
 
 from .documents import documents, ours, theirs
 from .fixture import FOLDER
 
-SCALE = float(os.environ.get("IACT_TEST_SCALE", "1"))
 ENDS = ("\n", "\n", "\r\n", "\r")
 
 
@@ -35,7 +34,7 @@ def fed(text: str, sizes: list[int]) -> tuple[list[ScanEvent], str]:
     return events + scanner.end(), scanner.kept
 
 
-@settings(max_examples=round(400 * SCALE))
+@settings(max_examples=rounds(100))
 @given(documents(ends=ENDS) | st.text(max_size=80), st.lists(st.integers(1, 9), min_size=1, max_size=4))
 @example("```BASH\r\nls\r\n```\r", [1])
 @example("```BASH\nls\n```\n \u00a0\n", [1])
@@ -44,7 +43,7 @@ def test_chunks_do_not_matter(text: str, sizes: list[int]) -> None:
     assert fed(text, sizes) == fed(text, [max(1, len(text))])
 
 
-@settings(max_examples=round(400 * SCALE))
+@settings(max_examples=rounds(100))
 @example(">\t\n    >\ttext\n</pre>\n```\n")
 @given(documents(ends=ENDS))
 def test_top_level_fences_are_those_of_markdown_it(text: str) -> None:
@@ -108,7 +107,7 @@ def test_the_specification_has_the_examples_that_we_think_it_has() -> None:
     assert sum(len(theirs(text)) for text in _examples()) >= 25
 
 
-@settings(max_examples=round(300 * SCALE))
+@settings(max_examples=rounds(75))
 @given(documents(ends=ENDS) | st.text(st.characters(), max_size=200))
 @example("```BASH\n```\nx\r")
 def test_events_fit_the_text(text: str) -> None:
@@ -136,7 +135,7 @@ def test_events_fit_the_text(text: str) -> None:
     assert opened is None
 
 
-@settings(max_examples=round(200 * SCALE))
+@settings(max_examples=rounds(50))
 @given(documents())
 def test_what_was_kept_reads_the_same_again(text: str) -> None:
     first = scan(text, is_action)
@@ -147,7 +146,7 @@ def test_what_was_kept_reads_the_same_again(text: str) -> None:
     assert again.kept == first.kept
 
 
-@settings(max_examples=round(400 * SCALE))
+@settings(max_examples=rounds(100))
 @given(documents(ends=ENDS) | st.text(max_size=80), st.lists(st.integers(1, 9), min_size=1, max_size=4))
 @example("```BASH\nls\n\n", [1])
 @example("```BASH\nls\n```  \n", [3])

@@ -7,7 +7,6 @@ first was tried, when the prompt and the menu were done. `bash` in a temporary d
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import re
 import subprocess
@@ -32,6 +31,7 @@ from iact.core.models.structured import structured
 from iact.core.ports import ChatMessage
 from tests.core.models import conformance
 from tests.core.models.conformance import collect
+from tests.rounds import LONG
 
 REQUESTS = [
     ("Tell me the size of /usr/bin", r"^du\b.*/usr/bin"),
@@ -55,7 +55,7 @@ REQUESTS = [
     ("Show the end of /etc/group", r"^tail.*group"),
     ("Which processes are active?", r"^ps|/proc/"),
 ]
-EVERY = 1 if float(os.environ.get("IACT_TEST_SCALE", "1")) >= 2 else 5
+EVERY = 1 if LONG else 5
 """Each takes seconds of the whole machine, so every fifth one is asked at scale 1."""
 WANTED = len(REQUESTS[::EVERY]) * 6 // 10  # 16 of the 20 when this was written
 TALK = ["hello", "thanks", "Good evening", "You are nice"]

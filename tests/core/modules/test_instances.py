@@ -15,10 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ext_modules.sdk import AgentState, Call, Module
-from iact.core.errors import ModuleFault, ModuleLost
+from iact.core.errors import ModuleFault, ModuleLost, SandboxUnavailable
 from iact.core.gate.gate import Denial, decide
 from iact.core.gate.grant import Grant, Scope
 from iact.core.modules.client import ArtifactChunk, Completed, Outcome
+from iact.core.modules.instance_limit import InstanceLimit
 from iact.core.modules.instances import MOST
 from iact.core.modules.invoker import FunctionCall, Invoker
 from iact.core.modules.registry import Start
@@ -267,6 +268,35 @@ def test_only_so_many_run_and_the_one_that_was_idle_longest_goes() -> None:
 
     play(scene)
     assert MOST < 100
+
+
+async def test_all_sessions_of_a_user_together_run_no_more_than_they_may() -> None:
+    async def most() -> int | None:
+        return 2
+
+    limit, den = InstanceLimit(most), Den()
+    with tempfile.TemporaryDirectory() as directory:
+        host = LocalHost(Path(directory), {"den": den.make})
+        mine, other = (
+            Scene(host, Invoker(host, name, Path(directory), limit=limit), den) for name in ("s", "t")
+        )
+        async with asyncio.timeout(WITHIN):
+            assert isinstance(await other.call("where", start=OWN, agent="/"), Completed)
+            assert isinstance(await mine.call("where", start=OWN, agent="/"), Completed)
+            # Its own idle instance makes room for another one; that of another session doesn't.
+            assert isinstance(await mine.call("where", start=OWN, agent="/a"), Completed)
+            assert (mine.invoker.running, other.invoker.running) == (1, 1)
+            den.gates["held"] = asyncio.Event()
+            held = asyncio.create_task(mine.call("where", "held", start=OWN, agent="/a"))
+            await mine.waits("held")
+            with pytest.raises(SandboxUnavailable, match="No more than 2 of your modules"):
+                await mine.call("where", start=OWN, agent="/b")
+            await other.invoker.close()
+            assert isinstance(await mine.call("where", start=OWN, agent="/b"), Completed)
+            den.gates["held"].set()
+            assert isinstance(await held, Completed)
+            await mine.invoker.close()
+            await host.close()
 
 
 @pytest.mark.parametrize("states", [("empty", "full"), ()])

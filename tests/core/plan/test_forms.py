@@ -18,6 +18,7 @@ from iact.core.plan.validate import PlanInvalid, check, find_cycle
 from iact.core.ports import JSON
 from tests.core.plan.fakes import Functions
 from tests.core.plan.random_plans import random_plan
+from tests.rounds import rounds
 
 AUDIT = """goal: Find out which of our hosts run a vulnerable kernel
 steps:
@@ -103,7 +104,7 @@ AS_JSON = '```json\n{"goal": "g", "steps": [{"id": "a", "call": "f", "params": {
     [(AUDIT, ["kernel", "ports", "cves", "report"]), (BLOCK, ["a", "b"]), (AS_JSON, ["a", "b"]),
      ("- {id: a, call: f}\n", []), ("steps:\n- {id: a,\n   call: f}\n- {id: b, call: f}", ["a", "b"])],
 )  # fmt: skip
-@settings(max_examples=40)
+@settings(max_examples=rounds(10))
 @given(data=st.data())
 def test_steps_stream_in_whatever_pieces_they_come(text: str, ids: list[str], data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(text)), max_size=30)))
@@ -123,7 +124,7 @@ def test_a_step_is_complete_with_its_closing_brace() -> None:
     assert len(reader.feed(AUDIT[at - 1 : at])) == 1
 
 
-@settings(max_examples=200)
+@settings(max_examples=rounds(50))
 @given(st.text(max_size=300))
 def test_no_text_breaks_the_reader(text: str) -> None:
     reader = StepReader()
@@ -219,7 +220,7 @@ def test_a_cycle_is_a_cycle() -> None:
 # --- patterns ----------------------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@settings(max_examples=rounds(100))
 @given(
     st.recursive(
         st.sampled_from(

@@ -30,6 +30,7 @@ from tests.core.plan.random_plans import (
     refolded,
     run_scene,
 )
+from tests.rounds import rounds
 
 MODES: dict[str, Callable[[], Mode]] = {
     "static": Static,
@@ -43,7 +44,7 @@ BATCH = 80
 
 
 @pytest.mark.parametrize("name", MODES)
-@settings(max_examples=50, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=rounds(12), deadline=None, suppress_health_check=list(HealthCheck))
 @given(start=st.integers(0, 2**48))
 def test_every_run_keeps_the_laws(name: str, start: int) -> None:
     for seed in range(start, start + BATCH):

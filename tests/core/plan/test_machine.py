@@ -7,7 +7,6 @@ loop happen to end.
 
 from __future__ import annotations
 
-import os
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -27,8 +26,8 @@ from iact.core.plan.modes.static import Static
 from iact.core.plan.protocol import FailureKind, Firing, Outcome, StepFailure, StepSuccess
 from iact.core.plan.result import PlanResult
 from tests.core.plan.random_plans import REPLIES, Scene, check_laws, random_plan, random_scene
+from tests.rounds import rounds
 
-SCALE = float(os.environ.get("IACT_TEST_SCALE", "1"))
 MODES: dict[str, Callable[[], Mode]] = {
     "static": Static,
     "reflect": Reflect,
@@ -159,7 +158,7 @@ def again(scene: Scene, mode: str, happened: list[Happening]) -> PlanResult:
 def test_whatever_happens_in_whatever_order_the_laws_hold_and_equal_happenings_lead_to_equal_events(
     mode: str,
 ) -> None:
-    for seed in range(int(200 * SCALE)):
+    for seed in range(rounds(100)):
         scene = random_scene(seed)
         if scene.limits.wall_clock == 4.0:  # how late a timer is told is this world's choice
             scene.limits = replace(scene.limits, wall_clock=5.0)
@@ -180,7 +179,7 @@ SMALL = {
 def test_many_orders_of_one_small_plan(title: str, mode: str) -> None:
     plan = read_plan(SMALL[title], id="p")
     orders = set()
-    for seed in range(int(100 * SCALE)):
+    for seed in range(rounds(50)):
         scene = Scene(plan, random_scene(1).limits, {}, [(0.0, "pause"), (0.0, "resume")])
         result, happened = explored(scene, mode, seed)
         check_laws(scene, result)

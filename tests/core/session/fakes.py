@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -25,11 +25,13 @@ from iact.core.ports import (
     Memory,
     ModelEvent,
     ModelProfile,
+    ModelQuota,
     ModuleHost,
     ModuleInstance,
     ModuleSource,
     Origin,
     Permit,
+    Price,
     Report,
     Right,
     StreamEnd,
@@ -161,13 +163,14 @@ class ScriptedModel:
         context: int = 1_000_000,
         holds: Mapping[str, asyncio.Event] | None = None,
         crashes: bool = False,
+        price: Price | None = None,
     ) -> None:
         self._holds = holds or {}
         self._script = script
         self._chunk = chunk
         self.asked: list[Asked] = []
         self.conversation = Conversation(crashes=crashes)
-        self.profile = ModelProfile("scripted", context)
+        self.profile = ModelProfile("scripted", context, price=price)
 
     async def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
@@ -338,6 +341,11 @@ class FakeHost:
     async def remember_manifest(self, digest: str, manifest: bytes) -> None:
         return None
 
+    running = 0
+
+    async def answers(self) -> bool:
+        return True
+
     async def end_session(self, session: str) -> None:
         return None
 
@@ -361,6 +369,8 @@ def runtime(
     memory: Memory | None = None,
     versions: Versions | None = None,
     journals: JournalStore | None = None,
+    quotas: Sequence[ModelQuota] = (),
+    at_once: Callable[[], Awaitable[int | None]] | None = None,
 ) -> Runtime:
     """A runtime whose models say what `script` says, with the module `t` of `world`, under a policy as TOML."""
     it = world or World()
@@ -369,7 +379,7 @@ def runtime(
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return FakeModules(it)
 
-    models = Models({"smart": model or ScriptedModel(script, chunk=chunk)})
+    models = Models({"smart": model or ScriptedModel(script, chunk=chunk)}, quotas=quotas)
     return Runtime(
         data,
         models,
@@ -383,6 +393,7 @@ def runtime(
         memory=memory,
         versions=versions,
         journals=journals,
+        at_once=at_once,
     )
 
 

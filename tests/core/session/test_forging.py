@@ -6,7 +6,6 @@ record. Of an outcome, either something later is named, or it is listed here wit
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import partial
@@ -31,10 +30,11 @@ from tests.core.session import (
 from tests.core.session.forging import Blobs, forged, named
 from tests.core.session.live_fakes import does
 from tests.journals.record import PLACE
+from tests.rounds import SCALE
 
 EXAMPLES: Final = Path(__file__).parents[3] / "examples"
-_OF_ONE: Final = round(4 * float(os.environ.get("IACT_TEST_SCALE", "1")) ** 2)
-"""Forgeries of one field in one session; all of them from scale 20 on."""
+_OF_ONE: Final = round(4 * SCALE**2)
+"""Forgeries of one outcome in one session, and a quarter as many of what is derived; all of them from scale 20 on."""
 
 BYTES: Final = {"adopt.sha256"}
 """What is over the bytes of a journal, and not over its records: `test_what_was_adopted_is_told_by_its_bytes`."""
@@ -135,7 +135,7 @@ def forgeries(sessions: list[Told], *, derived: bool) -> Iterator[tuple[str, lis
         for record in records[migrated_at(records) - 1 :]:
             for name, forgery in forged(record, derived=derived):
                 count[name] += 1
-                if count[name] <= _OF_ONE:
+                if count[name] <= (_OF_ONE if not derived else max(1, _OF_ONE // 4)):
                     yield name, records, forgery, blobs
 
 

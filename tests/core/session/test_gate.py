@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
@@ -19,8 +18,9 @@ from iact.core.session.monitor import Authorities
 from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, FakeHost, ScriptedModel, TickingClock, World, replies, runtime
 from tests.core.session.test_clearance import clearances, question
+from tests.rounds import rounds
 
-ROUNDS = max(1, int(6 * float(os.environ.get("IACT_TEST_SCALE", "1"))))
+ROUNDS = rounds(4)
 SEND = "```mail.send to=bob\nHello\n```"
 
 

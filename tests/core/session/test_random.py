@@ -34,10 +34,11 @@ from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import Asked, ScriptedModel, World, runtime
+from tests.rounds import rounds
 
 T = TypeVar("T")
 
-RUNS = int(300 * float(os.environ.get("IACT_TEST_SCALE", "1")))
+RUNS = rounds(100)
 BATCH = 100
 BOUNDS = (
     Bounds(depth=5, agents=40, turns=6, tokens=10_000_000),
@@ -92,6 +93,7 @@ class Disk(ThreadPoolExecutor):
 
     def submit(self, fn: Callable[..., T], /, *args: object, **named: object) -> Future[T]:
         future: Future[T] = Future()
+        future.set_running_or_notify_cancel()  # as a thread would have: what has begun to be written can't be called off
         loop = asyncio.get_running_loop()
 
         def write(rounds: int) -> None:

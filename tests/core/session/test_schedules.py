@@ -13,10 +13,11 @@ import pytest
 
 from tests.core.session.simulation import Scenario, explore
 from tests.core.session.test_plan_control import JUDGING
+from tests.rounds import rounds
 
-_SCHEDULES: Final = 5
+_SCHEDULES: Final = 3
 """Of each scenario; IACT_TEST_SCALE multiplies them."""
-_SESSIONS: Final = 50
+_SESSIONS: Final = 20
 """With random plans; likewise."""
 
 CHAIN = """\
@@ -130,8 +131,8 @@ def memory() -> Iterator[Path]:
 
 
 @pytest.mark.parametrize("name", SCENARIOS)
-def test_every_order_of_completion_verifies(name: str, memory: Path, scale: float) -> None:
-    for seed in range(max(1, round(_SCHEDULES * scale))):
+def test_every_order_of_completion_verifies(name: str, memory: Path) -> None:
+    for seed in range(rounds(_SCHEDULES)):
         try:
             explore(memory / str(seed), SCENARIOS[name], seed)
         except BaseException as error:
@@ -182,8 +183,8 @@ def random_scenario(seed: int) -> Scenario:
     return Scenario(plan, mode, agents=PEOPLE, answers=answers, asks=dice.random() < 0.3, fails=fails)
 
 
-def test_random_sessions_verify(memory: Path, scale: float) -> None:
-    for seed in range(max(1, round(_SESSIONS * scale))):
+def test_random_sessions_verify(memory: Path) -> None:
+    for seed in range(rounds(_SESSIONS)):
         try:
             explore(memory / str(seed), random_scenario(seed), seed)
         except BaseException as error:

@@ -130,6 +130,8 @@ export class Page {
   /** @type {import("./dialogue/search.js").Search|undefined} */ #search;
   /** @type {Promise<unknown>|undefined} */ #budget;
 
+  /** On a server with several users. @type {import("./people/people.js").People|undefined} */ people;
+
   /** Show what the address names, and connect. */
   start() {
     this.store.fetchHtml = (/** @type {number[]} */ numbers) => this.connection.request("render", { numbers });
@@ -229,6 +231,7 @@ export class Page {
       setText(part("alert"), store.alert);
     });
     store.addEventListener("stale", () => this.#askForSessions());
+    store.addEventListener("you", () => import("./people/people.js").then(({ People }) => this.people ??= new People(store, this.request, this.open), this.unreachable));
   }
 
   #address() {
@@ -264,8 +267,7 @@ export class Page {
     };
     store.addEventListener("sessions", branched);
     store.addEventListener("tree", () => {
-      const { budget, past } = store;
-      if (this.#budget || past || !budget || budget.used < MOST_USED * budget.tokens) return;
+      if (this.#budget || store.past || store.used < MOST_USED) return;
       this.#budget = import("./composer/budget_bar.js").then(({ BudgetBar }) => new BudgetBar(store, (type, fields) => connection.request(type, fields), (text) => {
         this.open(null);
         this.composer.put(text);

@@ -1,6 +1,7 @@
 // Pause or resume, intervene, cancel: the same three buttons for every agent, wherever it is shown.
 
 import { el, icon, setText } from "../base/dom.js";
+import { agentName } from "../base/format.js";
 import { t } from "../base/language.js";
 
 /** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
@@ -40,10 +41,11 @@ export function controls(actions, { labels }) {
     update(view) {
       if (view.path !== node?.path) sure.reset();
       node = view;
-      name(toggle, view.paused ? t("Resume") : t("Pause"), view.paused ? "resume" : "pause", view.path);
+      const agent = agentName(view.path);
+      name(toggle, view.paused ? t("Resume") : t("Pause"), view.paused ? "resume" : "pause", agent);
       toggle.title = view.paused ? t("Resume") : t("Nothing new begins; tools that are running finish first");
-      name(inject, t("Tell it something"), "inject", view.path);
-      if (!cancel.classList.contains("sure")) name(cancel, t("Stop"), "cancel", view.path);
+      name(inject, t("Tell it something"), "inject", agent);
+      if (!cancel.classList.contains("sure")) name(cancel, t("Stop"), "cancel", agent);
       cancel.disabled = !cancellable(view);
     },
   };

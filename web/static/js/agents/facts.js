@@ -1,6 +1,7 @@
 // What the inspector's first tab says about the selected agent and the session.
 
 import { el, insert } from "../base/dom.js";
+import { endedAs } from "../dialogue/activity_line.js";
 import { money, share, stateName, tokens } from "../base/format.js";
 import { number, t } from "../base/language.js";
 import { countUpTo } from "../state/store.js";
@@ -44,7 +45,7 @@ function agentFacts(store, node) {
   return [
     [t("Path"), node.path],
     [t("Called by"), !node.caller || node.caller === "user" ? t("you") : node.caller],
-    [t("State"), node.paused ? t("{state}, paused by you", { state: stateName(node.state) }) : stateName(node.state)],
+    [t("State"), node.paused ? t("{state}, paused by you", { state: stateName(node.state) }) : endedAs(node) || stateName(node.state)],
     [t("Model"), node.model],
     [t("Model replies"), number(node.turns)],
     // The root's intent is the session's, which a person changes.
@@ -73,19 +74,19 @@ function sessionFacts(store) {
     [t("Cost"), cost(session.prices, nodes)],
     ...(store.past ? [] : running(store)),
     [t("Journal entries"), number(count)],
-    [t("Model"), nodes.every(({ model }) => model === session.model) ? "" : session.model],
     [t("Journal"), session.journal.split("/").slice(-3).join("/")],
   ];
 }
 
 /**
- * What runs now: models, as agents that think, and modules.
+ * What runs now: models, as agents that think, and functions; and which modules are ready to.
  * @param {Store} store
  * @returns {[string, string][]}
  */
 function running({ nodes, modules }) {
   const thinking = nodes.filter((node) => node.state === "thinking").length;
-  return [[t("Models writing now"), String(thinking)], [t("Tools running now"), String(modules)]];
+  const calls = nodes.reduce((all, node) => all + (node.calls?.length ?? 0), 0);
+  return [[t("Models writing now"), number(thinking)], [t("Tools running now"), number(calls)], [t("Modules started"), number(modules)]];
 }
 
 /** How fast models wrote the newest turns, waiting for the first token included. @param {Store} store */

@@ -2,8 +2,8 @@
 
 import { controls } from "./controls.js";
 import { el, onceAFrame, part, setText } from "../base/dom.js";
-import { stateName, tokens } from "../base/format.js";
-import { heard, t } from "../base/language.js";
+import { agentName, stateName, tokens } from "../base/format.js";
+import { heard, number, t } from "../base/language.js";
 import { endedAs, lineOf } from "../dialogue/activity_line.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
@@ -12,6 +12,9 @@ import { endedAs, lineOf } from "../dialogue/activity_line.js";
 const MANY = 8;
 /** States in which something is counted. */
 const BUSY = new Set(["thinking", "acting", "waiting", "paused"]);
+
+/** States in which something ended otherwise than it should. */
+const STOPPED = new Set(["failed", "cancelled"]);
 
 /** @typedef {{item: HTMLElement, group: HTMLElement, mark: HTMLElement, name: HTMLElement, doing: HTMLElement,
  *   tokens: HTMLElement, buttons: ReturnType<typeof controls>}} Row */
@@ -22,6 +25,8 @@ export class Tree {
   #hint = part("tree-hint");
   #none = part("tree-none");
   #filter = /** @type {HTMLInputElement} */ (part("tree-filter"));
+  /** How many are in which state, each a way to see those alone. */
+  #tally = el("p", { className: "tree-tally", role: "group", "aria-label": t("Agents by state"), hidden: true });
   /** @type {Map<string, Row>} */ #rows = new Map();
   /** The path whose item Tab reaches. */ #focused;
 
@@ -40,6 +45,13 @@ export class Tree {
     for (const what of ["records", "reset", "activity"]) store.addEventListener(what, update);
     store.addEventListener("tick", () => this.#tick());
     this.#filter.addEventListener("input", update);
+    this.#filter.after(this.#tally);
+    this.#tally.addEventListener("click", (event) => {
+      const word = event.target instanceof HTMLElement ? event.target.closest("button")?.dataset.word : undefined;
+      if (word === undefined) return;
+      this.#filter.value = this.#filter.value === word ? "" : word;
+      update();
+    });
     this.#root.addEventListener("keydown", (event) => this.#key(event));
     this.#root.addEventListener("focusin", (event) => this.#rove(pathAt(event.target) ?? this.#focused));
     store.addEventListener("selected", () => { this.#focused = store.selected; });
@@ -67,16 +79,31 @@ export class Tree {
     this.#sift();
   }
 
+  #countUp() {
+    const { nodes } = this.store;
+    this.#tally.hidden = this.#filter.hidden;
+    /** @type {Map<string, number>} */ const counts = new Map();
+    for (const { state } of nodes) counts.set(state, (counts.get(state) ?? 0) + 1);
+    const said = [...counts].map(([state, count]) => `${number(count)} ${stateName(state)}`).join(" ");
+    if (said === this.#tally.dataset.said && this.#filter.value === this.#tally.dataset.chosen) return;
+    this.#tally.dataset.said = said;
+    this.#tally.dataset.chosen = this.#filter.value;
+    const focused = this.#tally.contains(document.activeElement) ? /** @type {HTMLElement} */ (document.activeElement).dataset.word : undefined;
+    this.#tally.replaceChildren(...[...counts].map(([state, count]) => el("button", { type: "button", "data-word": stateName(state), "aria-pressed": String(this.#filter.value === stateName(state)) }, `${number(count)} ${stateName(state)}`)));
+    if (focused !== undefined) /** @type {HTMLElement|null} */ (this.#tally.querySelector(`[data-word="${CSS.escape(focused)}"]`))?.focus();
+  }
+
   /** Leave in sight what the filter finds, and what it stands below. */
   #sift() {
     const { nodes, asked } = this.store;
     this.#filter.hidden = nodes.length < MANY;
+    this.#countUp();
     const words = this.#filter.hidden ? "" : this.#filter.value.trim().toLowerCase();
     const asking = new Set([...asked.values()].map((record) => record.agent));
     for (const { path, state, doing } of nodes) {
       const item = this.#rows.get(path)?.item;
       if (!item) continue;
-      item.hidden = !`${path} ${asking.has(path) ? t("waiting for approval") : t(state)} ${heard(doing)}`.toLowerCase().includes(words);
+      item.hidden = !`${path} ${asking.has(path) ? t("waiting for approval") : stateName(state)} ${heard(doing)}`.toLowerCase().includes(words);
       item.classList.toggle("asking", asking.has(path));
     }
     this.#none.hidden = !words || [...this.#rows.values()].some(({ item }) => !item.hidden);
@@ -95,11 +122,11 @@ export class Tree {
     const row = this.#rows.get(node.path) ?? this.#row(node, known);
     row.mark.dataset.state = node.state;
     row.mark.dataset.ended = node.ended ?? "";
-    setText(row.name, node.path === "/" ? t("Root agent") : node.name);
+    setText(row.name, node.path === "/" ? agentName("/") : node.name);
     this.#tell(row, node);
     const used = node.prompt_tokens + node.completion_tokens;
     setText(row.tokens, used ? tokens(used) : "");
-    row.item.setAttribute("aria-label", [node.path, node.kind === "plan" ? t("plan") : "", stateName(node.state), heard(node.doing)].filter(Boolean).join(", "));
+    row.item.setAttribute("aria-label", [agentName(node.path), node.kind === "plan" ? t("plan") : "", stateName(node.state), heard(node.doing)].filter(Boolean).join(", "));
     row.buttons.update(node);
     row.buttons.element.hidden = this.store.past;
   }
@@ -108,7 +135,7 @@ export class Tree {
   #tell(row, node) {
     const { store } = this;
     const line = store.past ? null : lineOf(store, node, store.now());
-    setText(row.doing, line?.text ?? (node.state === "paused" ? t("paused") : heard(node.doing) || endedAs(node)));
+    setText(row.doing, line?.text ?? (node.state === "paused" ? t("paused") : heard(node.doing) || endedAs(node) || (STOPPED.has(node.state) ? stateName(node.state) : "")));
     row.doing.dataset.kind = line?.kind ?? "";
     row.doing.title = line?.why ?? "";
   }

@@ -2,7 +2,7 @@
 // At the end, when a message would get no answer, it stands in the field's place. Fetched when it is first needed.
 
 import { el, onceAFrame, part, setText } from "../base/dom.js";
-import { tokens } from "../base/format.js";
+import { money, tokens } from "../base/format.js";
 import { t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
@@ -26,7 +26,7 @@ export class BudgetBar {
    */
   constructor(store, request, begin, settings) {
     this.store = store;
-    const add = this.#add = this.#button(() => t("Add {tokens}", { tokens: tokens(this.#more()) }), () => request("budget", { tokens: this.#more() }));
+    const add = this.#add = this.#button(() => this.#offer(), () => request("budget", this.#poor() ? { money: store.budget?.money } : { tokens: this.#more() }));
     const compress = this.#button(() => t("Compress"), () => request("compress"));
     compress.title = t("A model summarizes what was said so far, so that each answer takes fewer tokens");
     const summary = this.#button(() => t("New session from a summary"), async () => begin((await request("summary")).text));
@@ -36,7 +36,7 @@ export class BudgetBar {
     part("composer").prepend(this.#bar);
     const update = onceAFrame(() => {
       this.#update();
-      setText(add, t("Add {tokens}", { tokens: tokens(this.#more()) }));
+      setText(add, this.#offer());
     });
     for (const what of ["tree", "session", "moved", "reset", "selected"]) store.addEventListener(what, update);
     update();
@@ -47,13 +47,32 @@ export class BudgetBar {
     return Math.min(MILLION, this.store.budget?.tokens ?? MILLION);
   }
 
+  /** Whether it is money that ends, and not tokens. */
+  #poor() {
+    const budget = this.store.budget;
+    return budget?.money !== undefined && budget.used < MOST * budget.tokens;
+  }
+
+  /** What can be added, in words. */
+  #offer() {
+    return this.#poor() ? t("Add {money}", { money: money(this.store.budget?.money ?? 0) }) : t("Add {tokens}", { tokens: tokens(this.#more()) });
+  }
+
   #update() {
     const { budget, past } = this.store;
-    const most = !past && budget !== undefined && budget.used >= MOST * budget.tokens;
+    const most = !past && budget !== undefined && this.store.used >= MOST;
     const over = most && budget.exhausted && this.store.node("/")?.state !== "thinking";
     this.#bar.hidden = !most && !over;
     this.#takesPlace(over);
     if (!budget || this.#bar.hidden) return;
+    if (this.#poor()) {
+      const sums = { used: money(budget.cost ?? 0), money: money(budget.money ?? 0) };
+      setText(this.#words, over
+        ? t("Budget used up: {used} of {money}. Messages are not answered until there is more.", sums)
+        : t("{used} of {money} used", sums));
+      this.#bar.dataset.over = String(over);
+      return;
+    }
     const values = { used: tokens(budget.used), tokens: tokens(budget.tokens) };
     setText(this.#words, over
       ? t("Token limit reached: {used} of {tokens} used. Messages are not answered until there are more.", values)

@@ -140,6 +140,8 @@ export function endedAs(node) {
     case "failed": return t("did not reach its goal");
     case "tokens": return t("token limit reached");
     case "turns": return t("limit of turns reached");
+    case "money": return t("budget of money reached");
+    case "quota": return t("quota reached");
     case "time": return t("time limit reached");
     case "context": return t("context is full");
     case "loop": return t("repeated itself");

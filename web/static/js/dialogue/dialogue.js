@@ -236,13 +236,17 @@ export class Dialogue {
    * @param {Element} body
    * @param {import("./entries.js").Entry} entry
    */
-  #fill(body, { html, source }) {
+  #fill(body, { html, source, agent, look }) {
     if (html === undefined) {
+      const own = agent === undefined || look === "child";
       body.classList.add("awaited");
       this.store.rendered(source);
+      // A long session is read for a while before anything of it is formatted; what was written can be read meanwhile.
+      if (this.store.session.opening && own) setText(body, source.body);
       return;
     }
     body.classList.remove("awaited");
+    body.replaceChildren();
     insert(body, html);
     fold(body);
     if (body.querySelector(".embed")) void this.pictures().then((pictures) => pictures.fill(body, source.agent));

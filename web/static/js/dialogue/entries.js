@@ -12,7 +12,7 @@ import { t } from "../base/language.js";
 
 /** Kinds that are shown in the inspector's list only. */
 const UNSEEN = new Set(["call", "module", "open", "recall", "node", "extend", "draw", "fire", "draft", "wake", "clearance", "state"]);
-const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "adopt", "effects", "settle"]);
+const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "adopt", "migrate", "effects", "settle"]);
 
 /** How a message to an agent is headed, by when it is read. @type {Record<string, string>} */
 const WHEN = {
@@ -46,10 +46,10 @@ export function entryOf(record, path, find) {
  */
 function own(record) {
   if (record.kind === "compress" && record.by === "user") return { from: "", look: "minor" };
-  if (record.kind === "say") return { from: t("You"), look: "incoming" };
+  if (record.kind === "say") return { from: record.who ?? t("You"), look: "incoming" };
   if (record.kind === "upload") return { from: "", look: "minor" };
   if (record.kind === "control" && (record.op === "send" || record.op === "reword" || record.op === "withdraw")) return null;
-  if (record.kind === "control" && record.op === "inject") return { from: WHEN[record.mode ?? ""] ?? t("You"), look: "intervention" };
+  if (record.kind === "control" && record.op === "inject") return { from: record.who ?? WHEN[record.mode ?? ""] ?? t("You"), look: "intervention" };
   if ((record.kind === "gate" && record.allow) || record.kind === "compress") return null;
   if (record.kind === "settle" && !record.left) return null;
   if (record.kind === "result" && record.status === "incomplete" && !record.call) return null;  // its denial says it

@@ -15,23 +15,7 @@ const HEIGHT = 40;
 const WORDS = { add: t("added"), modify: t("changed"), delete: t("deleted") };
 const SIGNS = { add: "A", modify: "M", delete: "D" };
 
-/** @typedef {{type: string, mode: number, size?: number, target?: string}} State */
-/**
- * @typedef {object} Change
- * @property {string} path
- * @property {"add"|"modify"|"delete"} kind
- * @property {State} [was]
- * @property {State} [now]
- * @property {boolean} [conflict]
- * @property {number} impact
- * @property {string} why
- * @property {string} reason
- * @property {number} n
- * @property {string[]} agents
- * @property {string[]} labels
- * @property {string} [from]
- * @property {string} [to]
- */
+/** @typedef {import("../state/wire.d.ts").PendingRow} Change */
 /** @typedef {{added: number|null, removed: number|null}} Lines */
 /** @typedef {import("../state/types.d.ts").Request} Request */
 

@@ -54,5 +54,5 @@ export function showMissing(why, begin, list) {
   const all = el("button", { type: "button" }, t("All sessions"));
   fresh.addEventListener("click", begin);
   all.addEventListener("click", list);
-  part("dialogue").before(el("div", { className: "missing", role: "alert" }, el("h3", {}, t("This session does not exist.")), el("p", {}, why), el("p", {}, fresh, " ", all)));
+  part("dialogue").before(el("div", { className: "missing", role: "alert" }, el("h2", {}, t("This session does not exist.")), el("p", {}, why), el("p", {}, fresh, " ", all)));
 }

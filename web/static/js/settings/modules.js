@@ -8,19 +8,8 @@ import { t } from "../base/language.js";
 /** Bytes of a file that fits one message. */
 const LARGEST = 128 * 1024;
 
-/** @typedef {{name: string, impact: number, approved: boolean}} ModuleFunction */
-/**
- * @typedef {object} Module
- * @property {string} name
- * @property {string|null} version
- * @property {string} state
- * @property {string} digest
- * @property {string} origin
- * @property {string} summary
- * @property {ModuleFunction[]} functions
- * @property {any} manifest
- */
-/** @typedef {{module: string, host: string, by: "policy"|"always"|"session"}} Host */
+/** @typedef {import("../state/wire.d.ts").ModuleDescription} Module */
+/** @typedef {import("../state/wire.d.ts").HostRow} Host */
 /** @typedef {import("../state/types.d.ts").Request} Request */
 /** Who allowed a host. */
 const BY = { policy: t("allowed by the policy"), always: t("allowed by you, always"), session: t("allowed by you, for this session") };
@@ -124,18 +113,18 @@ export class ModulesDialog {
       el("span", { className: `badge ${approved === module.functions.length && approved ? "ok" : "incomplete"}` }, state), " ",
       el("span", { className: "facts" }, [module.version, module.origin === "shipped" ? t("built in") : t(module.origin), t(module.state)].filter(Boolean).join(" · ")));
     const details = el("details", { "data-module": module.name, open }, summary, el("p", {}, module.manifest?.purpose || module.summary),
-      el("p", { className: "facts" }, `SHA-256 ${module.digest.slice(0, 16)}…`), ...needs(module.manifest?.needs), ...this.#reach(module),
+      el("p", { className: "facts" }, `SHA-256 ${module.digest.slice(0, 16)}…`), ...needs(module.manifest), ...this.#reach(module),
       el("ul", { className: "functions" }, ...module.functions.map((one) => this.#function(module, one, strange))), ...(strange ? [this.#controls(module, approved)] : []));
     return el("li", {}, details);
   }
 
   /**
    * @param {Module} module
-   * @param {ModuleFunction} one
+   * @param {Module["functions"][number]} one
    * @param {boolean} strange
    */
   #function(module, one, strange) {
-    const about = (module.manifest?.functions ?? []).find((/** @type {any} */ each) => `${module.name}.${each.name}` === one.name);
+    const about = (module.manifest?.functions ?? []).find((each) => `${module.name}.${each.name}` === one.name);
     const row = el("li", {}, el("span", { className: "function" }, one.name), " ", el("span", { className: "badge" }, t("impact {impact}", { impact: one.impact })), " ",
       el("span", { className: `badge ${one.approved ? "ok" : "incomplete"}` }, one.approved ? t("approved") : t("not approved")));
     if (strange && !one.approved) {
@@ -194,14 +183,13 @@ export class ModulesDialog {
   }
 }
 
-/** What a module wants of its sandbox, which an approval grants. @param {any} wanted */
-function needs(wanted) {
-  /** @type {string[]} */ const egress = wanted?.egress ?? [];
-  /** @type {string[]} */ const secrets = wanted?.secrets ?? [];
+/** What a module wants of its sandbox, which an approval grants. @param {import("../state/wire.d.ts").ModuleDescription["manifest"]} manifest */
+function needs(manifest) {
+  const { egress = [], secrets = [], workspace = "none" } = manifest?.needs ?? {};
   const named = egress.filter((one) => one !== "*");
   const words = [
     named.length ? t("reach {hosts}", { hosts: named.join(", ") }) : "", secrets.length ? t("get the secrets {secrets}", { secrets: secrets.join(", ") }) : "",
-    wanted?.workspace && wanted.workspace !== "none" ? wanted.workspace === "write" ? t("change files in the workspace") : t("read files in the workspace") : "",
+    workspace !== "none" ? workspace === "write" ? t("change files in the workspace") : t("read files in the workspace") : "",
   ].filter(Boolean);
   return words.length ? [el("p", { className: "notice warning" }, t("Needs: {words}", { words: words.join("; ") }))] : [];
 }

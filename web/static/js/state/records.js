@@ -31,6 +31,7 @@
  * @property {number} [shown]
  * @property {number} [reply_tokens]
  * @property {PlanBounds} [plans]
+ * @property {number|null} [money] What its calls of models may cost, where their prices are known; None: as much as they do.
  *
  * Which calls a person allows from now on: patterns of the function and of arguments.
  * @typedef {object} ClearanceRule
@@ -126,6 +127,12 @@
  * @property {string} [chosen]
  * @property {boolean} [first]
  *
+ * What a million tokens of a model cost: read anew, read from a cache, and written.
+ * @typedef {object} PriceTerms
+ * @property {number} prompt
+ * @property {number} cached
+ * @property {number} completion
+ *
  * One message of a static prompt's examples.
  * @typedef {object} PromptExample
  * @property {"user"|"assistant"} role
@@ -136,13 +143,14 @@
  * @property {number} per_second
  * @property {number} [burst]
  *
- * The model of one role: its name, its window in tokens, the digest of its static prompt, media that it takes. `static`: the prompt itself, if it is not the standard one.
+ * The model of one role: its name, its window in tokens, the digest of its static prompt, media that it takes. `static`: the prompt itself, if it is not the standard one. `price`: what its tokens cost, if that is known.
  * @typedef {object} RoleTerms
  * @property {string} model
  * @property {number} context
  * @property {string} prompt
  * @property {("image"|"audio")[]} [takes]
  * @property {OwnPrompt|null} [static]
+ * @property {PriceTerms|null} [price]
  *
  * What an agent is shown of the world at one turn. `now`: to the minute, UTC. `running`: children at work. `tokens_left`: of the agent's budget, once that is short. `catalogue`: the record since which the functions are those that its context names, where it names any. `files`: where there is something to say of them.
  * @typedef {object} Seen
@@ -233,7 +241,7 @@
  * @property {"reply"} kind
  * @property {string} to The caller's path; "user" for the root's.
  * @property {"ok"|"failed"|"cancelled"|"bound"} status Whether it is an answer; or its model or plan failed, it was cancelled, or a bound ended its work.
- * @property {""|"turns"|"tokens"|"time"|"context"|"loop"} [bound] The bound that ended it.
+ * @property {""|"turns"|"tokens"|"time"|"context"|"loop"|"money"|"quota"} [bound] The bound that ended it.
  * @property {""|"turns"|"tokens"} [last] Why this was the agent's last turn, which it was told.
  * @property {string} [model] The model's name.
  * @property {string} [role] The role that it plays for the agent.
@@ -712,13 +720,14 @@
  * @property {string} [who]
  * @property {"user"} by
  *
- * The session may use more tokens from now on; what waited for them is answered.
+ * The session may use more tokens or more money from now on; what waited for them is answered.
  * @typedef {object} RaiseBudgetRecord
  * @property {"control"} kind
  * @property {"budget"} op
  * @property {string} [who]
  * @property {"user"} by
  * @property {number} tokens How many more.
+ * @property {number} [money] And how much.
  *
  * A person lets changes become real that wait in the overlay of a live directory.
  * @typedef {object} ApplyChangesRecord

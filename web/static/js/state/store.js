@@ -8,7 +8,7 @@
 //
 // Records of long ago come without HTML; `html` asks for it when one of them is to be shown.
 //
-// Events: "session", "tree", "records", "earlier", "rendered", "live", "activity", "tick", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved".
+// Events: "session", "tree", "records", "earlier", "rendered", "live", "activity", "tick", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved", "you".
 
 import { firstLine, snippet } from "../base/format.js";
 import { heard } from "../base/language.js";
@@ -73,6 +73,7 @@ export class Store extends EventTarget {
   /** The session's tokens. @type {import("./types.d.ts").Budget|undefined} */ budget;
   /** The records that are to be shown in another way. @type {number[]} */ redrawn = [];
   notice = "";
+  /** Who this is, on a server with several users. @type {import("./wire.d.ts").YouNews|undefined} */ you;
   /** What ended the session, if anything did. */ alert = "";
   selected = "/";
 
@@ -241,7 +242,14 @@ export class Store extends EventTarget {
       case "notice": this.#notice(message); break;
       case "sessions": this.#sessions(message); break;
       case "standing": this.#standing(message); break;
+      case "you": this.#you(message); break;
     }
+  }
+
+  /** @param {import("./wire.d.ts").YouNews} message */
+  #you(message) {
+    this.you = message;
+    this.#tell("you");
   }
 
   /** @param {{list: SessionInfo[], total?: number, deleted?: number}} message */
@@ -265,10 +273,11 @@ export class Store extends EventTarget {
 
   /** Whether a message is still about the session that was shown before. @param {any} message */
   #stale(message) {
-    if (this.#awaited === null || message.type === "notice" || message.type === "sessions" || message.type === "standing") return false;
+    if (this.#awaited === null || message.type === "notice" || message.type === "sessions" || message.type === "standing" || message.type === "you") return false;
     const { id, readonly } = this.#awaited;
     // A foreign session is shown to look at, also where it was to be gone on with.
-    const expected = message.foreign || Boolean(message.readonly) === readonly;
+    // And so is one of somebody else, who lets us look.
+    const expected = message.foreign || message.role || Boolean(message.readonly) === readonly;
     if (message.type !== "session" || message.id !== id || !expected) return true;
     this.#awaited = null;
     return false;
@@ -292,6 +301,12 @@ export class Store extends EventTarget {
     }
     this.session = { ...this.session, journal: "", last: 0, readonly: false, example: false, foreign: "", opening: false, ...message, model: heard(message.model ?? this.session.model) };
     this.#tell("session");
+  }
+
+  /** The share of its tokens or its money that the session has used; 1 where there is too little left for one more turn. */
+  get used() {
+    const { tokens = 0, used = 0, exhausted = false, cost = 0, money = 0 } = this.budget ?? {};
+    return exhausted ? 1 : Math.max(tokens && used / tokens, money && cost / money);
   }
 
   /** A tree with `at` answers a move; one that the page has moved away from meanwhile is dropped.

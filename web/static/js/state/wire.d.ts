@@ -24,6 +24,14 @@ export interface Shown {
 /** What a record says, and what the server adds to show it. */
 export type JournalRecord = Shown & Each<Said>;
 
+export interface Account {
+  name: string;
+  admin: boolean;
+  scopes: Array<string>;
+  tokens: Array<TokenRow>;
+  sign_ins: Array<SignInRow>;
+}
+
 /** What the model of an agent does `since` when: `asking`, `reasoning`, `writing`; or what keeps it. That is `limited` (its endpoint counts requests), `retrying`, `stalled` (nothing comes in the middle of a reply) or `slot` (others are served first). With an empty `state` it is not asked any more. One that waits says `until` when, which `attempt` comes next `of` how many, and `why`. Times are ISO 8601, UTC. */
 export interface ActivityNews {
   type: "activity";
@@ -53,11 +61,25 @@ export interface ArchiveDownload {
   left_out: number;
 }
 
-/** The session's tokens; `exhausted`: the root can't have one more turn. */
+export interface Audit {
+  list: Array<AuditRow>;
+}
+
+export interface AuditRow {
+  at: string;
+  kind: string;
+  who: string;
+  address: string;
+  about: Record<string, string>;
+}
+
+/** The session's tokens; `exhausted`: the root can't have one more turn. `money`: what it may cost, if there is a bound, and `cost`: what it came to. */
 export interface Budget {
   tokens: number;
   used: number;
   exhausted: boolean;
+  cost?: number;
+  money?: number;
 }
 
 /** What a turn says to a child. */
@@ -195,8 +217,28 @@ export interface FoundSessions {
   behind: number;
 }
 
+/** A function of a module. `approved`: a person believes what it says of itself. */
+export interface FunctionRow {
+  name: string;
+  impact: 0 | 1 | 2;
+  approved: boolean;
+}
+
+export interface GrantRow {
+  name: string;
+  group: boolean;
+  role: "owner" | "steerer" | "reader";
+}
+
+/** A host that a module may reach without a question, and who allowed that: a policy, or a person for how long. */
+export interface HostRow {
+  module: string;
+  host: string;
+  by: "policy" | "always" | "session";
+}
+
 export interface Hosts {
-  list: Array<any>;
+  list: Array<HostRow>;
 }
 
 export interface Html {
@@ -220,20 +262,86 @@ export interface InSession {
   session: string;
 }
 
+/** `created`, `ends`: in UTC; `opened`: how often it was; `at`: the record that it is frozen at. */
+export interface LinkRow {
+  id: string;
+  created: string;
+  ends: string;
+  opened: number;
+  at: number | null;
+  hides: Array<string>;
+  variables: Array<string>;
+  public: boolean;
+}
+
 export interface Memories {
-  results: Array<any>;
+  results: Array<MemoryRow>;
 }
 
 export interface Memory {
-  memory: any | null;
+  memory: MemoryDetails | null;
+}
+
+/** All that is known of one fragment. `record`: the record of its session that it was made from. `sources`: fragments that it was made of. `supersedes`, `superseded_by`: those that it replaced, and the one that replaced it, if any. */
+export interface MemoryDetails {
+  id: string;
+  text: string;
+  scope: "user" | "project" | "session";
+  kind: "goal" | "preference" | "fact" | "lesson" | "result";
+  session: string;
+  agent: string;
+  at: string;
+  record: number;
+  occasion: string;
+  untrusted: Array<string>;
+  supersedes: Array<string>;
+  sources: Array<string>;
+  superseded_by: string;
+  contradicts: Array<string>;
+}
+
+/** A fragment that a search found. `why`: what it was found by. One that is not `current` was replaced since. */
+export interface MemoryRow {
+  id: string;
+  text: string;
+  kind: "goal" | "preference" | "fact" | "lesson" | "result";
+  score: number;
+  at: string;
+  session: string;
+  agent: string;
+  why: string;
+  untrusted: Array<string>;
+  contradicts: Array<string>;
+  current: boolean;
 }
 
 export interface Module {
-  module: any;
+  module: ModuleRow;
+}
+
+/** All that a person should know before approving it: where it comes from, and the whole manifest. */
+export interface ModuleDescription {
+  name: string;
+  version: string | null;
+  state: "ready" | "new";
+  digest: string;
+  functions: Array<FunctionRow>;
+  origin: "shipped" | "user" | "agent";
+  summary: string;
+  manifest: {protocol: 1; name: string; version: string; purpose: string; keywords: Array<string>; functions: Array<{name: string; alias: string; summary: string; documentation: string; schema_text: string; body: string; media_type: string; impact: 0 | 1 | 2; idempotent: boolean; exclusive: boolean; states: Array<string>; held: boolean; cache_key: string; timeout: number}>; states: Array<{name: string; summary: string}>; needs: {egress: Array<string>; secrets: Array<string>; workspace: "none" | "read" | "write"; memory_bytes: number; cpu: number; pids: number; own_instances: boolean}} | null;
+}
+
+/** A module in a list. One that is `new` has never run here, so that what it can do is not known yet. */
+export interface ModuleRow {
+  name: string;
+  version: string | null;
+  state: "ready" | "new";
+  digest: string;
+  functions: Array<FunctionRow>;
 }
 
 export interface Modules {
-  list: Array<any>;
+  list: Array<ModuleDescription>;
 }
 
 export interface NamedFiles {
@@ -248,6 +356,16 @@ export interface NamedFilesList {
 
 export interface Names {
   list: Array<string>;
+}
+
+export interface NewLink {
+  link: string;
+  path: string;
+}
+
+export interface NewToken {
+  token: string;
+  secret: string;
 }
 
 /** An agent or a plan. Token counts are its own. `paused`: it is paused itself; in `state`, also one below an agent that is. `ended`: what its last work fell short of. One that waits for children names them in `awaited`, and says in `awaited_of` for how many it waits, those that have replied included. One that works on a budget has `allowance`, `left` of it, and `lent`, what is set aside for children. `calls`: records of the calls of functions that run for it; `queued`: records of what a person said that it has not begun to answer. */
@@ -318,7 +436,26 @@ export interface PathStep {
 export interface Pending {
   total: number;
   at: number;
-  list: Array<any>;
+  list: Array<PendingRow>;
+}
+
+/** A change that waits, as people and programs are shown it: what `was` in the directory, and what would be `now`. `conflict`: somebody else changed it there meanwhile. `impact`, `why`: how much it does. `held`, `reason`: what it waits for. `n`: the record that told of its present form. `calls`, `agents`, `labels`: where it comes from. One that looks as if it was moved says `from` or `to` where. */
+export interface PendingRow {
+  from?: string;
+  to?: string;
+  path: string;
+  kind: "add" | "modify" | "delete";
+  was?: StateRow;
+  now?: StateRow;
+  conflict?: boolean;
+  impact: number;
+  why: string;
+  held: "" | "impact" | "provenance" | "conflict" | "pending" | "lockdown" | "unasked" | "failed";
+  reason: string;
+  n: number;
+  calls: Array<number>;
+  agents: Array<string>;
+  labels: Array<string>;
 }
 
 /** Where a text is: a record, the line, and how often. */
@@ -410,7 +547,7 @@ export interface SessionName {
   session: string;
 }
 
-/** Which session is watched from now on, or how it changed; `id` null: none yet. `since`: up to which record the client has it. `now`: the server's clock, so that a client whose own differs can count right. `levels`: those of its policy, by name. `last`: its newest record. `readonly`: it can only be looked at; `example`: it comes with the product; `foreign`: why this installation did not make it. `opening`: only its end is known yet. */
+/** Which session is watched from now on, or how it changed; `id` null: none yet. `since`: up to which record the client has it. `now`: the server's clock, so that a client whose own differs can count right. `levels`: those of its policy, by name. `last`: its newest record. `readonly`: it can only be looked at; `example`: it comes with the product; `foreign`: why this installation did not make it. `opening`: only its end is known yet. `role`, `owner`: of a session of another user, what the client is to it, and the owner's name. */
 export interface SessionNews {
   type: "session";
   id: string | null;
@@ -425,6 +562,8 @@ export interface SessionNews {
   opening?: boolean;
   example?: boolean;
   foreign?: string;
+  role?: "owner" | "steerer" | "reader";
+  owner?: string;
   prices?: Prices;
 }
 
@@ -467,6 +606,32 @@ export interface Setup {
   checks: Array<Check>;
 }
 
+export interface SharedRow {
+  id: string;
+  title: string;
+  owner: string;
+  role: "owner" | "steerer" | "reader";
+}
+
+export interface SharedSessions {
+  list: Array<SharedRow>;
+}
+
+export interface Sharing {
+  grants: Array<GrantRow>;
+  links: Array<LinkRow>;
+  public: boolean;
+}
+
+export interface SignInRow {
+  id: string;
+  created: string;
+  seen: string;
+  address: string;
+  agent: string;
+  here: boolean;
+}
+
 export interface Sought {
   at: number | null;
 }
@@ -485,6 +650,15 @@ export interface StandingNews {
   what?: string;
 }
 
+/** What is at a path: a type, permission bits, of a file its size and SHA-256, of a link its `target`. */
+export interface StateRow {
+  type: "file" | "folder" | "link" | "other";
+  mode: number;
+  size?: number;
+  content?: string;
+  target?: string;
+}
+
 export interface Text {
   text: string;
 }
@@ -500,6 +674,15 @@ export interface Timeline {
 
 export interface Title {
   title: string;
+}
+
+export interface TokenRow {
+  id: string;
+  name: string;
+  scopes: Array<string>;
+  created: string;
+  ends: string;
+  used: string;
 }
 
 /** Every agent and plan; with `at`, as they were after that record. `modules`: how many run. */
@@ -525,6 +708,30 @@ export interface Uploaded {
   name: string;
 }
 
+export interface Usage {
+  list: Array<UsageRow>;
+}
+
+export interface UsageRow {
+  user: string;
+  period: string;
+  resource: string;
+  used: number;
+  most: number | null;
+}
+
+export interface UserRow {
+  name: string;
+  admin: boolean;
+  groups: Array<string>;
+  disabled: boolean;
+  seen: string;
+}
+
+export interface Users {
+  list: Array<UserRow>;
+}
+
 export interface Variable {
   name: string;
   media: string;
@@ -548,8 +755,16 @@ export interface Variables {
   list: Array<Variable>;
 }
 
+/** Who the client is, on a server with accounts. `guest`: the holder of a link, who sees one session. */
+export interface YouNews {
+  type: "you";
+  name: string;
+  admin: boolean;
+  guest: boolean;
+}
+
 /** What the server sends unasked. */
-export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews | RecordsNews | RenderedNews | DeltaNews | ActivityNews | OutputNews | NoticeNews | SessionsNews | StandingNews | RefusedNews;
+export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews | RecordsNews | RenderedNews | DeltaNews | ActivityNews | OutputNews | NoticeNews | SessionsNews | StandingNews | RefusedNews | YouNews;
 
 /** What may be asked, by type: the fields of the request, and what its `ok` has. */
 export interface Requests {
@@ -564,7 +779,7 @@ export interface Requests {
   "pause": { fields: {path: string; step?: string | null}; answer: Recorded };
   "resume": { fields: {path: string; step?: string | null}; answer: Recorded };
   "cancel": { fields: {path: string; step?: string | null}; answer: Recorded };
-  "budget": { fields: {tokens: number}; answer: Recorded };
+  "budget": { fields: {tokens?: number; money?: number}; answer: Recorded };
   "compress": { fields: {}; answer: Recorded };
   "summary": { fields: {}; answer: Text };
   "plan.start": { fields: {path: string}; answer: Recorded };
@@ -637,4 +852,19 @@ export interface Requests {
   "memory.forget": { fields: {memories: Array<string>}; answer: Count };
   "memory.edit": { fields: {memory: string; text: string}; answer: Memory };
   "memory.rebuild": { fields: {}; answer: Count };
+  "sharing": { fields: {}; answer: Sharing };
+  "share": { fields: {name: string; group?: boolean; role?: "reader" | "steerer"}; answer: Nothing };
+  "unshare": { fields: {name: string; group?: boolean}; answer: Nothing };
+  "link.create": { fields: {days?: number; at?: number | null; hides?: Array<"files" | "gate">; variables?: Array<string>; public?: boolean}; answer: NewLink };
+  "link.revoke": { fields: {link: string}; answer: Nothing };
+  "shared": { fields: {}; answer: SharedSessions };
+  "account": { fields: {}; answer: Account };
+  "token.create": { fields: {name: string; scopes: Array<"sessions:read" | "sessions:write" | "clear" | "admin">; days?: number}; answer: NewToken };
+  "token.revoke": { fields: {token: string}; answer: Nothing };
+  "sign-out": { fields: {sign_in?: string | null}; answer: Nothing };
+  "usage": { fields: {everybody?: boolean}; answer: Usage };
+  "users": { fields: {}; answer: Users };
+  "user.add": { fields: {name: string; password?: string | null; admin?: boolean}; answer: Nothing };
+  "user.change": { fields: {name: string; password?: string | null; admin?: boolean | null; disabled?: boolean | null; groups?: Array<string> | null}; answer: Nothing };
+  "audit": { fields: {most?: number}; answer: Audit };
 }

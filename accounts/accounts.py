@@ -1,0 +1,71 @@
+"""All that a server knows of people, over one database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from iact.accounts.api_tokens import ApiTokens
+from iact.accounts.attempts import Attempts
+from iact.accounts.audit import AuditLog
+from iact.accounts.database import Database, open_database
+from iact.accounts.quotas import Quotas
+from iact.accounts.sharing import Sharing
+from iact.accounts.sign_ins import SignIns
+from iact.accounts.users import Users
+
+_DAY: Final = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Accounts:
+    """The parts, which share a database and a clock."""
+
+    database: Database
+    clock: Callable[[], float]
+    audit: AuditLog
+    users: Users
+    sign_ins: SignIns
+    tokens: ApiTokens
+    sharing: Sharing
+    attempts: Attempts
+    quotas: Quotas
+
+
+@contextmanager
+def open_accounts(
+    data: Path,
+    url: str | None,
+    clock: Callable[[], float],
+    *,
+    days: float = 14.0,
+    public_links: bool = False,
+    host: str = "",
+) -> Iterator[Accounts]:
+    """The accounts of a data directory, or of a PostgreSQL database; closed at the end. `clock`: seconds since 1970.
+
+    `days`: after its last use that a sign-in ends; `public_links`: whether links work without an account; `host`: whose
+    calls of models these are, where several have one database.
+
+    Raises:
+        UsageError: as `open_database`.
+    """
+    database = open_database(data, url)
+    try:
+        audit = AuditLog(database, clock)
+        yield Accounts(
+            database=database,
+            clock=clock,
+            audit=audit,
+            users=Users(database, audit, clock),
+            sign_ins=SignIns(database, clock, days * _DAY),
+            tokens=ApiTokens(database, audit, clock),
+            sharing=Sharing(database, audit, clock, public=public_links),
+            attempts=Attempts(database, clock),
+            quotas=Quotas(database, audit, clock, host),
+        )
+    finally:
+        database.close()

@@ -1,0 +1,136 @@
+"""API tokens of users: named, made for something, with an end, shown once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from iact.accounts.audit import AuditLog
+from iact.accounts.database import Database
+from iact.accounts.digests import digest, mint, mint_id
+from iact.accounts.people import Actor, ApiToken, Shown, User
+from iact.accounts.rights import SCOPES, Scope
+from iact.accounts.schema import api_tokens
+from iact.core.errors import UsageError
+
+PREFIX: Final = "iact_"
+"""By which people, and programs that look for lost secrets, recognise one."""
+
+LONGEST_DAYS: Final = 366.0
+_DAY: Final = 86400.0
+_MINUTE: Final = 60.0
+
+
+class ApiTokens:
+    """`clock`: seconds since 1970."""
+
+    def __init__(self, database: Database, audit: AuditLog, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._audit = audit
+        self._clock = clock
+
+    def create(self, user: User, name: str, scopes: Iterable[Scope], *, days: float, by: Actor) -> Shown:
+        """Make one, which is shown this once.
+
+        Raises:
+            UsageError: the name, a scope or the number of days can't be.
+        """
+        wanted, plain = frozenset(scopes), name.strip()
+        if not plain or len(plain) > 64 or not plain.isprintable():
+            raise UsageError("A token needs a name of up to 64 letters, which says what it is for.")
+        if unknown := wanted - frozenset(SCOPES):
+            raise UsageError(f"There is no scope {sorted(unknown)[0]!r}. Choose from {', '.join(SCOPES)}.")
+        if not wanted:
+            raise UsageError(f"A token must be made for something. Choose from {', '.join(SCOPES)}.")
+        if not 0 < days <= LONGEST_DAYS:
+            raise UsageError(f"A token is good for up to {LONGEST_DAYS:.0f} days.")
+        if "admin" in wanted and user.role != "admin":
+            raise UsageError("Only an administrator can make a token with the scope admin.")
+        shown, now = Shown(PREFIX + mint(), mint_id()), self._clock()
+        with self._database.writing() as connection:
+            if self._named(connection, user.id, plain) is not None:
+                raise UsageError(
+                    f"There is a token {plain!r} already. Choose another name, or revoke that one."
+                )
+            connection.execute(
+                insert(api_tokens).values(
+                    id=shown.id,
+                    digest=digest(shown.secret),
+                    user_id=user.id,
+                    name=plain,
+                    scopes=sorted(wanted),
+                    created=now,
+                    ends=now + days * _DAY,
+                )
+            )
+            self._audit.write(
+                connection, "token.created", by, user=user.name, token=plain, scopes=" ".join(sorted(wanted))
+            )
+        return shown
+
+    def find(self, secret: str) -> ApiToken | None:
+        """The token that a program came with, if it is good."""
+        if not secret.startswith(PREFIX):
+            return None
+        with self._database.reading() as connection:
+            row = connection.execute(
+                select(api_tokens).where(api_tokens.c.digest == digest(secret))
+            ).one_or_none()
+        now = self._clock()
+        if row is None or row.revoked is not None or row.ends <= now:
+            return None
+        if row.used is None or now - row.used >= _MINUTE:
+            with self._database.writing() as connection:
+                connection.execute(update(api_tokens).where(api_tokens.c.id == row.id).values(used=now))
+        return _token(row)
+
+    def holds(self, identity: str) -> bool:
+        """Whether a token is still good."""
+        query = select(api_tokens.c.id).where(
+            api_tokens.c.id == identity, api_tokens.c.revoked.is_(None), api_tokens.c.ends > self._clock()
+        )
+        with self._database.reading() as connection:
+            return connection.execute(query).one_or_none() is not None
+
+    def of(self, user: str) -> Sequence[ApiToken]:
+        """A user's tokens that are not revoked, the newest first."""
+        query = select(api_tokens).where(api_tokens.c.user_id == user, api_tokens.c.revoked.is_(None))
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(api_tokens.c.created.desc())).all()
+        return [_token(row) for row in rows]
+
+    def revoke(self, user: User, name: str, *, by: Actor) -> None:
+        """Let nobody in with a token any more. `name`: the token's, or its id.
+
+        Raises:
+            UsageError: the user has no such token.
+        """
+        with self._database.writing() as connection:
+            row = self._named(connection, user.id, name)
+            if row is None:
+                raise UsageError(f"There is no token {name!r}. iact token list names them.")
+            connection.execute(
+                update(api_tokens).where(api_tokens.c.id == row.id).values(revoked=self._clock())
+            )
+            self._audit.write(connection, "token.revoked", by, user=user.name, token=row.name)
+
+    @staticmethod
+    def _named(connection: Connection, user: str, name: str) -> Row[tuple[object, ...]] | None:
+        mine = (api_tokens.c.user_id == user, api_tokens.c.revoked.is_(None))
+        found = (api_tokens.c.name == name) | (api_tokens.c.id == name)
+        return connection.execute(select(api_tokens).where(*mine, found)).first()
+
+
+def _token(row: Row[tuple[object, ...]]) -> ApiToken:
+    return ApiToken(
+        id=row.id,
+        user=row.user_id,
+        name=row.name,
+        scopes=frozenset(row.scopes),
+        created=row.created,
+        ends=row.ends,
+        used=row.used,
+        revoked=row.revoked,
+    )

@@ -1,0 +1,53 @@
+"""Who signed in, or failed to, and who changed what about people: one row each, never content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import get_args
+
+from sqlalchemy import Connection, insert, select
+
+from iact.accounts.database import Database
+from iact.accounts.digests import mint_id
+from iact.accounts.people import Actor, AuditEvent, AuditKind
+from iact.accounts.schema import audit_events
+
+_KINDS = frozenset(get_args(AuditKind))
+
+
+class AuditLog:
+    """What is written here is in the same transaction as that which it tells of. `clock`: seconds since 1970."""
+
+    def __init__(self, database: Database, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._clock = clock
+
+    def write(self, connection: Connection, kind: AuditKind, actor: Actor, **about: str) -> None:
+        """Add an event in a transaction that is open."""
+        connection.execute(
+            insert(audit_events).values(
+                id=mint_id(),
+                at=self._clock(),
+                kind=kind,
+                who=actor.name[:64],
+                address=actor.address[:64],
+                about={name: text[:200] for name, text in about.items()},
+            )
+        )
+
+    def tell(self, kind: AuditKind, actor: Actor, **about: str) -> None:
+        """Add an event by itself."""
+        with self._database.writing() as connection:
+            self.write(connection, kind, actor, **about)
+
+    def events(self, since: float = 0.0, most: int | None = None) -> Sequence[AuditEvent]:
+        """Those after a time, the oldest first. `most`: only so many of the newest."""
+        query = select(audit_events).where(audit_events.c.at > since)
+        query = query.order_by(audit_events.c.at.desc(), audit_events.c.id.desc()).limit(most)
+        with self._database.reading() as connection:
+            rows = connection.execute(query).all()
+        return [
+            AuditEvent(row.at, row.kind, row.who, row.address, row.about)
+            for row in reversed(rows)
+            if row.kind in _KINDS
+        ]

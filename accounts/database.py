@@ -1,0 +1,155 @@
+"""The database of accounts: opened, brought up to date, and used in short transactions.
+
+SQLite in the data directory, in WAL mode and readable by its owner alone; or PostgreSQL, where several hosts share it.
+Everything here blocks: whoever is on an event loop calls it in a thread.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+import sqlalchemy
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, Engine, event
+from sqlalchemy.engine import URL, make_url
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.exc import ArgumentError, NoSuchModuleError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from iact.accounts import migrations
+from iact.core.errors import UsageError
+
+FILE: Final = "accounts.db"
+_PATIENCE: Final = 10.0
+"""Seconds that a write waits for another one."""
+
+_LOCK: Final = 0x69616374
+"""Of PostgreSQL: held by the one host that migrates."""
+
+
+class Database:
+    """An open database whose tables are those of `schema`."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._writer = engine.execution_options(writes=True)
+
+    @property
+    def dialect(self) -> str:
+        """`sqlite` or `postgresql`."""
+        return self._engine.dialect.name
+
+    @contextmanager
+    def reading(self) -> Iterator[Connection]:
+        """A transaction that only reads."""
+        with self._engine.begin() as connection:
+            yield connection
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A transaction that may write: whole, or not at all where it raises."""
+        with self._writer.begin() as connection:
+            yield connection
+
+    def alone(self, connection: Connection, what: int) -> None:
+        """Wait until no other transaction that writes is alone with `what`; SQLite's always are.
+
+        `what`: a number for what is decided by what was read.
+        """
+        if self.dialect == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({what})")
+
+    def close(self) -> None:
+        """Let go of every connection."""
+        self._engine.dispose()
+
+
+def open_database(data: Path, url: str | None = None) -> Database:
+    """Open the database of a data directory, make it if there is none, and bring it up to date.
+
+    Raises:
+        UsageError: it can't be opened, or a newer version of the program wrote it.
+    """
+    target = _target(data, url)
+    try:
+        engine = _engine(target)
+        _migrate(engine)
+    except (SQLAlchemyError, OSError) as error:
+        reason = str(error.__cause__ or error).strip().partition("\n")[0]
+        raise UsageError(f"The accounts in {target.render_as_string()} can't be opened: {reason}.") from error
+    return Database(engine)
+
+
+def _target(data: Path, url: str | None) -> URL:
+    if url is None:
+        path = data / FILE
+        # Made here, so that nobody else can read it for even a moment. Its journal files take over the mode.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        return URL.create("sqlite", database=str(path))
+    try:
+        given = make_url(url)
+    except ArgumentError as error:
+        raise UsageError(
+            "IACT_ACCOUNTS_URL is no database address, such as postgresql://USER@HOST/NAME."
+        ) from error
+    if given.get_backend_name() != "postgresql":
+        raise UsageError(
+            f"Accounts are kept in SQLite (without IACT_ACCOUNTS_URL) or PostgreSQL, not in {given.get_backend_name()!r}."
+        )
+    return given.set(drivername="postgresql+psycopg")
+
+
+def _engine(target: URL) -> Engine:
+    try:
+        if target.get_backend_name() != "sqlite":
+            return sqlalchemy.create_engine(target, pool_pre_ping=True, pool_size=4)
+    except (ImportError, NoSuchModuleError) as error:
+        raise UsageError(
+            "PostgreSQL can't be used, since a package is missing. Install it: pip install 'iact[accounts]'."
+        ) from error
+    engine = sqlalchemy.create_engine(target, connect_args={"timeout": _PATIENCE})
+    event.listen(engine, "connect", _prepare)
+    event.listen(engine, "begin", _begin)
+    return engine
+
+
+def _prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    """SQLite as we want it; transactions are begun by `_begin`, and not by the driver when it sees a write."""
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for one in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {one}")
+    cursor.close()
+
+
+def _begin(connection: Connection) -> None:
+    # A write that began as a read is refused when another one came first; so it begins as what it is.
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+
+
+def _migrate(engine: Engine) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__file__).parent))
+    config.set_main_option("path_separator", "os")
+    script = ScriptDirectory.from_config(config)
+    with engine.execution_options(writes=True).begin() as connection:
+        if connection.dialect.name == "postgresql":
+            connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_LOCK})")
+        there = MigrationContext.configure(connection).get_current_revision()
+        if there == script.get_current_head():
+            return
+        if there is not None and there not in {one.revision for one in script.walk_revisions()}:
+            raise UsageError(
+                f"The accounts were written by a newer version of iact (their version is {there}). "
+                "Use that version, or restore a backup that this one made."
+            )
+        config.attributes["connection"] = connection
+        command.upgrade(config, "head")

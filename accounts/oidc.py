@@ -1,0 +1,296 @@
+"""Signing in with an OpenID Connect provider: the authorization code flow with PKCE.
+
+People are sent to the provider with three things that nobody else knows: a state, by which their return is recognised,
+a nonce, which the provider writes into what it vouches for, and the digest of a verifier, without which a stolen code is
+worth nothing. Each return is good once, and only for the browser that was sent. What comes back is believed if it is
+signed with a key of the provider, made for this server, for this nonce, and not over.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import json
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import quote_plus, urlsplit
+
+import httpx
+from authlib.oauth2.rfc6749.parameters import prepare_grant_uri
+from authlib.oauth2.rfc7636 import create_s256_code_challenge
+from authlib.oidc.core import CodeIDToken
+from joserfc import jwt
+from joserfc.errors import JoseError
+from joserfc.jwk import KeySet, KeySetSerialization
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from sqlalchemy import delete, insert, select
+
+from iact.accounts.database import Database
+from iact.accounts.digests import digest, mint
+from iact.accounts.schema import redirects
+from iact.core.errors import IactError, UsageError
+
+LIFE: Final = 600.0
+"""Seconds in which somebody who was sent to the provider has to come back."""
+
+_FRESH: Final = 3600.0
+"""Seconds after which what the provider says of itself is asked for again."""
+
+_PATIENCE: Final = 10.0
+_LONGEST: Final = 1 << 20
+_ALGORITHMS: Final = [
+    "RS256",
+    "RS384",
+    "RS512",
+    "PS256",
+    "PS384",
+    "PS512",
+    "ES256",
+    "ES384",
+    "ES512",
+    "EdDSA",
+]
+"""All asymmetric: with a shared secret, or none, whoever reads this server's settings could vouch for anybody."""
+
+_LEEWAY: Final = 60
+"""Seconds by which the provider's clock may differ from ours."""
+
+
+class ProviderProblem(IactError):
+    """The provider can't be asked, or what it says is not believed; the sentence is for people."""
+
+
+class _Metadata(BaseModel):
+    """What a provider says of itself (OpenID Connect Discovery 1.0, section 3)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    issuer: str
+    authorization_endpoint: str
+    token_endpoint: str
+    jwks_uri: str
+
+
+class _Tokens(BaseModel):
+    """What it gives for a code. Only what it vouches for is of use here."""
+
+    id_token: str = Field(max_length=1 << 16)
+
+
+@dataclass(frozen=True, slots=True)
+class OidcClient:
+    """This server at the provider. `redirect`: the address to which people come back; `secret`: None: it has none."""
+
+    issuer: str
+    client: str
+    redirect: str
+    secret: str | None = field(default=None, repr=False)
+    scopes: tuple[str, ...] = ("openid", "profile", "email")
+    name_claim: str = "preferred_username"
+    groups_claim: str = "groups"
+
+
+@dataclass(frozen=True, slots=True)
+class Vouched:
+    """Whom the provider vouches for. `subject`: what they are called there for ever."""
+
+    subject: str
+    name: str
+    groups: frozenset[str]
+
+
+class OidcProvider:
+    """The provider, as this server sees it. `clock`: seconds since 1970. Everything here blocks.
+
+    Raises:
+        UsageError: the issuer is on another machine and has no https.
+    """
+
+    def __init__(
+        self,
+        about: OidcClient,
+        database: Database,
+        clock: Callable[[], float],
+    ) -> None:
+        _check_address(about.issuer)
+        self._about = about
+        self._database = database
+        self._clock = clock
+        self._metadata: tuple[float, _Metadata] | None = None
+        self._keys: tuple[float, KeySet] | None = None
+
+    @property
+    def host(self) -> str:
+        """The provider's host, for people."""
+        return urlsplit(self._about.issuer).netloc
+
+    @property
+    def issuer(self) -> str:
+        """As what the provider is known in the settings; who somebody is there is said together with it."""
+        return self._about.issuer.rstrip("/")
+
+    def begin(self, browser: str) -> str:
+        """The address to which somebody is sent. `browser`: a secret that only their browser has.
+
+        Raises:
+            ProviderProblem: the provider can't be asked.
+        """
+        metadata = self._discover()
+        state, nonce, verifier, now = mint(), mint(), mint(), self._clock()
+        with self._database.writing() as connection:
+            connection.execute(delete(redirects).where(redirects.c.ends <= now))
+            connection.execute(
+                insert(redirects).values(
+                    digest=digest(state),
+                    browser=digest(browser),
+                    nonce=nonce,
+                    verifier=verifier,
+                    ends=now + LIFE,
+                )
+            )
+        return str(
+            prepare_grant_uri(
+                metadata.authorization_endpoint,
+                client_id=self._about.client,
+                response_type="code",
+                redirect_uri=self._about.redirect,
+                scope=" ".join(self._about.scopes),
+                state=state,
+                nonce=nonce,
+                code_challenge=create_s256_code_challenge(verifier),
+                code_challenge_method="S256",
+            )
+        )
+
+    def finish(self, state: str, browser: str, code: str) -> Vouched:
+        """Somebody came back with a code.
+
+        Raises:
+            ProviderProblem: they were not sent from this browser, came twice or too late, or the provider does not
+                vouch for them.
+        """
+        with self._database.writing() as connection:
+            found = redirects.c.digest == digest(state)
+            row = connection.execute(select(redirects).where(found)).one_or_none()
+            taken = connection.execute(delete(redirects).where(found)).rowcount
+        if row is None or taken != 1 or row.ends <= self._clock() or row.browser != digest(browser):
+            raise ProviderProblem(
+                "This sign-in was begun in another browser, is over already, or took too long. Sign in again."
+            )
+        return self._vouched(self._exchange(code, row.verifier), row.nonce)
+
+    def _exchange(self, code: str, verifier: str) -> str:
+        form = {
+            "grant_type": "authorization_code",
+            "code": code,
+            "redirect_uri": self._about.redirect,
+            "client_id": self._about.client,
+            "code_verifier": verifier,
+        }
+        about, secret = self._about, self._about.secret
+        # RFC 6749, section 2.3.1: both are encoded as in a form.
+        auth = httpx.BasicAuth(quote_plus(about.client), quote_plus(secret)) if secret is not None else None
+        answer = self._ask(self._discover().token_endpoint, form, auth)
+        try:
+            return _Tokens.model_validate_json(answer).id_token
+        except ValidationError as error:
+            raise ProviderProblem(f"{self.host} gave no identity for the sign-in. Sign in again.") from error
+
+    def _vouched(self, token: str, nonce: str) -> Vouched:
+        try:
+            claims = self._verified(token)
+            told = CodeIDToken(
+                claims,
+                {"alg": "none"},
+                {
+                    "iss": {"essential": True, "value": self._discover().issuer},
+                    "aud": {"essential": True, "value": self._about.client},
+                },
+                {"client_id": self._about.client, "nonce": nonce},
+            )
+            told.validate(now=int(self._clock()), leeway=_LEEWAY)
+        except (JoseError, ValueError) as error:
+            raise ProviderProblem(
+                f"What {self.host} said about you can't be believed ({_reason(error)}). Sign in again."
+            ) from error
+        subject, groups = claims.get("sub"), claims.get(self._about.groups_claim)
+        if not isinstance(subject, str) or not subject:
+            raise ProviderProblem(f"{self.host} does not say who you are. Ask its administrator.")
+        name = claims.get(self._about.name_claim)
+        return Vouched(
+            subject,
+            name if isinstance(name, str) and name else subject,
+            frozenset(one for one in groups if isinstance(one, str))
+            if isinstance(groups, list)
+            else frozenset(),
+        )
+
+    def _verified(self, token: str) -> Mapping[str, object]:
+        """The claims of a token that a key of the provider signed. Its keys are asked for again if none did: they rotate."""
+        with suppress(JoseError, ValueError):
+            return jwt.decode(token, self._key_set(), algorithms=_ALGORITHMS).claims
+        self._keys = None
+        return jwt.decode(token, self._key_set(), algorithms=_ALGORITHMS).claims
+
+    def _discover(self) -> _Metadata:
+        now = self._clock()
+        if self._metadata is not None and now - self._metadata[0] < _FRESH:
+            return self._metadata[1]
+        answer = self._ask(f"{self._about.issuer.rstrip('/')}/.well-known/openid-configuration")
+        try:
+            found = _Metadata.model_validate_json(answer)
+        except ValidationError as error:
+            raise ProviderProblem(f"{self.host} is no OpenID Connect provider.") from error
+        # Section 4.3: it must say that it is whom it was asked for.
+        if found.issuer.rstrip("/") != self._about.issuer.rstrip("/"):
+            raise ProviderProblem(
+                f"{self.host} says that it is {found.issuer!r}, and the settings say {self._about.issuer!r} (accounts.issuer)."
+            )
+        for one in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
+            _check_address(one)
+        self._metadata = (now, found)
+        return found
+
+    def _key_set(self) -> KeySet:
+        now = self._clock()
+        if self._keys is None or now - self._keys[0] >= _FRESH:
+            answer = self._ask(self._discover().jwks_uri)
+            self._keys = (now, _key_set(answer))
+        return self._keys[1]
+
+    def _ask(self, url: str, form: Mapping[str, str] | None = None, auth: httpx.Auth | None = None) -> bytes:
+        method = "GET" if form is None else "POST"
+        try:
+            answer = httpx.request(method, url, data=form, auth=auth, timeout=_PATIENCE)
+        except httpx.HTTPError as error:
+            raise ProviderProblem(
+                f"{self.host} can't be reached ({type(error).__name__}), so nobody can sign in with it now. Try again later."
+            ) from error
+        if answer.status_code != httpx.codes.OK or len(answer.content) > _LONGEST:
+            raise ProviderProblem(
+                f"{self.host} refused the sign-in (HTTP {answer.status_code}). Sign in again."
+            )
+        return answer.content
+
+
+def _key_set(answer: bytes) -> KeySet:
+    found: KeySetSerialization = json.loads(answer)
+    return KeySet.import_key_set(found)
+
+
+def _reason(error: Exception) -> str:
+    return str(getattr(error, "error", "") or type(error).__name__)
+
+
+def _check_address(url: str) -> None:
+    """What is asked on another machine is asked over TLS; else whoever is on the way could vouch for anybody."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    with suppress(ValueError):
+        if ipaddress.ip_address(host).is_loopback:
+            return
+    if parts.scheme != "https" and host != "localhost":
+        raise UsageError(
+            f"The provider's address {url!r} must begin with https://, unless it is on this machine."
+        )

@@ -1,0 +1,322 @@
+"""How much people may use of models in a month: kept for each user, for groups, and for everybody who has none.
+
+Room is reserved before each call of a model, in one transaction with the look at what is left, and settled afterwards; so
+that no number of calls at once, on any number of hosts, comes to more than there is. A group's quota is what its members
+use together. A month is one of the calendar, UTC.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal, TypeAlias
+
+from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, true, tuple_, update
+
+from iact.accounts.audit import AuditLog
+from iact.accounts.database import Database
+from iact.accounts.digests import mint_id
+from iact.accounts.people import Actor
+from iact.accounts.schema import memberships, quotas, reservations, usage, users
+from iact.core.errors import QuotaExceeded
+from iact.core.ports import Spending
+
+QuotaKind: TypeAlias = Literal["user", "group", "each"]
+"""Whose a quota is: a user's, a group's, or that of each user without one of their own."""
+
+_PATIENCE: Final = 0.5
+"""Seconds until it is asked again whether calls on other hosts left room."""
+
+_LONGEST: Final = 6 * 3600.0
+"""Seconds after which a reservation is void: whoever made it is gone."""
+
+_RESERVING: Final = 0x71756F74
+"""Of PostgreSQL: held by whoever looks at what is left and takes of it."""
+
+_DECEMBER: Final = 12
+
+
+@dataclass(frozen=True, slots=True)
+class AccountQuota:
+    """What may be used in a month, and at once; None: as much as there is."""
+
+    tokens: int | None = None
+    money: float | None = None
+    sessions: int | None = None
+    """Sessions whose agents are at work at once."""
+
+    containers: int | None = None
+    """Containers of modules that run at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class MonthUsage:
+    """What was used of models in a month. `subject`: a user's id, or the name of a group."""
+
+    kind: QuotaKind
+    subject: str
+    month: str
+    tokens: int
+    money: float
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Account:
+    """One of the sums that a call of a user counts towards."""
+
+    kind: QuotaKind
+    subject: str
+    quota: AccountQuota
+
+
+class Quotas:
+    """`clock`: seconds since 1970; `host`: whose reservations these are."""
+
+    def __init__(
+        self, database: Database, audit: AuditLog, clock: Callable[[], float], host: str = ""
+    ) -> None:
+        self._database = database
+        self._audit = audit
+        self._clock = clock
+        self._host = host
+
+    def release(self) -> None:
+        """Give back what calls hold of this host that an earlier process began, and which nobody will settle."""
+        with self._database.writing() as connection:
+            connection.execute(delete(reservations).where(reservations.c.host == self._host))
+
+    def set(self, kind: QuotaKind, subject: str, quota: AccountQuota, *, by: Actor) -> None:
+        """Give somebody a quota, in place of the one that they have. `subject`: a user's id, a group's name; or empty."""
+        with self._database.writing() as connection:
+            connection.execute(delete(quotas).where(quotas.c.kind == kind, quotas.c.subject == subject))
+            if quota != AccountQuota():
+                values = {name: getattr(quota, name) for name in AccountQuota.__slots__}
+                connection.execute(insert(quotas).values(kind=kind, subject=subject, **values))
+            name = connection.execute(select(users.c.name).where(users.c.id == subject)).scalar()
+            self._audit.write(connection, "quota.changed", by, of=f"{kind} {name or subject}".strip())
+
+    def all(self) -> Mapping[tuple[QuotaKind, str], AccountQuota]:
+        """Every quota, by whose it is."""
+        with self._database.reading() as connection:
+            return _quotas(connection, true())
+
+    def bound(self, kind: QuotaKind, subject: str) -> AccountQuota:
+        """What a user (whatever their groups may), or a group, may use."""
+        wanted = [(kind, subject), *([("each", "")] if kind == "user" else [])]
+        with self._database.reading() as connection:
+            found = _quotas(connection, tuple_(quotas.c.kind, quotas.c.subject).in_(wanted))
+        return next((found[one] for one in wanted if one in found), AccountQuota())
+
+    def used(self, month: str | None = None, *, user: str | None = None) -> Sequence[MonthUsage]:
+        """What was used in a month (`2026-11`; None: this one): by a user, or by everybody and every group."""
+        query = select(usage).where(usage.c.month == (month or self.month()))
+        if user is not None:
+            query = query.where(usage.c.kind == "user", usage.c.subject == user)
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(usage.c.kind, usage.c.subject)).all()
+        return [
+            MonthUsage(row.kind, row.subject, row.month, row.tokens, row.money, row.calls) for row in rows
+        ]
+
+    def month(self) -> str:
+        """The month that it is."""
+        return f"{self._now():%Y-%m}"
+
+    def reserve(self, user: str, most: Spending) -> str | None:
+        """Hold room for a call of a user that takes `most` at most; None: calls that are under way hold what it needs.
+
+        Raises:
+            QuotaExceeded: it would be too much even if they took nothing.
+        """
+        now, month = self._clock(), self.month()
+        with self._database.writing() as connection:
+            self._database.alone(connection, _RESERVING)
+            connection.execute(delete(reservations).where(reservations.c.ends <= now))
+            counted = _accounts(connection, user)
+            busy = False
+            for one in counted:
+                used, held = _sums(connection, one, month)
+                self._check(one, used, most)
+                busy = busy or not _fits(one.quota, used + held, most)
+            if busy:
+                return None
+            made = mint_id()
+            for one in counted:
+                connection.execute(
+                    insert(reservations).values(
+                        id=made, kind=one.kind, subject=one.subject, month=month, tokens=most.tokens,
+                        money=most.money, host=self._host, ends=now + _LONGEST,
+                    )
+                )  # fmt: skip
+            return made
+
+    def settle(self, reservation: str, user: str, used: Spending) -> None:
+        """A call is over. `used`: nothing, if it was not made."""
+        with self._database.writing() as connection:
+            mine = reservations.c.id == reservation
+            self._database.alone(connection, _RESERVING)
+            held = connection.execute(select(reservations).where(mine)).all()
+            connection.execute(delete(reservations).where(mine))
+            if not used.tokens and not used.money:
+                return
+            # A reservation that ended meanwhile is paid for all the same, in the month that it is now.
+            rows = [(row.kind, row.subject, row.month) for row in held] or [
+                (one.kind, one.subject, self.month()) for one in _accounts(connection, user)
+            ]
+            for kind, subject, month in rows:
+                _count(connection, kind, subject, month, used)
+
+    def _check(self, account: _Account, used: Spending, most: Spending) -> None:
+        """Refuse what can't fit even if nothing is under way, with the first that is too much."""
+        quota = account.quota
+        if quota.tokens is not None and used.tokens + most.tokens > quota.tokens:
+            parts = f"{quota.tokens:,} tokens", f"{used.tokens:,}", f"{most.tokens:,}"
+        elif quota.money is not None and used.money + most.money > quota.money:
+            parts = Spending(money=quota.money).price, used.price, most.price
+        else:
+            return
+        raise QuotaExceeded(self._refusal(account, *parts), bound="quota")
+
+    def _refusal(self, account: _Account, limit: str, used: str, most: str) -> str:
+        now = self._now()
+        first = now.replace(day=1, hour=0, minute=0, second=0, microsecond=0)
+        then = (
+            first.replace(year=first.year + 1, month=1)
+            if first.month == _DECEMBER
+            else first.replace(month=first.month + 1)
+        )
+        if account.kind == "group":
+            return (
+                f"The quota of the group {account.subject} is {limit} a month, of which {used} is used. The next call of a "
+                f"model could take {most}, so it was not made. There is more from {then:%Y-%m-%d} (UTC); or ask an "
+                "administrator."
+            )
+        return (
+            f"Your quota is {limit} a month, of which {used} is used. The next call of a model could take {most}, so it "
+            f"was not made. There is more from {then:%Y-%m-%d} (UTC); or ask an administrator."
+        )
+
+    def _now(self) -> datetime:
+        return datetime.fromtimestamp(self._clock(), UTC)
+
+
+class UserQuota:
+    """`core.ports.ModelQuota` and `core.ports.ConcurrencyLimits` of one user. `user`: their id."""
+
+    def __init__(self, kept: Quotas, user: str) -> None:
+        self._kept = kept
+        self._user = user
+        self._settled = asyncio.Event()
+
+    async def reserve(self, most: Spending) -> _Reserved:
+        while True:
+            self._settled.clear()
+            asked = asyncio.ensure_future(asyncio.to_thread(self._kept.reserve, self._user, most))
+            try:
+                made = await asyncio.shield(asked)
+            except asyncio.CancelledError:
+                asked.add_done_callback(self._unwanted)
+                raise
+            if made is not None:
+                return _Reserved(self, made)
+            await asyncio.wait({asyncio.ensure_future(self._settled.wait())}, timeout=_PATIENCE)
+
+    async def settle(self, reservation: str, used: Spending) -> None:
+        """A call is over."""
+        await asyncio.to_thread(self._kept.settle, reservation, self._user, used)
+        self._settled.set()
+
+    async def sessions(self) -> int | None:
+        """How many of their sessions may be at work at once."""
+        return (await self._bound()).sessions
+
+    async def containers(self) -> int | None:
+        """How many containers of modules may run at once for them."""
+        return (await self._bound()).containers
+
+    async def _bound(self) -> AccountQuota:
+        return await asyncio.to_thread(self._kept.bound, "user", self._user)
+
+    def _unwanted(self, asked: asyncio.Future[str | None]) -> None:
+        """Whoever asked is gone. What was reserved is given back, by the thread that is free next."""
+        if not asked.cancelled() and asked.exception() is None and (made := asked.result()) is not None:
+            asyncio.get_running_loop().run_in_executor(None, self._kept.settle, made, self._user, Spending())
+
+
+@dataclass(frozen=True, slots=True)
+class _Reserved:
+    quota: UserQuota
+    reservation: str
+
+    async def settle(self, used: Spending) -> None:
+        await self.quota.settle(self.reservation, used)
+
+
+def _quotas(connection: Connection, which: ColumnElement[bool]) -> dict[tuple[QuotaKind, str], AccountQuota]:
+    rows = connection.execute(select(quotas).where(which).order_by(quotas.c.kind, quotas.c.subject))
+    return {
+        (row.kind, row.subject): AccountQuota(row.tokens, row.money, row.sessions, row.containers)
+        for row in rows
+    }
+
+
+def _accounts(connection: Connection, user: str) -> list[_Account]:
+    """The sums that a call of a user counts towards: their own, first, and that of each of their groups."""
+    groups = connection.execute(
+        select(memberships.c.group_name)
+        .where(memberships.c.user_id == user)
+        .order_by(memberships.c.group_name)
+    ).scalars()
+    subjects: list[tuple[QuotaKind, str]] = [("user", user), *(("group", one) for one in groups)]
+    rows = _quotas(connection, tuple_(quotas.c.kind, quotas.c.subject).in_([("each", ""), *subjects]))
+    unbounded = AccountQuota()
+    return [
+        _Account(
+            kind,
+            name,
+            rows.get((kind, name), rows.get(("each", ""), unbounded) if kind == "user" else unbounded),
+        )
+        for kind, name in subjects
+    ]
+
+
+def _sums(connection: Connection, account: _Account, month: str) -> tuple[Spending, Spending]:
+    """What was used, and what is held for calls that are under way."""
+    counted = connection.execute(
+        select(usage.c.tokens, usage.c.money).where(
+            usage.c.kind == account.kind, usage.c.subject == account.subject, usage.c.month == month
+        )
+    ).one_or_none()
+    used = Spending() if counted is None else Spending(counted.tokens, counted.money)
+    held = connection.execute(
+        select(func.sum(reservations.c.tokens), func.sum(reservations.c.money)).where(
+            reservations.c.kind == account.kind,
+            reservations.c.subject == account.subject,
+            reservations.c.month == month,
+        )
+    ).one()
+    return used, Spending(int(held[0] or 0), float(held[1] or 0.0))
+
+
+def _fits(quota: AccountQuota, taken: Spending, most: Spending) -> bool:
+    whole = taken + most
+    return (quota.tokens is None or whole.tokens <= quota.tokens) and (
+        quota.money is None or whole.money <= quota.money
+    )
+
+
+def _count(connection: Connection, kind: str, subject: str, month: str, used: Spending) -> None:
+    mine = and_(usage.c.kind == kind, usage.c.subject == subject, usage.c.month == month)
+    added = connection.execute(
+        update(usage)
+        .where(mine)
+        .values(
+            tokens=usage.c.tokens + used.tokens, money=usage.c.money + used.money, calls=usage.c.calls + 1
+        )
+    )
+    if not added.rowcount:
+        values = {"kind": kind, "subject": subject, "month": month}
+        connection.execute(insert(usage).values(**values, tokens=used.tokens, money=used.money, calls=1))

@@ -1,0 +1,267 @@
+"""Who else may see a session, or steer it: by a role that its owner gave to a user or a group, or by a link.
+
+A link is an address that nobody can guess. It has an end, can be revoked, and counts how often it was followed. Nothing
+that is here can let anybody act but a role of steerer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, cast
+
+from sqlalchemy import ColumnElement, Connection, Row, and_, delete, insert, or_, select, update
+
+from iact.accounts.audit import AuditLog
+from iact.accounts.database import Database
+from iact.accounts.digests import digest, mint, mint_id
+from iact.accounts.people import Actor, SessionGrant, SharedSession, ShareLink, Shown, User
+from iact.accounts.rights import GRANTED, HIDDEN_PARTS, ROLES, LinkView, Principal, Role
+from iact.accounts.schema import followed_links, grants, links, users
+from iact.core.errors import UsageError
+
+LONGEST_DAYS: Final = 366.0
+_DAY: Final = 86400.0
+
+
+class Sharing:
+    """`clock`: seconds since 1970; `public`: whether a link can be made that works without an account."""
+
+    def __init__(
+        self, database: Database, audit: AuditLog, clock: Callable[[], float], *, public: bool = False
+    ) -> None:
+        self._database = database
+        self._audit = audit
+        self._clock = clock
+        self._public = public
+
+    # --- roles ------------------------------------------------------------------------------------
+
+    def give(self, grant: SessionGrant, *, by: Actor) -> None:
+        """Give somebody a role on a session, in place of the one that they have on it.
+
+        Raises:
+            UsageError: the role can't be given, or it is one's own session.
+        """
+        if grant.role not in GRANTED:
+            raise UsageError(f"The role {grant.role!r} can't be given. Choose from {', '.join(GRANTED)}.")
+        if grant.subject == grant.owner and not grant.of_group:
+            raise UsageError("The session is theirs already.")
+        with self._database.writing() as connection:
+            connection.execute(delete(grants).where(_same(grant)))
+            connection.execute(
+                insert(grants).values(
+                    owner=grant.owner,
+                    session=grant.session,
+                    subject=grant.subject,
+                    of_group=grant.of_group,
+                    role=grant.role,
+                    created=self._clock(),
+                )
+            )
+            self._audit.write(
+                connection,
+                "grant.given",
+                by,
+                session=grant.session,
+                role=grant.role,
+                to=self._called(connection, grant),
+            )
+
+    def take(self, grant: SessionGrant, *, by: Actor) -> None:
+        """Take a role back.
+
+        Raises:
+            UsageError: they have none.
+        """
+        with self._database.writing() as connection:
+            if connection.execute(delete(grants).where(_same(grant))).rowcount == 0:
+                raise UsageError("The session is not shared with them.")
+            self._audit.write(
+                connection, "grant.taken", by, session=grant.session, to=self._called(connection, grant)
+            )
+
+    def grants_of(self, owner: str, session: str | None = None) -> Sequence[SessionGrant]:
+        """The roles that somebody gave, on one session or on all of theirs."""
+        mine = grants.c.owner == owner
+        where = mine if session is None else and_(mine, grants.c.session == session)
+        with self._database.reading() as connection:
+            rows = connection.execute(select(grants).where(where).order_by(grants.c.created)).all()
+        return [
+            SessionGrant(row.owner, row.session, row.subject, cast("Role", row.role), row.of_group)
+            for row in rows
+        ]
+
+    # --- links ------------------------------------------------------------------------------------
+
+    def create(
+        self, owner: User, session: str, view: LinkView, *, days: float, public: bool, by: Actor
+    ) -> Shown:
+        """Make a link to a session, which is shown this once.
+
+        Raises:
+            UsageError: the number of days can't be, or links without an account are not allowed here.
+        """
+        if not 0 < days <= LONGEST_DAYS:
+            raise UsageError(f"A link is good for up to {LONGEST_DAYS:.0f} days.")
+        if public and not self._public:
+            raise UsageError(
+                "Links that work without an account are not allowed on this server. An administrator can allow them "
+                "(accounts.public_links)."
+            )
+        if unknown := view.hides - frozenset(HIDDEN_PARTS):
+            raise UsageError(
+                f"{sorted(unknown)[0]!r} can't be left out. Choose from {', '.join(HIDDEN_PARTS)}, or name variables."
+            )
+        shown, now = Shown(mint(), mint_id()), self._clock()
+        with self._database.writing() as connection:
+            connection.execute(
+                insert(links).values(
+                    id=shown.id,
+                    digest=digest(shown.secret),
+                    owner=owner.id,
+                    session=session,
+                    at=view.at,
+                    hides=sorted(view.hides),
+                    variables=sorted(view.variables),
+                    public=public,
+                    created=now,
+                    ends=now + days * _DAY,
+                    opened=0,
+                )
+            )
+            self._audit.write(connection, "link.created", by, session=session, link=shown.id)
+        return shown
+
+    def links_of(self, owner: str, session: str | None = None) -> Sequence[ShareLink]:
+        """The links that somebody made, the newest first; those that are revoked are not among them."""
+        mine = and_(links.c.owner == owner, links.c.revoked.is_(None))
+        where = mine if session is None else and_(mine, links.c.session == session)
+        with self._database.reading() as connection:
+            rows = connection.execute(select(links).where(where).order_by(links.c.created.desc())).all()
+        return [_link(row) for row in rows]
+
+    def revoke(self, owner: User, link: str, *, by: Actor) -> None:
+        """Let nobody in by a link any more.
+
+        Raises:
+            UsageError: the user made no such link.
+        """
+        mine = and_(links.c.owner == owner.id, links.c.id == link, links.c.revoked.is_(None))
+        with self._database.writing() as connection:
+            row = connection.execute(select(links).where(mine)).one_or_none()
+            if row is None:
+                raise UsageError(f"There is no link {link!r}. iact share list names them.")
+            connection.execute(update(links).where(mine).values(revoked=self._clock()))
+            self._audit.write(connection, "link.revoked", by, session=row.session, link=link)
+
+    def follow(self, secret: str, user: User | None, *, by: Actor) -> ShareLink | None:
+        """Somebody opens a link; it stays with the user, if it is one. None: it is not good, or asks for an account."""
+        query = select(links).where(links.c.digest == digest(secret), self._good())
+        with self._database.reading() as connection:
+            if connection.execute(query).one_or_none() is None:  # whoever guesses has nobody else wait
+                return None
+        with self._database.writing() as connection:
+            row = connection.execute(query).one_or_none()
+            if row is None or (user is None and not (row.public and self._public)):
+                return None
+            connection.execute(update(links).where(links.c.id == row.id).values(opened=links.c.opened + 1))
+            if user is not None and user.id != row.owner:
+                mine = and_(followed_links.c.user_id == user.id, followed_links.c.link_id == row.id)
+                if connection.execute(select(followed_links).where(mine)).one_or_none() is None:
+                    connection.execute(insert(followed_links).values(user_id=user.id, link_id=row.id))
+            self._audit.write(connection, "link.opened", by, session=row.session, link=row.id)
+            return _link(row)
+
+    def public_link(self, secret: str) -> ShareLink | None:
+        """The link of somebody who has no account, if it is good."""
+        if not self._public:
+            return None
+        with self._database.reading() as connection:
+            row = connection.execute(
+                select(links).where(links.c.digest == digest(secret), links.c.public, self._good())
+            ).one_or_none()
+        return None if row is None else _link(row)
+
+    def holds(self, link: str) -> bool:
+        """Whether the link of somebody who has no account is still good."""
+        query = select(links.c.id).where(links.c.id == link, links.c.public, self._good())
+        with self._database.reading() as connection:
+            return self._public and connection.execute(query).one_or_none() is not None
+
+    # --- who may do what ----------------------------------------------------------------------------
+
+    def reach(self, who: Principal, groups: frozenset[str], session: str | None) -> SharedSession | None:
+        """The most that somebody may do with a session of another user. `session`: None: that of their link."""
+        with self._database.reading() as connection:
+            found = list(self._reaches(connection, who, groups, session))
+        return max(found, key=lambda one: (ROLES.index(one.role), one.view is None), default=None)
+
+    def shared_with(self, who: Principal, groups: frozenset[str]) -> Sequence[SharedSession]:
+        """All that others share with somebody."""
+        with self._database.reading() as connection:
+            return list(self._reaches(connection, who, groups, None))
+
+    def _reaches(
+        self, connection: Connection, who: Principal, groups: frozenset[str], session: str | None
+    ) -> Iterator[SharedSession]:
+        owner = and_(users.c.disabled.is_(None))
+        if who.user:
+            told = or_(
+                and_(grants.c.of_group.is_(False), grants.c.subject == who.user),
+                and_(grants.c.of_group, grants.c.subject.in_(sorted(groups))),
+            )
+            given = select(grants, users.c.name).join(users, users.c.id == grants.c.owner).where(told, owner)
+            given = given.where(grants.c.owner != who.user)
+            if session is not None:
+                given = given.where(grants.c.session == session)
+            for row in connection.execute(given):
+                yield SharedSession(
+                    session=row.session, owner=row.owner, owner_name=row.name, role=cast("Role", row.role)
+                )
+        linked = (
+            select(links, users.c.name).join(users, users.c.id == links.c.owner).where(self._good(), owner)
+        )
+        if who.user:
+            linked = linked.join(followed_links, followed_links.c.link_id == links.c.id)
+            linked = linked.where(followed_links.c.user_id == who.user)
+        else:
+            linked = linked.where(links.c.id == who.link, links.c.public)
+        if session is not None:
+            linked = linked.where(links.c.session == session)
+        for row in connection.execute(linked):
+            yield SharedSession(
+                session=row.session, owner=row.owner, owner_name=row.name, role="reader", view=_link(row).view
+            )
+
+    def _good(self) -> ColumnElement[bool]:
+        return and_(links.c.revoked.is_(None), links.c.ends > self._clock())
+
+    @staticmethod
+    def _called(connection: Connection, grant: SessionGrant) -> str:
+        if grant.of_group:
+            return f"group {grant.subject}"
+        name = connection.execute(select(users.c.name).where(users.c.id == grant.subject)).scalar()
+        return name or grant.subject
+
+
+def _same(grant: SessionGrant) -> ColumnElement[bool]:
+    return and_(
+        grants.c.owner == grant.owner,
+        grants.c.session == grant.session,
+        grants.c.subject == grant.subject,
+        grants.c.of_group.is_(grant.of_group),
+    )
+
+
+def _link(row: Row[tuple[object, ...]]) -> ShareLink:
+    return ShareLink(
+        id=row.id,
+        owner=row.owner,
+        session=row.session,
+        created=row.created,
+        ends=row.ends,
+        view=LinkView(at=row.at, hides=frozenset(row.hides), variables=frozenset(row.variables)),
+        public=row.public,
+        opened=row.opened,
+        revoked=row.revoked,
+    )

@@ -1,0 +1,226 @@
+"""The requests by which people sign in, sign out and follow a link. Each answers JSON for the page's script, or leads on.
+
+A name and a password come in the header `Authorization` of a POST, which no other site's page can have a browser send
+(`web.safety` looks at its origin before). A provider sends people back by an address; the cookie that must come along is
+one of its own, since browsers send no strict cookie where another site led.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import parse_qs
+
+from iact.accounts.accounts import Accounts
+from iact.accounts.authentication import Authentication, cookie
+from iact.accounts.digests import mint
+from iact.accounts.oidc import LIFE, OidcProvider, ProviderProblem
+from iact.accounts.people import Actor, HttpReply, HttpRequest, User
+from iact.accounts.users import name_key
+from iact.core.errors import UsageError
+
+_RETURN: Final = "/sign-in/return"
+_LINK: Final = "/link/"
+
+
+class SignInRoutes:
+    """`web.ports.Entrance`. `provider`: where people sign in with one. Everything here blocks."""
+
+    def __init__(
+        self, accounts: Accounts, authentication: Authentication, provider: OidcProvider | None = None
+    ) -> None:
+        self._accounts = accounts
+        self._authentication = authentication
+        self._rules = authentication.rules
+        self._provider = provider
+
+    def answer(self, asked: HttpRequest) -> HttpReply:
+        """Answer a request whose path begins with `/sign-in`, `/sign-out`, `/account` or `/link/`."""
+        path, _, query = asked.target.partition("?")
+        match asked.method, path:
+            case "GET", "/sign-in/ways":
+                return self._ways(asked)
+            case "POST", "/sign-in" if self._rules.authenticator == "password":
+                return self._with_password(asked)
+            case "POST", "/sign-out":
+                return self._sign_out(asked)
+            case "GET", "/account":
+                return self._account(asked)
+            case "GET", "/sign-in/provider" if self._provider is not None:
+                return self._to_provider(self._provider)
+            case "GET", "/sign-in/return" if self._provider is not None:
+                return self._from_provider(self._provider, asked, query)
+            case "POST", _ if path.startswith(_LINK):
+                return self._follow(asked, path.removeprefix(_LINK))
+        return _problem(404, "There is nothing at this address.")
+
+    def _ways(self, asked: HttpRequest) -> HttpReply:
+        """How one signs in here, and where a proxy vouches for somebody, why they are not let in."""
+        told: dict[str, str] = {"authenticator": self._rules.authenticator}
+        if self._provider is not None:
+            told["provider"] = self._provider.host
+        if self._rules.authenticator == "header":
+            try:
+                self._authentication.by_header(asked)
+            except UsageError as error:
+                told["problem"] = str(error)
+        return _json(200, told)
+
+    def _with_password(self, asked: HttpRequest) -> HttpReply:
+        given = _basic(asked.authorizations)
+        if given is None:
+            return _problem(400, "A name and a password are needed.")
+        name, password = given
+        address = self._rules.address_of(asked)
+        actor = Actor(name, address)
+        if wait := self._accounts.attempts.take(name_key(name), address):
+            return _problem(
+                429,
+                f"Too many attempts to sign in. Try again in {wait} seconds.",
+                (("Retry-After", str(wait)),),
+            )
+        user = self._accounts.users.with_password(name, password)
+        if user is None:
+            self._accounts.audit.tell("sign-in.failed", actor, why="name or password")
+            return _problem(401, "The name or the password is wrong.")
+        self._accounts.attempts.forgive(name_key(name), address)
+        return self._signed_in(asked, user, 200)
+
+    def _to_provider(self, provider: OidcProvider) -> HttpReply:
+        browser = mint()
+        try:
+            address = provider.begin(browser)
+        except ProviderProblem as problem:
+            return self._failed(str(problem))
+        # Lax, for the way back is led by another site; good for that way alone, and for one return.
+        kept = self._cookie(self._return_cookie, browser, "Lax", seconds=LIFE, path=_RETURN)
+        return HttpReply(303, (("Location", address), ("Set-Cookie", kept)))
+
+    def _from_provider(self, provider: OidcProvider, asked: HttpRequest, query: str) -> HttpReply:
+        given = _one_each(query)
+        actor = Actor("", self._rules.address_of(asked))
+        try:
+            if "error" in given:
+                raise ProviderProblem(f"{provider.host} did not sign you in ({given['error'][:60]}).")
+            told = provider.finish(
+                given.get("state", ""), cookie(asked, self._return_cookie), given.get("code", "")
+            )
+            identity = f"oidc:{provider.issuer} {told.subject}"
+            user = self._accounts.users.vouched(
+                identity,
+                told.name,
+                told.groups,
+                create=self._rules.create,
+                by=Actor(told.name, actor.address),
+            )
+            if user is None:
+                raise ProviderProblem("Your account here is disabled. Ask an administrator.")
+        except (ProviderProblem, UsageError) as problem:
+            self._accounts.audit.tell("sign-in.failed", actor, why=type(problem).__name__)
+            return self._failed(str(problem))
+        # Not to "/" at once: browsers send no strict cookie at the end of a way that another site began.
+        return self._signed_in(asked, user, 303, (("Location", "/sign-in?done"),))
+
+    def _signed_in(
+        self, asked: HttpRequest, user: User, status: int, headers: tuple[tuple[str, str], ...] = ()
+    ) -> HttpReply:
+        address = self._rules.address_of(asked)
+        agents = [value for name, value in asked.headers if name == "user-agent"]
+        # Whatever cookie was there before, somebody else may have put it there.
+        before = self._accounts.sign_ins.find(cookie(asked, self._rules.cookie_name))
+        if before is not None:
+            self._accounts.sign_ins.end(before.user, before.id)
+        shown = self._accounts.sign_ins.start(user.id, address=address, agent="".join(agents[:1]))
+        self._accounts.audit.tell("sign-in", Actor(user.name, address))
+        set_cookie = self._cookie(
+            self._rules.cookie_name, shown.secret, "Strict", seconds=self._accounts.sign_ins.life
+        )
+        return _json(status, {"name": user.name}, (*headers, ("Set-Cookie", set_cookie)))
+
+    def _sign_out(self, asked: HttpRequest) -> HttpReply:
+        found = self._accounts.sign_ins.find(cookie(asked, self._rules.cookie_name))
+        if found is not None:
+            self._accounts.sign_ins.end(found.user, found.id)
+            user = self._accounts.users.get(found.user)
+            self._accounts.audit.tell(
+                "sign-out", Actor(user.name if user else "", self._rules.address_of(asked))
+            )
+        gone = [
+            ("Set-Cookie", self._cookie(one, "", "Strict", seconds=0))
+            for one in (self._rules.cookie_name, self._rules.link_cookie)
+        ]
+        return _json(200, {}, tuple(gone))
+
+    def _account(self, asked: HttpRequest) -> HttpReply:
+        """Who one is here, for programs that were given a token."""
+        who = self._authentication.identify(asked)
+        if who is None or not who.user:
+            return _problem(401, "You are not signed in to this server, or not any more. Sign in first.")
+        return _json(200, {"name": who.name, "admin": who.admin, "scopes": sorted(who.scopes)})
+
+    def _follow(self, asked: HttpRequest, secret: str) -> HttpReply:
+        who = self._authentication.identify(asked)
+        user = self._accounts.users.get(who.user) if who is not None and who.user else None
+        address = self._rules.address_of(asked)
+        link = self._accounts.sharing.follow(secret, user, by=Actor(user.name if user else "", address))
+        if link is None and user is None:
+            return _problem(
+                401, "This link needs an account, or is not good any more. Sign in, and open it again."
+            )
+        if link is None:
+            return _problem(404, "This link is not good any more. Ask whoever gave it to you for a new one.")
+        if user is not None:
+            return _json(200, {"session": link.session})
+        seconds = max(1.0, link.ends - self._accounts.clock())
+        set_cookie = self._cookie(self._rules.link_cookie, secret, "Strict", seconds=seconds)
+        return _json(200, {"session": link.session}, (("Set-Cookie", set_cookie),))
+
+    @property
+    def _return_cookie(self) -> str:
+        return f"{self._rules.cookie}_return"
+
+    def _cookie(self, name: str, value: str, site: str, *, seconds: float, path: str = "/") -> str:
+        secure = "; Secure" if self._rules.secure else ""
+        return f"{name}={value}; Path={path}; Max-Age={seconds:.0f}; HttpOnly; SameSite={site}{secure}"
+
+    def _failed(self, sentence: str) -> HttpReply:
+        """Back to the page, which shows why. The sentence is in a cookie that the page's script reads and deletes."""
+        text = base64.urlsafe_b64encode(sentence[:400].encode()).decode()
+        secure = "; Secure" if self._rules.secure else ""
+        shown = f"iact_sign_in_problem={text}; Path=/sign-in; Max-Age=60; SameSite=Lax{secure}"
+        return HttpReply(303, (("Location", "/sign-in?failed"), ("Set-Cookie", shown)))
+
+
+def _json(status: int, told: Mapping[str, object], headers: tuple[tuple[str, str], ...] = ()) -> HttpReply:
+    return HttpReply(status, headers, json.dumps(told, ensure_ascii=False))
+
+
+def _problem(status: int, sentence: str, headers: tuple[tuple[str, str], ...] = ()) -> HttpReply:
+    return _json(status, {"problem": sentence}, headers)
+
+
+def _basic(authorizations: tuple[str, ...]) -> tuple[str, str] | None:
+    """A name and a password (RFC 7617); None if there are none."""
+    if len(authorizations) != 1:
+        return None
+    scheme, _, given = authorizations[0].partition(" ")
+    if scheme.lower() != "basic":
+        return None
+    try:
+        name, colon, password = base64.b64decode(given.strip(), validate=True).decode().partition(":")
+    except (binascii.Error, UnicodeDecodeError):
+        return None
+    return (name, password) if colon and name else None
+
+
+def _one_each(query: str) -> Mapping[str, str]:
+    """The fields of a query that are there once."""
+    try:
+        return {
+            name: given[0] for name, given in parse_qs(query, max_num_fields=16).items() if len(given) == 1
+        }
+    except ValueError:
+        return {}

@@ -1,0 +1,83 @@
+"""Where people are signed in: a cookie in a browser, a row here. What is deleted here is signed out there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from sqlalchemy import delete, insert, or_, select, update
+
+from iact.accounts.database import Database
+from iact.accounts.digests import digest, mint, mint_id
+from iact.accounts.people import Shown, SignIn
+from iact.accounts.schema import sign_ins, users
+
+_MINUTE: Final = 60.0
+"""How exact it is kept when somebody was seen last: not each request writes."""
+
+
+class SignIns:
+    """`clock`: seconds since 1970; `life`: for how many seconds after its last use one is good."""
+
+    def __init__(self, database: Database, clock: Callable[[], float], life: float) -> None:
+        self._database = database
+        self._clock = clock
+        self.life: Final = life
+
+    def start(self, user: str, *, address: str = "", agent: str = "") -> Shown:
+        """Sign somebody in. What is shown is new each time: a secret that was there before is never let in."""
+        shown, now = Shown(mint(), mint_id()), self._clock()
+        with self._database.writing() as connection:
+            connection.execute(delete(sign_ins).where(sign_ins.c.ends <= now))
+            connection.execute(
+                insert(sign_ins).values(
+                    id=shown.id,
+                    digest=digest(shown.secret),
+                    user_id=user,
+                    created=now,
+                    seen=now,
+                    ends=now + self.life,
+                    address=address[:64],
+                    agent=agent[:200],
+                )
+            )
+            connection.execute(update(users).where(users.c.id == user).values(seen=now))
+        return shown
+
+    def find(self, secret: str) -> SignIn | None:
+        """The sign-in of a cookie, if it is good; it is good for longer then."""
+        now = self._clock()
+        good = sign_ins.c.digest == digest(secret)
+        with self._database.reading() as connection:
+            row = connection.execute(select(sign_ins).where(good, sign_ins.c.ends > now)).one_or_none()
+        if row is None:
+            return None
+        if now - row.seen >= _MINUTE:
+            with self._database.writing() as connection:
+                connection.execute(
+                    update(sign_ins).where(sign_ins.c.id == row.id).values(seen=now, ends=now + self.life)
+                )
+                connection.execute(update(users).where(users.c.id == row.user_id).values(seen=now))
+        return SignIn(row.id, row.user_id, row.created, row.seen, row.ends, row.address, row.agent)
+
+    def holds(self, identity: str) -> bool:
+        """Whether a sign-in is still good."""
+        query = select(sign_ins.c.id).where(sign_ins.c.id == identity, sign_ins.c.ends > self._clock())
+        with self._database.reading() as connection:
+            return connection.execute(query).one_or_none() is not None
+
+    def of(self, user: str) -> Sequence[SignIn]:
+        """Where somebody is signed in, the last one first."""
+        query = select(sign_ins).where(sign_ins.c.user_id == user, sign_ins.c.ends > self._clock())
+        with self._database.reading() as connection:
+            rows = connection.execute(query.order_by(sign_ins.c.seen.desc())).all()
+        return [
+            SignIn(row.id, row.user_id, row.created, row.seen, row.ends, row.address, row.agent)
+            for row in rows
+        ]
+
+    def end(self, user: str, identity: str | None = None) -> None:
+        """Sign somebody out: there, or everywhere."""
+        where = or_(sign_ins.c.id == identity) if identity is not None else or_(sign_ins.c.id != "")
+        with self._database.writing() as connection:
+            connection.execute(delete(sign_ins).where(sign_ins.c.user_id == user, where))

@@ -1,0 +1,298 @@
+"""Users: whoever has an account, what they are called, what they are on the server, and who vouches for them."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, cast
+
+from sqlalchemy import Connection, Row, delete, insert, select, update
+
+from iact.accounts import passwords
+from iact.accounts.audit import AuditLog
+from iact.accounts.database import Database
+from iact.accounts.digests import mint_id
+from iact.accounts.people import Actor, User
+from iact.accounts.rights import LOCAL, ServerRole
+from iact.accounts.schema import memberships, sign_ins, users
+from iact.core.errors import UsageError
+
+_LONGEST: Final = 64
+_FORBIDDEN: Final = frozenset(":/\\<>\"'`,;")
+
+
+def checked_name(name: str) -> str:
+    """A name as it is stored.
+
+    Raises:
+        UsageError: nobody can be called that.
+    """
+    plain = unicodedata.normalize("NFKC", name).strip()
+    wrong = not plain or len(plain) > _LONGEST or not plain.isprintable() or _FORBIDDEN & set(plain)
+    if wrong or plain.startswith("-"):
+        raise UsageError(
+            f"{name[:80]!r} can't be the name of a user. It has up to {_LONGEST} letters, digits, spaces, and signs such as _ and @."
+        )
+    return plain
+
+
+def name_key(name: str) -> str:
+    """A name as it is compared: without regard to case."""
+    return unicodedata.normalize("NFKC", name).strip().casefold()[:_LONGEST]
+
+
+class Users:
+    """`clock`: seconds since 1970."""
+
+    def __init__(self, database: Database, audit: AuditLog, clock: Callable[[], float]) -> None:
+        self._database = database
+        self._audit = audit
+        self._clock = clock
+
+    def add(
+        self,
+        name: str,
+        *,
+        by: Actor,
+        role: ServerRole = "user",
+        password: str | None = None,
+        groups: Iterable[str] = (),
+    ) -> User:
+        """Make an account. Without a password it is for whoever a proxy or a provider says it is.
+
+        Raises:
+            UsageError: the name is taken or can't be, or the password is too short.
+        """
+        plain = checked_name(name)
+        stored = passwords.hashed(password) if password is not None else None
+        with self._database.writing() as connection:
+            if self._row(connection, name_key(plain)) is not None:
+                raise UsageError(f"There is a user {plain!r} already.")
+            made = self._insert(connection, plain, role, password=stored)
+            self._set_groups(connection, made, groups, told=False)
+            self._audit.write(connection, "user.added", by, user=plain, role=role)
+            return self._user(connection, self._by_id(connection, made))
+
+    def all(self) -> Sequence[User]:
+        """Every account, by name."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                select(users).where(users.c.id != LOCAL.user).order_by(users.c.name_key)
+            ).all()
+            return [self._user(connection, row) for row in rows]
+
+    def named(self, name: str) -> User:
+        """The user of a name.
+
+        Raises:
+            UsageError: there is none.
+        """
+        with self._database.reading() as connection:
+            return self._user(connection, self._named(connection, name))
+
+    def get(self, user: str) -> User | None:
+        """The user of an id."""
+        with self._database.reading() as connection:
+            row = connection.execute(select(users).where(users.c.id == user)).one_or_none()
+            return None if row is None else self._user(connection, row)
+
+    def with_password(self, name: str, password: str) -> User | None:
+        """Who that is; None: nobody, or somebody who may not come in."""
+        key = name_key(name)
+        with self._database.reading() as connection:
+            row = self._row(connection, key)
+        if not passwords.matches(None if row is None else row.password, password):
+            return None
+        assert row is not None
+        if passwords.outdated(row.password):
+            with self._database.writing() as connection:
+                connection.execute(
+                    update(users).where(users.c.id == row.id).values(password=passwords.hashed(password))
+                )
+        found = self.get(row.id)
+        return found if found is not None and found.disabled is None else None
+
+    def vouched(
+        self, identity: str, name: str, groups: Iterable[str], *, create: bool, by: Actor
+    ) -> User | None:
+        """Who a proxy or a provider speaks of. `identity`: what they are to it for ever; `name`: what they are called.
+
+        An account that was added by an administrator, and belongs to nobody yet, is theirs if it has their name.
+
+        Raises:
+            UsageError: they have no account, or the name is somebody else's.
+        """
+        plain, told = checked_name(name), frozenset(one.strip()[:128] for one in groups if one.strip())
+        with self._database.reading() as connection:
+            row = self._with_identity(connection, identity)
+            if row is not None:
+                known = self._user(connection, row)
+                if self._told(connection, row.id) == told:
+                    return known if known.disabled is None else None
+        with self._database.writing() as connection:
+            row = self._with_identity(connection, identity)
+            found = (
+                row.id if row is not None else self._adopt(connection, identity, plain, create=create, by=by)
+            )
+            self._set_groups(connection, found, told, told=True)
+            user = self._user(connection, self._by_id(connection, found))
+            return user if user.disabled is None else None
+
+    def set_role(self, name: str, role: ServerRole, *, by: Actor) -> None:
+        """Make somebody an administrator, or no longer one.
+
+        Raises:
+            UsageError: there is no such user.
+        """
+        with self._database.writing() as connection:
+            row = self._named(connection, name)
+            connection.execute(update(users).where(users.c.id == row.id).values(role=role))
+            self._audit.write(connection, "user.role", by, user=row.name, role=role)
+
+    def set_password(self, name: str, password: str, *, by: Actor, stay: str | None = None) -> None:
+        """Give somebody another password. They are signed out everywhere, but for the sign-in `stay`.
+
+        Raises:
+            UsageError: there is no such user, or the password is too short.
+        """
+        stored = passwords.hashed(password)
+        with self._database.writing() as connection:
+            row = self._named(connection, name)
+            connection.execute(update(users).where(users.c.id == row.id).values(password=stored))
+            connection.execute(
+                delete(sign_ins).where(sign_ins.c.user_id == row.id, sign_ins.c.id != (stay or ""))
+            )
+            self._audit.write(connection, "user.password", by, user=row.name)
+
+    def set_groups(self, name: str, groups: Iterable[str], *, by: Actor) -> None:
+        """Put somebody into these groups, beside those that a provider tells.
+
+        Raises:
+            UsageError: there is no such user.
+        """
+        wanted = sorted({one.strip() for one in groups if one.strip()})
+        with self._database.writing() as connection:
+            row = self._named(connection, name)
+            self._set_groups(connection, row.id, wanted, told=False)
+            self._audit.write(connection, "user.groups", by, user=row.name, groups=", ".join(wanted))
+
+    def disable(self, name: str, *, by: Actor) -> None:
+        """Let somebody in no more, by any way. What is theirs stays.
+
+        Raises:
+            UsageError: there is no such user.
+        """
+        with self._database.writing() as connection:
+            row = self._named(connection, name)
+            connection.execute(update(users).where(users.c.id == row.id).values(disabled=self._clock()))
+            connection.execute(delete(sign_ins).where(sign_ins.c.user_id == row.id))
+            self._audit.write(connection, "user.disabled", by, user=row.name)
+
+    def enable(self, name: str, *, by: Actor) -> None:
+        """Let somebody in again.
+
+        Raises:
+            UsageError: there is no such user.
+        """
+        with self._database.writing() as connection:
+            row = self._named(connection, name)
+            connection.execute(update(users).where(users.c.id == row.id).values(disabled=None))
+            self._audit.write(connection, "user.enabled", by, user=row.name)
+
+    def seen(self, user: str) -> None:
+        """Somebody is here now."""
+        with self._database.writing() as connection:
+            connection.execute(update(users).where(users.c.id == user).values(seen=self._clock()))
+
+    def remove(self, name: str, *, by: Actor) -> str:
+        """Remove an account, its tokens, links and grants; returns its id, by which its directory is called.
+
+        Raises:
+            UsageError: there is no such user.
+        """
+        with self._database.writing() as connection:
+            row = self._named(connection, name)
+            connection.execute(delete(users).where(users.c.id == row.id))
+            self._audit.write(connection, "user.removed", by, user=row.name)
+            return str(row.id)
+
+    def _adopt(self, connection: Connection, identity: str, name: str, *, create: bool, by: Actor) -> str:
+        row = self._row(connection, name_key(name))
+        if row is not None and (row.identity is not None or row.password is not None or row.id == LOCAL.user):
+            raise UsageError(f"The name {name!r} belongs to another account here. Ask an administrator.")
+        if row is not None:
+            connection.execute(update(users).where(users.c.id == row.id).values(identity=identity))
+            return str(row.id)
+        if not create:
+            raise UsageError(f"There is no account for {name!r} here. Ask an administrator to add one.")
+        made = self._insert(connection, name, "user", identity=identity)
+        self._audit.write(connection, "user.added", by, user=name, role="user")
+        return made
+
+    def _insert(
+        self,
+        connection: Connection,
+        name: str,
+        role: ServerRole,
+        *,
+        password: str | None = None,
+        identity: str | None = None,
+    ) -> str:
+        made = mint_id()
+        connection.execute(
+            insert(users).values(
+                id=made, name=name, name_key=name_key(name), role=role, password=password,
+                identity=identity, created=self._clock(),
+            )
+        )  # fmt: skip
+        return made
+
+    @staticmethod
+    def _row(connection: Connection, key: str) -> Row[tuple[object, ...]] | None:
+        return connection.execute(select(users).where(users.c.name_key == key)).one_or_none()
+
+    @staticmethod
+    def _by_id(connection: Connection, user: str) -> Row[tuple[object, ...]]:
+        return connection.execute(select(users).where(users.c.id == user)).one()
+
+    @staticmethod
+    def _with_identity(connection: Connection, identity: str) -> Row[tuple[object, ...]] | None:
+        return connection.execute(select(users).where(users.c.identity == identity)).one_or_none()
+
+    def _named(self, connection: Connection, name: str) -> Row[tuple[object, ...]]:
+        row = self._row(connection, name_key(name))
+        if row is None or row.id == LOCAL.user:
+            raise UsageError(f"There is no user {name!r}. iact user list names them.")
+        return row
+
+    @staticmethod
+    def _told(connection: Connection, user: str) -> frozenset[str]:
+        query = select(memberships.c.group_name).where(memberships.c.user_id == user, memberships.c.told)
+        return frozenset(connection.execute(query).scalars())
+
+    @staticmethod
+    def _set_groups(connection: Connection, user: str, groups: Iterable[str], *, told: bool) -> None:
+        others = select(memberships.c.group_name).where(
+            memberships.c.user_id == user, memberships.c.told.is_(not told)
+        )
+        kept = frozenset(connection.execute(others).scalars())
+        connection.execute(
+            delete(memberships).where(memberships.c.user_id == user, memberships.c.told.is_(told))
+        )
+        for one in sorted(frozenset(groups) - kept):
+            connection.execute(insert(memberships).values(user_id=user, group_name=one, told=told))
+
+    @staticmethod
+    def _user(connection: Connection, row: Row[tuple[object, ...]]) -> User:
+        groups = connection.execute(
+            select(memberships.c.group_name).where(memberships.c.user_id == row.id)
+        ).scalars()
+        return User(
+            id=row.id,
+            name=row.name,
+            role=cast("ServerRole", row.role),
+            created=row.created,
+            groups=frozenset(groups),
+            disabled=row.disabled,
+            seen=row.seen,
+        )

@@ -1,0 +1,124 @@
+"""Asks for room before each call of a model, and tells afterwards what it took.
+
+What a call can take at most is known before: its messages, and the reply's limit. So no number of calls at once comes
+to more than there is. Who would be too much only if those that are under way took all that they may waits for them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Final
+
+from iact.core.context.tokens import estimate, estimate_messages
+from iact.core.errors import ModelError, QuotaExceeded
+from iact.core.ports import (
+    ChatMessage,
+    Model,
+    ModelEvent,
+    ModelProfile,
+    ModelQuota,
+    ReasoningDelta,
+    Reservation,
+    Spending,
+    StreamRestart,
+    StreamRetry,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+
+_SOON: Final = 0.2
+"""Seconds after which people are told that a call waits for others."""
+
+_REPLY: Final = 4096
+"""Tokens of a reply whose length nobody limits."""
+
+
+class QuotaModel:
+    """A model that is asked only where all of `quotas` have room."""
+
+    def __init__(self, model: Model, quotas: Sequence[ModelQuota]) -> None:
+        self._model = model
+        self._quotas = quotas
+
+    @property
+    def profile(self) -> ModelProfile:
+        return self._model.profile
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        prompt = estimate_messages(messages)
+        most = self._spending(Usage(prompt, 0, max_tokens or _REPLY))
+        asked = asyncio.ensure_future(_reserve(self._quotas, most))
+        try:
+            await asyncio.wait({asked}, timeout=_SOON)
+            if not asked.done():
+                why = "Calls that are under way may use what is left of the quota."
+                yield StreamRestart(why, 0, limited=True)
+                await asyncio.wait({asked})
+                yield StreamRetry()
+        except BaseException:
+            await _give_back(asked)
+            raise
+        held = asked.result()
+        written, reported, failed = "", None, False
+        try:
+            async with aclosing(self._model.stream(messages, max_tokens=max_tokens)) as events:
+                async for event in events:
+                    match event:
+                        case TextDelta(text) | ReasoningDelta(text):
+                            written += text
+                        case UsageReport(usage):
+                            reported = usage
+                    yield event
+        except ModelError:
+            failed = not written  # a request that failed before its first word is not paid for
+            raise
+        finally:
+            made = reported or (Usage() if failed else Usage(prompt, 0, estimate(written)))
+            await _settle(held, self._spending(made))
+
+    def _spending(self, usage: Usage) -> Spending:
+        price = self._model.profile.price
+        counts = usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
+        return Spending(counts[0] + counts[2], price.of(*counts) if price is not None else 0.0)
+
+    async def warm(self) -> None:
+        await self._model.warm()
+
+    async def close(self) -> None:
+        await self._model.close()
+
+
+async def _reserve(quotas: Sequence[ModelQuota], most: Spending) -> list[Reservation]:
+    """Room in each of the quotas, or in none.
+
+    Raises:
+        QuotaExceeded: one has none.
+    """
+    held: list[Reservation] = []
+    try:
+        for quota in quotas:
+            held.append(await quota.reserve(most))  # noqa: PERF401  # what is held so far is given back
+    except BaseException:
+        await _settle(held, Spending())
+        raise
+    return held
+
+
+async def _settle(held: Sequence[Reservation], used: Spending) -> None:
+    """Whoever stops a call can't stop that it is counted."""
+    await asyncio.shield(asyncio.gather(*(one.settle(used) for one in held)))
+
+
+async def _give_back(asked: asyncio.Future[list[Reservation]]) -> None:
+    """Nobody wants the room any more that was asked for."""
+    asked.cancel()
+    try:
+        held = await asked
+    except (asyncio.CancelledError, QuotaExceeded):
+        return
+    await _settle(held, Spending())

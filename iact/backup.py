@@ -1,0 +1,215 @@
+"""All that a data directory holds in one file, and back: made while sessions run, and restored whole or not at all.
+
+Journals are only ever added to, so that what was read of one is a state that it had; at worst its last record is torn, as
+after a crash. Each session's journal is read before the blobs that it names, which are on disk before it names them.
+Databases are copied by their own means. What can be made anew is left out: indexes, and the vectors of memory.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import shutil
+import sqlite3
+import stat
+import tarfile
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import IO, Final, cast
+
+from iact.core.errors import UsageError
+from iact.user_folders import USERS
+
+FORMAT: Final = 1
+_ABOUT: Final = "iact-backup.json"
+_MOST_ABOUT: Final = 64 * 1024
+_FIRST: Final = "journal.md"
+_ACCOUNTS: Final = "accounts.db"
+_DERIVED: Final = ("index.sqlite", "accounts.db-", "server.json")
+"""How names in a data directory begin of what is made anew, or is part of a database that is copied as a whole."""
+
+Tell = Callable[[int, int], None]
+"""Told how many files and bytes there are by now."""
+
+
+def write_backup(data: Path, target: Path, tell: Tell) -> int:
+    """Put all of a data directory into the file `target`, which only its owner can read; gives how many links were left out.
+
+    Left out are links that lead out of the directory, which agents can make in their workspaces.
+
+    Raises:
+        UsageError: there is no such directory, or the file is there already or can't be written.
+    """
+    if not data.is_dir():
+        raise UsageError(f"There is no data directory {data}.")
+    if target.exists():
+        raise UsageError(f"{target} is there already. Choose another name.")
+    if target.resolve().is_relative_to(data.resolve()):
+        raise UsageError("The backup would be part of the data directory. Choose a place outside of it.")
+    try:
+        # Readable by its owner alone from the first byte on.
+        with tempfile.NamedTemporaryFile("wb", dir=target.parent, prefix=f".{target.name}.") as stream:
+            left_out = _write(data, stream, tell)
+            stream.flush()
+            os.fsync(stream.fileno())
+            os.link(stream.name, target)
+    except OSError as error:
+        raise UsageError(f"The backup {target} can't be written: {error.strerror or error}.") from error
+    return left_out
+
+
+def read_backup(source: Path, data: Path, tell: Tell) -> None:
+    """Make the data directory `data` of a backup. It must not exist yet, or be empty, and is there whole or not at all.
+
+    Raises:
+        UsageError: the file is no backup, or was made by a newer version; or the directory holds something.
+    """
+    if data.is_symlink() or (data.exists() and (not data.is_dir() or any(data.iterdir()))):
+        raise UsageError(f"{data} holds something already. Restore into a directory that is empty or new.")
+    try:
+        data.parent.mkdir(parents=True, exist_ok=True)
+        with _beside(data) as folder:
+            with tarfile.open(source, "r:gz") as archive:
+                _check(source, archive)
+                _extract(archive, folder, tell)
+            os.sync()
+            if data.exists():
+                data.rmdir()
+            folder.rename(data)
+    except (tarfile.TarError, EOFError, ValueError) as error:
+        raise UsageError(f"{source} is no whole backup: {error}.") from error
+    except OSError as error:
+        raise UsageError(f"{source} can't be restored into {data}: {error.strerror or error}.") from error
+
+
+def _write(data: Path, stream: IO[bytes], tell: Tell) -> int:
+    files = size = left_out = 0
+    about = {
+        "format": FORMAT,
+        "version": version("iact"),
+        "made": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    with tarfile.open(fileobj=stream, mode="w:gz", compresslevel=4) as archive:
+        _add_bytes(archive, _ABOUT, json.dumps(about).encode())
+        for path in _everything(data, data):
+            try:
+                entry = archive.gettarinfo(path, arcname=str(path.relative_to(data)))
+                if entry is None or not (entry.isdir() or entry.isfile() or entry.islnk() or entry.issym()):
+                    continue  # a socket, or a device
+                tarfile.data_filter(entry, str(data))
+                if path == data / _ACCOUNTS:
+                    _add_bytes(archive, entry.name, _database(path))
+                elif entry.isfile():
+                    with path.open("rb") as content:
+                        archive.addfile(entry, cast("IO[bytes]", _Exactly(content)))
+                else:
+                    archive.addfile(entry)
+            except FileNotFoundError:
+                continue  # deleted meanwhile
+            except tarfile.FilterError:
+                left_out += 1
+                continue
+            files, size = files + 1, size + entry.size
+            tell(files, size)
+    return left_out
+
+
+def _everything(folder: Path, data: Path) -> Iterator[Path]:
+    """All that is to be kept below a folder, no link followed; of each folder the journal first."""
+    try:
+        entries = sorted(os.scandir(folder), key=lambda one: (one.name != _FIRST, one.name))
+    except FileNotFoundError:
+        return
+    for entry in entries:
+        path = Path(entry.path)
+        if _is_derived(path.relative_to(data).parts):
+            continue
+        yield path
+        if entry.is_dir(follow_symlinks=False):
+            yield from _everything(path, data)
+
+
+def _is_derived(parts: tuple[str, ...]) -> bool:
+    """Whether this is made anew; where a data directory has it, or that of a user in it, and nowhere else."""
+    if parts[0] == USERS and len(parts) > 2:  # users/ID/…
+        parts = parts[2:]
+    return parts[:2] == ("memory", "chroma") or (
+        len(parts) == 1 and (parts[0].startswith(_DERIVED) or parts[0].endswith(".lock"))
+    )
+
+
+class _Exactly:
+    """A file of which as many bytes are read as it had, also where somebody cuts it short meanwhile."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self._stream = stream
+
+    def read(self, size: int) -> bytes:
+        """So many bytes, the missing ones as zeros."""
+        return self._stream.read(size).ljust(size, b"\0")
+
+
+def _database(path: Path) -> bytes:
+    """An SQLite database as it is between two transactions."""
+    with (
+        closing(sqlite3.connect(path.as_uri() + "?mode=ro", uri=True)) as source,
+        closing(sqlite3.connect(":memory:")) as copy,
+    ):
+        source.backup(copy)
+        return bytes(copy.serialize())
+
+
+def _add_bytes(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size, entry.mode, entry.mtime = len(content), 0o600, int(datetime.now(UTC).timestamp())
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _check(source: Path, archive: tarfile.TarFile) -> None:
+    first = archive.next()
+    content = None
+    if first is not None and first.name == _ABOUT and first.isfile() and first.size <= _MOST_ABOUT:
+        content = archive.extractfile(first)
+    if content is None:
+        raise UsageError(f"{source} is no backup of iact.")
+    about = json.loads(content.read())
+    made = about.get("format") if isinstance(about, dict) else None
+    if not isinstance(made, int):
+        raise UsageError(f"{source} is no backup of iact.")
+    if made > FORMAT:
+        raise UsageError(
+            f"{source} was made by a newer version of iact ({about.get('version')}). Use that version."
+        )
+
+
+def _extract(archive: tarfile.TarFile, folder: Path, tell: Tell) -> None:
+    files = size = 0
+    for entry in archive:
+        if not (entry.isdir() or entry.isfile() or entry.islnk() or entry.issym()):
+            raise ValueError(f"it holds {entry.name!r}, which is no file")
+        archive.extract(entry, folder, filter="data")
+        files, size = files + 1, size + entry.size
+        tell(files, size)
+
+
+@contextmanager
+def _beside(data: Path) -> Iterator[Path]:
+    """A new directory beside `data`, on the same disk; gone where what is done with it fails."""
+    folder = Path(tempfile.mkdtemp(dir=data.parent, prefix=f".{data.name}.restoring-"))
+    try:
+        yield folder
+    finally:
+        if folder.exists():
+            _unlock(folder)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unlock(folder: Path) -> None:
+    """Folders of workspaces may forbid even their owner to write."""
+    for path, _, _ in os.walk(folder):
+        os.chmod(path, stat.S_IRWXU)

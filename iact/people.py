@@ -1,0 +1,123 @@
+"""Several users on one server: from the settings to what says who somebody is. Imported only where there are accounts."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from iact.accounts.accounts import Accounts, open_accounts
+from iact.accounts.authentication import Authentication, AuthenticationRules
+from iact.accounts.oidc import OidcClient, OidcProvider
+from iact.accounts.sign_in_routes import SignInRoutes
+from iact.core.errors import UsageError
+from iact.sandbox.secrets import Secrets
+from iact.settings import Settings
+from iact.user_folders import USERS
+
+
+@dataclass(frozen=True, slots=True)
+class ServerPeople:
+    """What a server needs to know who somebody is."""
+
+    accounts: Accounts
+    authentication: Authentication
+    entrance: SignInRoutes
+
+
+@contextmanager
+def accounts_of(settings: Settings, clock: Callable[[], float] = time.time) -> Iterator[Accounts]:
+    """The accounts that the settings name.
+
+    Raises:
+        UsageError: they can't be opened, or this installation has one user.
+    """
+    about = settings.accounts
+    if about.authenticator == "token":
+        raise UsageError(
+            "This installation has one user. Choose how people sign in first: accounts.authenticator in iact.toml."
+        )
+    with open_accounts(
+        settings.data,
+        settings.accounts_url,
+        clock,
+        days=about.days,
+        public_links=about.public_links,
+        host=cookie_name(settings),
+    ) as opened:
+        yield opened
+
+
+@contextmanager
+def opened_people(settings: Settings, environment: Mapping[str, str]) -> Iterator[ServerPeople]:
+    """All that a server needs of people.
+
+    Raises:
+        UsageError: as `accounts_of`; or a setting can't be.
+    """
+    about = settings.accounts
+    with accounts_of(settings) as accounts:
+        rules = AuthenticationRules(
+            authenticator=about.authenticator,
+            cookie=cookie_name(settings),
+            secure=(about.url or "").lower().startswith("https://"),
+            admins=frozenset(about.admins),
+            create=about.create,
+            header=about.header.lower(),
+            groups_header=about.groups_header,
+            proxies=about.proxies,
+            admins_see=about.admins_see,
+        )
+        authentication = Authentication(accounts, rules, lambda session: owner_of(settings, session))
+        provider = _provider(settings, accounts, environment) if about.authenticator == "oidc" else None
+        yield ServerPeople(accounts, authentication, SignInRoutes(accounts, authentication, provider))
+
+
+def cookie_name(settings: Settings) -> str:
+    """What the cookie of this server is called: the same after each start, and another one for each server of a machine."""
+    return f"iact_{hashlib.sha256(str(settings.data.resolve()).encode()).hexdigest()[:8]}"
+
+
+def owner_of(settings: Settings, session: str) -> str | None:
+    """Whose a session is; None: there is no such session of a user."""
+    if not session or "/" in session or session.startswith("."):
+        return None
+    users = settings.data / USERS
+    found = (
+        [one.name for one in users.iterdir() if (one / "sessions" / session).is_dir()]
+        if users.is_dir()
+        else []
+    )
+    return found[0] if len(found) == 1 else None
+
+
+def _provider(settings: Settings, accounts: Accounts, environment: Mapping[str, str]) -> OidcProvider:
+    about = settings.accounts
+    assert about.issuer, "the settings are checked when they are read"
+    assert about.client
+    assert about.url
+    client = OidcClient(
+        issuer=about.issuer,
+        client=about.client,
+        redirect=f"{about.url.rstrip('/')}/sign-in/return",
+        secret=_secret(settings, environment),
+        scopes=about.oidc_scopes,
+        name_claim=about.name_claim,
+        groups_claim=about.groups_claim,
+    )
+    return OidcProvider(client, accounts.database, accounts.clock)
+
+
+def _secret(settings: Settings, environment: Mapping[str, str]) -> str | None:
+    name = settings.accounts.secret
+    if name is None:
+        return None
+    found = environment.get(name) or Secrets(settings.data).of((name,)).get(name)
+    if not found:
+        raise UsageError(
+            f"accounts.secret names {name}, and there is neither an environment variable nor a secret of this name. "
+            f"Store it: iact secret set {name}"
+        )
+    return found

@@ -1,0 +1,170 @@
+"""What the page shows and changes of accounts (`web.ports.PeopleRegister`), over the database of accounts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from iact.accounts.accounts import Accounts
+from iact.accounts.people import (
+    Actor,
+    ApiToken,
+    AuditEvent,
+    AuditKind,
+    SessionGrant,
+    SharedSession,
+    ShareLink,
+    Shown,
+    SignIn,
+    User,
+)
+from iact.accounts.rights import LinkView, Principal, Role, Scope
+from iact.core.errors import UsageError
+from iact.web.ports import Used
+
+
+class AccountRegister:
+    """`public_links`: whether a link can be made that works without an account."""
+
+    def __init__(self, accounts: Accounts, *, public_links: bool) -> None:
+        self._accounts = accounts
+        self._public_links = public_links
+
+    @property
+    def public_links(self) -> bool:
+        """Whether a link can be made that works without an account."""
+        return self._public_links
+
+    # --- sharing ------------------------------------------------------------------------------------
+
+    def shared_with(self, who: Principal) -> Sequence[SharedSession]:
+        """All that others share with somebody."""
+        user = self._accounts.users.get(who.user)
+        return () if user is None else self._accounts.sharing.shared_with(who, user.groups)
+
+    def grants(self, who: Principal, session: str) -> Sequence[tuple[str, SessionGrant]]:
+        """The roles on a session of theirs, each with the name of the user or group."""
+        grants = self._accounts.sharing.grants_of(who.user, session)
+        return [(self._called(one), one) for one in grants]
+
+    def _called(self, grant: SessionGrant) -> str:
+        if grant.of_group:
+            return grant.subject
+        user = self._accounts.users.get(grant.subject)
+        return grant.subject if user is None else user.name
+
+    def links(self, who: Principal, session: str) -> Sequence[ShareLink]:
+        """Those to a session of theirs, the newest first."""
+        return self._accounts.sharing.links_of(who.user, session)
+
+    def share(self, who: Principal, session: str, name: str, role: Role, *, group: bool) -> None:
+        """Give somebody a role."""
+        self._accounts.sharing.give(self._grant(who, session, name, role, group=group), by=_actor(who))
+
+    def unshare(self, who: Principal, session: str, name: str, *, group: bool) -> None:
+        """Take it back."""
+        self._accounts.sharing.take(self._grant(who, session, name, "reader", group=group), by=_actor(who))
+
+    def _grant(self, who: Principal, session: str, name: str, role: Role, *, group: bool) -> SessionGrant:
+        subject = name if group else self._accounts.users.named(name).id
+        return SessionGrant(owner=who.user, session=session, subject=subject, role=role, of_group=group)
+
+    def create_link(
+        self, who: Principal, session: str, view: LinkView, days: float, *, public: bool
+    ) -> Shown:
+        """Make a link."""
+        return self._accounts.sharing.create(
+            self._self(who), session, view, days=days, public=public, by=_actor(who)
+        )
+
+    def revoke_link(self, who: Principal, link: str) -> None:
+        """End one."""
+        self._accounts.sharing.revoke(self._self(who), link, by=_actor(who))
+
+    # --- one's own account --------------------------------------------------------------------------
+
+    def _self(self, who: Principal) -> User:
+        user = self._accounts.users.get(who.user)
+        if user is None:
+            raise UsageError("You have no account on this server.")
+        return user
+
+    def tokens(self, who: Principal) -> Sequence[ApiToken]:
+        """Theirs, the newest first."""
+        return self._accounts.tokens.of(who.user)
+
+    def create_token(self, who: Principal, name: str, scopes: Sequence[Scope], days: float) -> Shown:
+        """Make one."""
+        return self._accounts.tokens.create(self._self(who), name, scopes, days=days, by=_actor(who))
+
+    def revoke_token(self, who: Principal, token: str) -> None:
+        """End one."""
+        self._accounts.tokens.revoke(self._self(who), token, by=_actor(who))
+
+    def sign_ins(self, who: Principal) -> Sequence[SignIn]:
+        """Where they are signed in."""
+        return self._accounts.sign_ins.of(who.user)
+
+    def sign_out(self, who: Principal, sign_in: str | None) -> None:
+        """Sign them out, there or everywhere."""
+        self._accounts.sign_ins.end(who.user, sign_in)
+        self._accounts.audit.tell("sign-out", _actor(who))
+
+    def usage(self, who: Principal | None) -> Sequence[Used]:
+        """What somebody used of models this month; None: what everybody did, and every group."""
+        quotas = self._accounts.quotas
+        names = {one.id: one.name for one in self._accounts.users.all()}
+        rows: list[Used] = []
+        for one in quotas.used(user=None if who is None else who.user):
+            bound = quotas.bound(one.kind, one.subject)
+            name = one.subject if one.kind == "group" else names.get(one.subject, one.subject)
+            rows.append(Used(name, one.month, "tokens", one.tokens, bound.tokens))
+            if one.money or bound.money is not None:
+                rows.append(Used(name, one.month, "money", one.money, bound.money))
+        return rows
+
+    # --- for administrators -------------------------------------------------------------------------
+
+    def users(self) -> Sequence[User]:
+        """Every account, by name."""
+        return self._accounts.users.all()
+
+    def add_user(self, who: Principal, name: str, password: str | None, *, admin: bool) -> None:
+        """Make an account."""
+        self._accounts.users.add(name, password=password, role="admin" if admin else "user", by=_actor(who))
+
+    def change_user(
+        self,
+        who: Principal,
+        name: str,
+        *,
+        password: str | None,
+        admin: bool | None,
+        disabled: bool | None,
+        groups: Sequence[str] | None,
+    ) -> None:
+        """Change an account."""
+        users, by = self._accounts.users, _actor(who)
+        if users.named(name).id == who.user and (disabled or admin is False):
+            raise UsageError(
+                "Nobody can disable themselves, or cease to be an administrator. Ask another one."
+            )
+        if admin is not None:
+            users.set_role(name, "admin" if admin else "user", by=by)
+        if password is not None:
+            users.set_password(name, password, by=by)
+        if groups is not None:
+            users.set_groups(name, groups, by=by)
+        if disabled is not None:
+            (users.disable if disabled else users.enable)(name, by=by)
+
+    def audit(self, most: int) -> Sequence[AuditEvent]:
+        """The newest events, the oldest of them first."""
+        return self._accounts.audit.events(most=most)
+
+    def tell(self, who: Principal, kind: AuditKind, about: Mapping[str, str]) -> None:
+        """Put into the audit what somebody did."""
+        self._accounts.audit.tell(kind, _actor(who), **about)
+
+
+def _actor(who: Principal) -> Actor:
+    return Actor(who.name)

@@ -1,0 +1,75 @@
+"""Processor seconds of each file of tests, most first, at the end of a run: pytest -p tests.processor_time …
+
+On a machine whose cores are all busy this is what a run takes, and other than time on the clock it says much the same
+whatever else goes on there. What a file's process and all processes below it used is counted; what runs in an engine's
+containers is not below it, so a file's true cost may be higher.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Generator
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+_NAME: Final = "processor seconds"
+_TICK: Final = os.sysconf("SC_CLK_TCK")
+_LISTED: Final = 40
+
+
+def _of(process: int) -> tuple[float, list[int]]:
+    """Seconds that a process and its ended children used, and the children that live. Nothing of one that is gone."""
+    try:
+        fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+        tasks = Path(f"/proc/{process}/task").iterdir()
+        children = [one for task in tasks for one in (task / "children").read_text(encoding="utf-8").split()]
+    except (FileNotFoundError, ProcessLookupError):
+        return 0, []
+    return sum(map(int, fields[11:15])) / _TICK, list(map(int, children))
+
+
+def used() -> float:
+    """Processor seconds of this process and of all below it."""
+    seconds, left = _of(os.getpid())
+    while left:
+        one, children = _of(left.pop())
+        seconds += one
+        left += children
+    return seconds
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Note what the test used with its last report: its teardown, which every test has."""
+    item.stash[_BEFORE] = used()
+    return (yield)
+
+
+_BEFORE: Final = pytest.StashKey[float]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A worker's reports go to the process that lists them, with their properties."""
+    report = yield
+    if call.when == "teardown":
+        report.user_properties.append((_NAME, used() - item.stash[_BEFORE]))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """List the files that used most."""
+    files = defaultdict[str, float](float)
+    for reports in terminalreporter.stats.values():
+        for report in reports:
+            if isinstance(report, pytest.TestReport) and report.when == "teardown":
+                spent = [float(str(value)) for name, value in report.user_properties if name == _NAME]
+                files[report.nodeid.partition("::")[0]] += max(0, sum(spent))
+    terminalreporter.section(f"processor seconds, {sum(files.values()):.0f} in all")
+    for file, seconds in sorted(files.items(), key=lambda one: -one[1])[:_LISTED]:
+        terminalreporter.line(f"{seconds:8.1f} {file}")

@@ -1,0 +1,262 @@
+"""The messages of a server with accounts: what is shared with whom, one's own account, and what administrators see."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
+from datetime import UTC, datetime
+from typing import Protocol
+
+from iact.accounts.rights import EVERY_SCOPE, SCOPES, LinkView, Principal
+from iact.core.errors import IactError
+from iact.core.records.record import timestamp
+from iact.web.ports import PeopleRegister, Session, SessionInfo, Tenant
+from iact.web.wire import answers, requests
+
+
+class PeopleClient(Protocol):
+    """The side of a connection that these act on."""
+
+    @property
+    def who(self) -> Principal: ...
+
+    def register(self) -> PeopleRegister:
+        """What is known of people; raises UsageError on a server with one user."""
+        ...
+
+    def watched(self) -> Session: ...
+    def lease(self, user: str) -> AbstractAsyncContextManager[Tenant]:
+        """What another user has."""
+        ...
+
+
+# --- sharing ------------------------------------------------------------------------------------------
+
+
+async def show_sharing(client: PeopleClient, message: requests.ShowSharing) -> answers.Sharing:
+    """Who else may see the watched session."""
+    register, session = client.register(), client.watched().id
+
+    def look() -> answers.Sharing:
+        return {
+            "grants": [
+                {"name": name, "group": one.of_group, "role": one.role}
+                for name, one in register.grants(client.who, session)
+            ],
+            "links": [
+                {
+                    "id": one.id,
+                    "created": _time(one.created),
+                    "ends": _time(one.ends),
+                    "opened": one.opened,
+                    "at": one.view.at,
+                    "hides": sorted(one.view.hides),
+                    "variables": sorted(one.view.variables),
+                    "public": one.public,
+                }
+                for one in register.links(client.who, session)
+            ],
+            "public": register.public_links,
+        }
+
+    return await asyncio.to_thread(look)
+
+
+async def share_with(client: PeopleClient, message: requests.ShareWith) -> answers.Nothing:
+    """Give somebody a role."""
+    register, session = client.register(), client.watched().id
+    await asyncio.to_thread(
+        register.share, client.who, session, message.name, message.role, group=message.group
+    )
+    return {}
+
+
+async def unshare(client: PeopleClient, message: requests.Unshare) -> answers.Nothing:
+    """Take it back."""
+    register, session = client.register(), client.watched().id
+    await asyncio.to_thread(register.unshare, client.who, session, message.name, group=message.group)
+    return {}
+
+
+async def create_link(client: PeopleClient, message: requests.CreateLink) -> answers.NewLink:
+    """Make a link."""
+    register, session = client.register(), client.watched().id
+    view = LinkView(at=message.at, hides=frozenset(message.hides), variables=frozenset(message.variables))
+    shown = await asyncio.to_thread(
+        register.create_link, client.who, session, view, message.days, public=message.public
+    )
+    return {"link": shown.id, "path": f"/link/{shown.secret}"}
+
+
+async def revoke_link(client: PeopleClient, message: requests.RevokeLink) -> answers.Nothing:
+    """End one."""
+    await asyncio.to_thread(client.register().revoke_link, client.who, message.link)
+    return {}
+
+
+async def list_shared(client: PeopleClient, message: requests.ListShared) -> answers.SharedSessions:
+    """What others share with this user. A session that is gone since is left out."""
+    found: dict[str, answers.SharedRow] = {}
+    owned: dict[str, Mapping[str, SessionInfo]] = {}
+    for one in await asyncio.to_thread(client.register().shared_with, client.who):
+        if one.owner not in owned:
+            owned[one.owner] = await _sessions_of(client, one.owner)
+        known = owned[one.owner]
+        if one.session in known and (one.session not in found or one.role == "steerer"):
+            # A link may leave out what the title says.
+            title = known[one.session].title if one.view is None else ""
+            found[one.session] = {
+                "id": one.session,
+                "title": title,
+                "owner": one.owner_name,
+                "role": one.role,
+            }
+    return {"list": [*found.values()]}
+
+
+async def _sessions_of(client: PeopleClient, owner: str) -> Mapping[str, SessionInfo]:
+    """By id; none where the owner's are not to be had now."""
+    try:
+        async with client.lease(owner) as tenant:
+            return {one.id: one for one in await asyncio.to_thread(tenant.runtime.sessions)}
+    except IactError:
+        return {}
+
+
+# --- one's own account --------------------------------------------------------------------------------
+
+
+async def show_account(client: PeopleClient, message: requests.ShowAccount) -> answers.Account:
+    """Who this is, and by what they may come."""
+    register, who = client.register(), client.who
+
+    def look() -> answers.Account:
+        return {
+            "name": who.name,
+            "admin": who.admin,
+            "scopes": [one for one in SCOPES if one in EVERY_SCOPE and (one != "admin" or who.admin)],
+            "tokens": [
+                {
+                    "id": one.id,
+                    "name": one.name,
+                    "scopes": sorted(one.scopes),
+                    "created": _time(one.created),
+                    "ends": _time(one.ends),
+                    "used": _time(one.used),
+                }
+                for one in register.tokens(who)
+            ],
+            "sign_ins": [
+                {
+                    "id": one.id,
+                    "created": _time(one.created),
+                    "seen": _time(one.seen),
+                    "address": one.address,
+                    "agent": one.agent,
+                    "here": who.key == f"sign-in {one.id}",
+                }
+                for one in register.sign_ins(who)
+            ],
+        }
+
+    return await asyncio.to_thread(look)
+
+
+async def create_token(client: PeopleClient, message: requests.CreateToken) -> answers.NewToken:
+    """Make an API token."""
+    shown = await asyncio.to_thread(
+        client.register().create_token, client.who, message.name, message.scopes, message.days
+    )
+    return {"token": shown.id, "secret": shown.secret}
+
+
+async def revoke_token(client: PeopleClient, message: requests.RevokeToken) -> answers.Nothing:
+    """End one."""
+    await asyncio.to_thread(client.register().revoke_token, client.who, message.token)
+    return {}
+
+
+async def sign_out(client: PeopleClient, message: requests.SignOut) -> answers.Nothing:
+    """End a sign-in, or all."""
+    await asyncio.to_thread(client.register().sign_out, client.who, message.sign_in)
+    return {}
+
+
+async def show_usage(client: PeopleClient, message: requests.ShowUsage) -> answers.Usage:
+    """What was used; the command asks for the right of an administrator where it is everybody's."""
+    rows = await asyncio.to_thread(client.register().usage, None if message.everybody else client.who)
+    return {
+        "list": [
+            {
+                "user": one.user,
+                "period": one.period,
+                "resource": one.resource,
+                "used": one.used,
+                "most": one.most,
+            }
+            for one in rows
+        ]
+    }
+
+
+# --- for administrators -------------------------------------------------------------------------------
+
+
+async def list_users(client: PeopleClient, message: requests.ListUsers) -> answers.Users:
+    """Everybody with an account."""
+    return {
+        "list": [
+            {
+                "name": one.name,
+                "admin": one.role == "admin",
+                "groups": sorted(one.groups),
+                "disabled": one.disabled is not None,
+                "seen": _time(one.seen),
+            }
+            for one in await asyncio.to_thread(client.register().users)
+        ]
+    }
+
+
+async def add_user(client: PeopleClient, message: requests.AddUser) -> answers.Nothing:
+    """Make an account."""
+    await asyncio.to_thread(
+        client.register().add_user, client.who, message.name, message.password, admin=message.admin
+    )
+    return {}
+
+
+async def change_user(client: PeopleClient, message: requests.ChangeUser) -> answers.Nothing:
+    """Change one."""
+    register = client.register()
+
+    def change() -> None:
+        register.change_user(
+            client.who, message.name, password=message.password, admin=message.admin, disabled=message.disabled,
+            groups=message.groups,
+        )  # fmt: skip
+
+    await asyncio.to_thread(change)
+    return {}
+
+
+async def show_audit(client: PeopleClient, message: requests.ShowAudit) -> answers.Audit:
+    """Who did what about people."""
+    events = await asyncio.to_thread(client.register().audit, message.most)
+    return {
+        "list": [
+            {
+                "at": _time(one.at),
+                "kind": one.kind,
+                "who": one.who,
+                "address": one.address,
+                "about": dict(one.about),
+            }
+            for one in reversed(events)
+        ]
+    }
+
+
+def _time(seconds: float | None) -> str:
+    return "" if seconds is None else timestamp(datetime.fromtimestamp(seconds, UTC))

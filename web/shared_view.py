@@ -1,0 +1,103 @@
+"""A session as a link shows it: up to a record, and without what its owner leaves out.
+
+It is a copy that nothing happens to, and records stand in it as a whole or not at all. One is left out when it says what
+the gate decided, or when the name of a variable that is left out stands in it, or a line of what that variable holds:
+wherever agents repeated it word for word, it is gone as well. What they said of it in words of their own is not.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from iact.accounts.rights import LinkView
+from iact.core.errors import UsageError
+from iact.core.records.record import Record
+from iact.core.records.session import Notice
+from iact.core.session.replay import Replay
+from iact.core.session.view import Variable
+from iact.web.history import RecordHistory
+from iact.web.render_tasks import blob_text
+from iact.web.stored_session import StoredSession
+
+_GATE: Final = frozenset({"gate", "clearance", "host"})
+_SHORTEST: Final = 5
+"""Characters of a line below which it is no trace of a variable."""
+_LEFT_OUT: Final = "Left out by whoever shared this session."
+
+
+class SharedView(StoredSession):
+    """`read`: the session up to the record that the link is frozen at, if it is. It reads blobs, and so blocks."""
+
+    def __init__(self, read: Replay, view: LinkView) -> None:
+        super().__init__(read)
+        self.shows: Final = view
+        left_out = [one for one in self._every_variable() if one.name in view.variables]
+        self.digests: Final = frozenset(one.sha256 for one in left_out)
+        traces = (*view.variables, *(line for one in left_out for line in _lines(one)))
+        self._records = [
+            _blank(one) if _hidden(one, view, traces, read.path.parent) else one for one in read.records
+        ]
+
+    def records(self, since: int = 0) -> Sequence[Record]:
+        """As of `StoredSession`."""
+        return self._records[since:]
+
+    def whole(self) -> StoredSession:
+        """The session with all that it has, for what is worked out of it."""
+        return StoredSession(self._read)
+
+    def _every_variable(self) -> Iterator[Variable]:
+        for node in self.view.nodes() if self.shows.variables else ():
+            if node.kind == "agent":
+                yield from self.view.variables(node.path)
+
+
+class SharedHistory(RecordHistory):
+    """`RecordHistory` of a `SharedView`."""
+
+    def __init__(self, session: SharedView) -> None:
+        super().__init__(session.whole())
+        self._hidden = session.shows.variables
+        self._digests = session.digests
+
+    async def variables(self, path: str, at: int | None) -> Sequence[Variable]:
+        """As of `RecordHistory`."""
+        return [one for one in await super().variables(path, at) if self._seen(one)]
+
+    async def variable(self, path: str, name: str, at: int | None) -> tuple[Variable, bytes]:
+        """As of `RecordHistory`; one that is left out is none."""
+        if name in self._hidden:
+            raise UsageError(f"There is no variable {name!r} here.")
+        found, content = await super().variable(path, name, at)
+        if not self._seen(found):
+            raise UsageError(f"There is no variable {name!r} here.")
+        return found, content
+
+    def _seen(self, value: Variable) -> bool:
+        """Another name for the same content hides no less."""
+        return value.name not in self._hidden and value.sha256 not in self._digests
+
+
+def _lines(value: Variable) -> Iterator[str]:
+    lines = value.load().decode("utf-8", "replace").splitlines()
+    return (line.strip() for line in lines if len(line.strip()) >= _SHORTEST)
+
+
+def _hidden(record: Record, view: LinkView, traces: Sequence[str], folder: Path) -> bool:
+    if "gate" in view.hides and record.kind in _GATE:
+        return True
+    if not traces:
+        return False
+    text = "\n".join(
+        (record.body, json.dumps(record.fields, ensure_ascii=False), blob_text(record, folder) or "")
+    )
+    return any(trace in text for trace in traces)
+
+
+def _blank(record: Record) -> Record:
+    notice = Notice(level="warning", code="left-out")
+    return replace(record, content=notice, body=_LEFT_OUT, digest="", prev="", extra={})

@@ -1,0 +1,75 @@
+// One's own account: what others share, API tokens, where one is signed in, what was used.
+
+import { el } from "../base/dom.js";
+import { dateTime } from "../base/format.js";
+import { t } from "../base/language.js";
+import { button, form, frame, labelled, once, row, section } from "./form.js";
+
+export class AccountDialog {
+  #frame = frame("account-dialog", t("Account"));
+  /** @type {HTMLElement|undefined} */ #secret;
+
+  /**
+   * @param {import("../state/types.d.ts").Request} request
+   * @param {(id: string) => void} open
+   */
+  constructor(request, open) {
+    this.request = request;
+    this.open = open;
+  }
+
+  async show() {
+    try {
+      const [account, shared, usage] = await Promise.all([this.request("account"), this.request("shared"), this.request("usage")]);
+      const leave = el("button", { type: "button" }, t("Sign out"));
+      leave.addEventListener("click", () => this.#leave());
+      this.#frame.content.replaceChildren(
+        el("p", {}, t("You are {name}.", { name: account.name }), " ", leave),
+        section(t("Shared with you"), shared.list.map((one) => row(one.title || one.id, [t("of {owner}", { owner: one.owner }), one.role === "steerer" ? t("can steer") : t("can look")],
+          button(t("Open"), one.title || one.id, () => {
+            this.#frame.dialog.close();
+            this.open(one.id);
+          }))), t("Nobody shares a session with you.")),
+        section(t("API tokens"), account.tokens.map((one) => row(one.name, [one.scopes.join(", "), one.used ? t("used {when}", { when: dateTime(one.used) }) : t("never used"), t("ends {when}", { when: dateTime(one.ends) })],
+          button(t("Revoke"), one.name, () => this.#do(this.request("token.revoke", { token: one.id }))))), t("There is no token.")),
+        ...(this.#secret ? [this.#secret] : []), this.#newToken(account.scopes),
+        section(t("Signed in"), account.sign_ins.map((one) => row(one.here ? t("This browser") : one.agent || t("A browser"), [one.address, t("last seen {when}", { when: dateTime(one.seen) })],
+          button(t("Sign out"), one.agent, () => this.#do(this.request("sign-out", { sign_in: one.id }))))), t("Nowhere.")),
+        section(t("Usage"), usage.list.map((one) => row(one.resource, [one.period, one.most === null ? String(one.used) : t("{used} of {most}", { used: one.used, most: one.most })])), t("Nothing was counted.")));
+    } catch (error) {
+      this.#frame.say(error);
+    }
+  }
+
+  /** @param {string[]} scopes */
+  #newToken(scopes) {
+    const name = el("input", { type: "text", required: true, maxLength: 64, autocomplete: "off", "data-role": "token-name" });
+    const days = el("input", { type: "number", min: "1", max: "365", value: "90", required: true });
+    const boxes = scopes.map((scope) => el("input", { type: "checkbox", value: scope, checked: scope === "sessions:read" }));
+    return form(t("Make a token"), async () => {
+      try {
+        const chosen = /** @type {("sessions:read"|"sessions:write"|"clear"|"admin")[]} */ (boxes.filter((one) => one.checked).map((one) => one.value));
+        const { secret } = await this.request("token.create", { name: name.value, scopes: chosen, days: Number(days.value) });
+        this.#secret = once(t("Copy the token now; it is not shown again."), secret);
+        await this.show();
+      } catch (error) {
+        this.#frame.say(error);
+      }
+    }, labelled(t("What it is for"), name), labelled(t("Days until it ends"), days), ...boxes.map((one) => labelled(one.value, one)));
+  }
+
+  async #leave() {
+    await fetch("/sign-out", { method: "POST" }).catch(() => undefined);
+    location.assign("/sign-in");
+  }
+
+  /** @param {Promise<unknown>} asked */
+  async #do(asked) {
+    try {
+      await asked;
+      await this.show();
+    } catch (error) {
+      this.#frame.say(error);
+    }
+  }
+}
