@@ -30,7 +30,7 @@ setup-test:
 lint: | .venv
 	@$(PY) -m ruff check .
 	@$(PY) -m ruff format --check .
-	@$(PY) -m codespell_lib *.md docs examples accounts benchmarks cluster core ext_modules hippocampus iact protos sandbox web
+	@$(PY) -m codespell_lib *.md docs examples accounts benchmarks cluster core ext_modules faces hippocampus iact protos sandbox web
 
 types: | .venv
 	@$(PY) -m mypy

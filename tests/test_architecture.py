@@ -29,9 +29,10 @@ OURS = (
     "examples",
     "cluster",
     "accounts",
+    "faces",
 )
 
-ROOMS = ("core", "sandbox", "hippocampus", "web", "examples", "cluster", "accounts")
+ROOMS = ("core", "sandbox", "hippocampus", "web", "examples", "cluster", "accounts", "faces")
 """Folders at the top of the repository, each imported through the link of its name in `iact/`."""
 
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
@@ -79,8 +80,9 @@ ALLOWED: dict[str, set[str]] = {
     "accounts.rights": {"core.errors"},
     "accounts.people": {"accounts.rights", "core.errors"},
     "accounts": BASE | PEOPLE,
+    "faces": OUTSIDE | PEOPLE,
     "web": OUTSIDE | PEOPLE,
-    "iact": OUTSIDE | PEOPLE | {"web", "sandbox", "hippocampus", "examples", "cluster", "accounts"},
+    "iact": OUTSIDE | PEOPLE | {"web", "sandbox", "hippocampus", "examples", "cluster", "accounts", "faces"},
     "iact.setup": set(),
 }
 

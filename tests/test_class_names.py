@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOMS: Final = ("core", "sandbox", "hippocampus", "web", "iact", "cluster", "examples", "accounts")
+ROOMS: Final = ("core", "sandbox", "hippocampus", "web", "iact", "cluster", "examples", "accounts", "faces")
 SIDES: Final = ("web/wire/", "web/ports.py")
 
 

@@ -19,7 +19,7 @@ REQUIRED = {
 }  # fmt: skip
 PERMITTED = REQUIRED | {
     "accounts", ".dockerignore", ".pre-commit-config.yaml", "AGENTS.md", "CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE",
-    "MANIFEST.in", "SECURITY.md", "benchmarks", "cluster", "compose.yaml", "deploy", "examples", "hippocampus", "mkdocs.yml",
+    "MANIFEST.in", "SECURITY.md", "benchmarks", "cluster", "compose.yaml", "deploy", "examples", "faces", "hippocampus", "mkdocs.yml",
 }  # fmt: skip
 
 TARGETS = ("setup", "run", "test", "lint", "types", "bench", "docs", "release")

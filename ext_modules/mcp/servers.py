@@ -12,11 +12,11 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 from urllib.parse import urlsplit
 
 import certifi
@@ -48,8 +48,10 @@ _UP_WITHIN: Final = 25.0
 _LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
-OnProgress = Callable[[float, float | None, str | None], Awaitable[None]]
-"""Takes how far a call is, of how much if known, and a line about it."""
+class OnProgress(Protocol):
+    """Takes how far a call is, of how much if known, and a line about it."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
 
 class ServerFailed(Exception):

@@ -7,7 +7,6 @@ read when they are there, by the loop itself, so that a question which nobody an
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import Callable, Coroutine, Iterable, Iterator
 from contextlib import contextmanager
@@ -16,18 +15,16 @@ from typing import Final
 from iact.core.characters import escaped
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
-from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Result
-from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
+from iact.core.records.calls import ClearanceAsk
+from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.session.hosts import Lasts
+from iact.core.session.question_text import host_words, words
+from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways for exactly this call, [N]o: "
 _START: Final = "Start this plan? [y]es, [N]o (cancels it): "
-_SENTENCE: Final = 600
-"""Characters of a sentence of the gate's."""
-_WIDTH: Final = 100
-"""Characters of one row of a value."""
 _VERDICTS: Final[dict[str, tuple[bool, JSON]]] = {
     "y": (True, None), "yes": (True, None), "a": (True, "call"), "always": (True, "call"),
 }  # fmt: skip
@@ -38,90 +35,13 @@ _LASTS: Final[dict[str, Lasts]] = {
 }  # fmt: skip
 
 
-def is_question(record: Record) -> bool:
-    """Whether a record asks a person."""
-    if isinstance(record.content, HostAsk):
-        return True
-    return isinstance(record.content, ClearanceAsk) and record.content.to == "person"
-
-
-def words(agent: str, asked: ClearanceAsk) -> str:
-    """A question in full, for a terminal. No value can pass for a line of ours: its own lines stand behind a bar."""
-    lines = [
-        _inline(f"{agent} asks to run {asked.function} (impact {asked.impact:g}).", _SENTENCE),
-        *(_inline(one, _SENTENCE) for one in (asked.reason, asked.why) if one),
-    ]
-    for name, value in asked.params.items():
-        labels = asked.provenance.get(name, ())
-        source = f" (from {', '.join(labels)})" if labels else ""
-        text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-        lines += [f"  {_inline(f'{name}{source}', _SENTENCE)}: {_about(text)}", *_quoted(text)]
-    for name, about in (asked.attached or {}).items():
-        if about.sha256:
-            lines.append(f"  {_inline(name)}: {about.size} bytes of {_inline(about.media)}")
-    return "\n".join(_exact(line) for line in lines)
-
-
-def host_words(agent: str, asked: HostAsk) -> str:
-    """A question about a host, for a terminal."""
-    host = _inline(rule_of(asked.host, asked.port), _SENTENCE)
-    return (
-        f"{_inline(agent)}: the module {asked.module} wants to reach {host}, which nobody allowed so far.\n"
-        "If you allow it, data can go there and come from there."
-    )
-
-
-def _exact(text: str) -> str:
-    """Text for somebody who decides by it: nothing is taken out, nothing is unseen."""
-    return escaped(text, every=True)
-
-
-def _inline(text: str, limit: int = 200) -> str:
-    """It as part of one line."""
-    line = " ".join(_exact(text).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"
-
-
-def _about(text: str) -> str:
-    """A value that fits behind its name, or how long the one is that follows."""
-    lines = _lines(text)
-    return lines[0] if len(lines) == 1 else f"{len(text)} characters in {len(lines)} lines"
-
-
-def _quoted(text: str) -> list[str]:
-    lines = _lines(text)
-    return [f"  | {line}" for line in lines] if len(lines) > 1 else []
-
-
-def _lines(text: str) -> list[str]:
-    """The lines that a terminal would make of a text, one at least: the long ones cut into pieces of their own."""
-    rows = [
-        row[at : at + _WIDTH]
-        for row in _exact(text).splitlines()
-        for at in range(0, max(1, len(row)), _WIDTH)
-    ]
-    return rows or [""]
-
-
-def _place(record: Record) -> tuple[str, int, int] | None:
-    """The action that a question, its answer or a result is about; of a host, the question itself."""
-    content = record.content
-    if isinstance(content, HostAsk):
-        return "", record.n, 0
-    if isinstance(content, HostAnswer):
-        return "", content.ask, 0
-    if isinstance(content, ClearanceAsk | ClearanceAnswer | Result):
-        return record.agent, content.turn, content.action
-    return None
-
-
 class TerminalQuestions:
     """The questions of one session, for the person at a terminal."""
 
     def __init__(self, session: Session, spawn: Callable[[Coroutine[object, object, None]], object]) -> None:
         self._session = session
         self._spawn = spawn
-        self._waiting: list[Record] = []
+        self._questions = OpenQuestions()
         self._plans: list[str] = []
         """Plans that were shown, the one that is asked about last."""
 
@@ -141,13 +61,13 @@ class TerminalQuestions:
     def begin(self, records: Iterable[Record]) -> None:
         """What a session that is gone on with was asking when it was left."""
         for record in records:
-            self._note(record)
+            self._questions.add(record)
         self._show()
 
     def take(self, record: Record) -> None:
         """The next record of the session."""
         shown = self._waiting[:1]
-        self._note(record)
+        self._questions.add(record)
         if self._waiting[:1] != shown:
             if shown:
                 print("(settled)", file=sys.stderr)
@@ -160,11 +80,9 @@ class TerminalQuestions:
                     f"The plan {path} waits for you:\n\n{text}\n{_START}", end="", file=sys.stderr, flush=True
                 )
 
-    def _note(self, record: Record) -> None:
-        if is_question(record):
-            self._waiting.append(record)
-        elif (place := _place(record)) is not None:  # answered, or its call was withdrawn
-            self._waiting = [one for one in self._waiting if _place(one) != place]
+    @property
+    def _waiting(self) -> tuple[Record, ...]:
+        return self._questions.waiting
 
     def _show(self) -> None:
         if self._waiting and sys.stdin.isatty():

@@ -27,7 +27,7 @@ from tests.endpoint import Endpoint
 PACKAGES: Final = ("ext_modules", "iact", "protos")
 """What the wheel puts at the top of an environment. `ext_modules` and `protos` are the names by which a module's own
 code, written by anybody, imports the SDK."""
-ROOMS: Final = ("accounts", "cluster", "core", "examples", "hippocampus", "sandbox", "web")
+ROOMS: Final = ("accounts", "cluster", "core", "examples", "faces", "hippocampus", "sandbox", "web")
 """Folders of the repository that are inside `iact` once they are built."""
 LEFT_OUT: Final = ("iact/examples/recording/",)
 """Below packages, but of use in the repository only."""

@@ -161,7 +161,7 @@ def test_s3_an_archive_arrives_as_it_is_and_nobody_unpacks_it(
     assert not list(tmp_path.rglob("*escaped*"))
 
 
-@pytest.mark.parametrize("room", ["core", "web", "hippocampus", "iact"])
+@pytest.mark.parametrize("room", ["core", "web", "hippocampus", "iact", "accounts", "cluster", "faces"])
 def test_s3_no_room_that_is_trusted_can_unpack_anything(room: str) -> None:
     """But for what is named here, with the reason why it may."""
     unpackers = {"tarfile", "zipfile", "lzma", "bz2", "rarfile", "py7zr"}
@@ -178,7 +178,9 @@ def test_s3_no_room_that_is_trusted_can_unpack_anything(room: str) -> None:
             "session/archive.py",  # a session that a person imports: as foreign as any; tests/core/session/test_kept_sessions.py
         },
         "web": {"zip_stream.py"},  # only packs
-        "iact": {"backup.py"},  # a backup that whoever runs the server restores; tests/acceptance/test_backup.py
+        "iact": {
+            "backup.py"
+        },  # a backup that whoever runs the server restores; tests/acceptance/test_backup.py
     }
     assert found <= may.get(room, set())
 

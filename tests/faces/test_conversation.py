@@ -1,0 +1,78 @@
+"""An exchange through a face: every record once and in order, what waits for a person, and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from iact.core import Session
+from iact.core.errors import IactError
+from iact.core.records.record import Record
+from iact.core.session.events import Delta, Event, RecordAppended
+from iact.faces.conversation import Exchange, say
+from tests.core.session.fakes import World, replies, runtime
+from tests.core.session.test_clearance import ASKS, ONE
+
+
+async def answered(session: Session, exchange: Exchange, allow: bool) -> tuple[list[Record], str]:
+    """Read an exchange to its end and answer what it asks; gives its records, and what the root wrote."""
+    records: list[Record] = []
+    written = ""
+    async for event in exchange:
+        if isinstance(event, RecordAppended):
+            records.append(event.record)
+            for question in exchange.questions.waiting:
+                if question.n == event.record.n:
+                    await session.clear(question.n, allow)
+        elif isinstance(event, Delta):
+            written = event.text if event.restart else written + event.text
+    return records, written
+
+
+async def rest(events: AsyncIterator[Event]) -> list[Event]:
+    return [one async for one in events]
+
+
+def numbers(records: Sequence[Record]) -> list[int]:
+    return [one.n for one in records]
+
+
+@pytest.mark.parametrize("allow", [True, False])
+async def test_an_exchange_gives_each_record_once_and_its_question_waits_until_it_is_answered(
+    tmp_path: Path, allow: bool
+) -> None:
+    world = World()
+    async with runtime(tmp_path, replies(ONE), world=world, policy=ASKS) as opened:
+        session = await opened.open(intent=2)
+        exchange = await say(session, "Write it.")
+        records, written = await answered(session, exchange, allow)
+        assert numbers(records) == list(range(exchange.said.n + 1, exchange.reply.n + 1))
+        assert exchange.reply.body == "Done."
+        assert written.endswith("Done.")
+        assert exchange.questions.waiting == ()
+        assert len(world.done) == allow
+
+
+async def test_a_second_exchange_begins_behind_the_first(tmp_path: Path) -> None:
+    script = {"/": ["One.", "Two."]}
+    async with runtime(tmp_path, replies(script)) as opened:
+        session = await opened.open()
+        for expected in ("One.", "Two."):
+            exchange = await say(session, "Go on.")
+            records, _ = await answered(session, exchange, True)
+            assert exchange.reply.body == expected
+            assert records[0].n == exchange.said.n + 1
+            assert records[-1] == exchange.reply
+
+
+async def test_an_exchange_in_a_session_that_is_closed_ends_with_an_error(tmp_path: Path) -> None:
+    async with runtime(tmp_path, replies(ONE)) as opened:
+        session = await opened.open()
+        exchange = await say(session, "Write it.")
+        events = aiter(exchange)
+        await anext(events)
+        await opened.close(session.id)
+        with pytest.raises(IactError):
+            await rest(events)
