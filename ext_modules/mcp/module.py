@@ -54,10 +54,10 @@ async def serving() -> AsyncIterator[None]:
 
 def _function(tool: Tool, servers: Servers) -> Function:
     async def handler(call: Call, arguments: Mapping[str, JSON]) -> Result:
-        async def progress(done: float, total: float | None, message: str | None) -> None:
-            call.progress(message or f"{done:g}", done / total if total else None)
+        async def told(progress: float, total: float | None, message: str | None) -> None:
+            call.progress(message or f"{progress:g}", progress / total if total else None)
 
-        answer = await servers.call((call.session, call.agent), tool.called, arguments, progress)
+        answer = await servers.call((call.session, call.agent), tool.called, arguments, told)
         return _result(call, delivery_of(answer))
 
     return Function(
