@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from iact.setup import browser, bubblewrap, engine, environment, git, gvisor, image, model, workshop
+from iact.setup import browser, bubblewrap, engine, environment, git, gvisor, image, model, node, workshop
 from iact.setup.report import ROOT, Missing, SetupFailed, say
 
 
@@ -28,10 +28,11 @@ _STEPS: dict[str, Callable[[], Missing | None]] = {
     "browser": browser.ensure,
     "bubblewrap": bubblewrap.ensure,
     "gvisor": gvisor.ensure,
+    "node": node.ensure,
 }
 _GROUPS: dict[str, Sequence[str]] = {
     "setup": ("environment", "engine", "git", "model", "image", "workshop"),
-    "test": ("environment", "engine", "git", "model", "image", "browser", "bubblewrap", "gvisor"),
+    "test": ("environment", "engine", "git", "model", "image", "browser", "bubblewrap", "gvisor", "node"),
 }
 
 

