@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
-from typing import get_args
+from typing import Final, get_args
 
 from sqlalchemy import Connection, insert, select
 
@@ -13,6 +14,10 @@ from iact.accounts.people import Actor, AuditEvent, AuditKind
 from iact.accounts.schema import audit_events
 
 _KINDS = frozenset(get_args(AuditKind))
+_LOG: Final = logging.getLogger(__name__)
+_LOGGED: Final = ("why", "session")
+"""What the log has of an event beside who it was. The rest are names that people chose, and whoever fails to sign in may
+have typed a password where a name belongs."""
 
 
 class AuditLog:
@@ -34,6 +39,12 @@ class AuditLog:
                 about={name: text[:200] for name, text in about.items()},
             )
         )
+        told = {
+            "user": actor.user,
+            "address": actor.address,
+            **{name: about.get(name, "") for name in _LOGGED},
+        }
+        _LOG.info(kind, extra={name: text for name, text in told.items() if text})
 
     def tell(self, kind: AuditKind, actor: Actor, **about: str) -> None:
         """Add an event by itself."""

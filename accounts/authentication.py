@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from ipaddress import IPv4Network, IPv6Network, ip_address
 from typing import Final
 
@@ -138,7 +138,7 @@ class Authentication:
         user = users.vouched(f"header:{name_key(name)}", name, groups, create=self.rules.create, by=actor)
         if user is not None and (user.seen or 0.0) < self._accounts.clock() - _HOUR:
             users.seen(user.id)
-            self._accounts.audit.tell("sign-in", actor)
+            self._accounts.audit.tell("sign-in", replace(actor, user=user.id))
         return user
 
     def principal(self, user: User, key: str) -> Principal:
@@ -184,7 +184,9 @@ class Authentication:
         if user is None or user.id == who.user:
             return None
         if self._first(f"{who.user} {session}"):
-            self._accounts.audit.tell("session.seen", Actor(who.name), session=session, owner=user.name)
+            self._accounts.audit.tell(
+                "session.seen", Actor(who.name, user=who.user), session=session, owner=user.name
+            )
         return SharedSession(session=session, owner=user.id, owner_name=user.name, role="reader")
 
     def _tell_once(self, peer: str) -> None:

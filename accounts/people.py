@@ -101,10 +101,13 @@ class SharedSession:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who does something to accounts, for the audit. `name`: as they are called; `address`: from where, if it is known."""
+    """Who does something to accounts, for the audit. `name`: as they are called; `address`: from where, if it is known.
+
+    `user`: their id, if they have an account."""
 
     name: str
     address: str = ""
+    user: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ class SignInRoutes:
         if before is not None:
             self._accounts.sign_ins.end(before.user, before.id)
         shown = self._accounts.sign_ins.start(user.id, address=address, agent="".join(agents[:1]))
-        self._accounts.audit.tell("sign-in", Actor(user.name, address))
+        self._accounts.audit.tell("sign-in", Actor(user.name, address, user.id))
         set_cookie = self._cookie(
             self._rules.cookie_name, shown.secret, "Strict", seconds=self._accounts.sign_ins.life
         )
@@ -146,7 +146,7 @@ class SignInRoutes:
             self._accounts.sign_ins.end(found.user, found.id)
             user = self._accounts.users.get(found.user)
             self._accounts.audit.tell(
-                "sign-out", Actor(user.name if user else "", self._rules.address_of(asked))
+                "sign-out", Actor(user.name if user else "", self._rules.address_of(asked), found.user)
             )
         gone = [
             ("Set-Cookie", self._cookie(one, "", "Strict", seconds=0))
@@ -165,7 +165,9 @@ class SignInRoutes:
         who = self._authentication.identify(asked)
         user = self._accounts.users.get(who.user) if who is not None and who.user else None
         address = self._rules.address_of(asked)
-        link = self._accounts.sharing.follow(secret, user, by=Actor(user.name if user else "", address))
+        link = self._accounts.sharing.follow(
+            secret, user, by=Actor(user.name, address, user.id) if user else Actor("", address)
+        )
         if link is None and user is None:
             return _problem(
                 401, "This link needs an account, or is not good any more. Sign in, and open it again."

@@ -254,7 +254,12 @@ class SessionHost:
                 pass
             except (IactError, NoHost) as error:
                 # Its journal is whole; whoever asks for it next has it placed again.
-                _log.warning("The session %s was closed, and no other host has it yet: %s", session, error)
+                _log.warning(
+                    "The session %s was closed, and no other host has it yet: %s",
+                    session,
+                    error,
+                    extra={"session": session},
+                )
 
     async def _drop(self, session: str) -> None:
         await self._sessions.close(session)
@@ -307,5 +312,10 @@ class SessionHost:
             except StoreUnavailable:
                 return  # tried again with the next look
             except IactError as error:
-                _log.warning("The session %s of a dead host can't be opened: %s", session, error)
+                _log.warning(
+                    "The session %s of a dead host can't be opened: %s",
+                    session,
+                    error,
+                    extra={"session": session},
+                )
             await asyncio.to_thread(closed_by_another, self._store, dead, session)

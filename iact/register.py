@@ -167,4 +167,4 @@ class AccountRegister:
 
 
 def _actor(who: Principal) -> Actor:
-    return Actor(who.name)
+    return Actor(who.name, user=who.user)

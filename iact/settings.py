@@ -436,7 +436,13 @@ class Settings(BaseModel):
         default=None, description="a Chroma server that holds memory, in place of the data directory"
     )
     log: Literal["debug", "info", "warning", "error"] = Field(
-        default="warning", description="what is written to stderr"
+        default="warning",
+        description="what is written to stderr; `info`: also sign-ins, refusals, sessions that open and close, calls of "
+        "modules that fail",
+    )
+    log_format: Literal["text", "json"] = Field(
+        default="text",
+        description="`json`: one JSON object per line, for whoever collects logs, with no content, token or secret in it",
     )
     bounds: BoundSettings = Field(default_factory=BoundSettings)
     models: dict[_RoleName, ModelSettings] = Field(default_factory=dict)
@@ -525,8 +531,9 @@ def load(*, data: str | None = None, environment: Mapping[str, str] | None = Non
             given[several] = [one.strip() for one in given[several].split(",") if one.strip()]
     if data:
         given["data"] = data
-    if isinstance(given.get("log"), str):
-        given["log"] = given["log"].lower()
+    for word in ("log", "log_format"):
+        if isinstance(given.get(word), str):
+            given[word] = given[word].lower()
     folder = Path(str(given["data"])) if "data" in given else Settings().data
     merged = {**_file(folder / "iact.toml"), **_file(Path("iact.toml")), **given}
     try:

@@ -204,7 +204,7 @@ async def open_runtime(
             retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings, user),
             shared=shared_of(settings, claimed),
             policies=None if policy is None else partial(read_policies, policy),
-            limits=limits,
+            limits=limits, user=user,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 

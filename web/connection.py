@@ -187,8 +187,13 @@ class Connection:
         except* (ConnectionClosed, SlowReader):
             pass
         except* Exception as group:
-            _log.error("A websocket connection ended by an error.", exc_info=group)
+            _log.error("A websocket connection ended by an error.", exc_info=group, extra=self._about)
             await self._outbox.cut(1011, "internal error; see the server's log")
+
+    @property
+    def _about(self) -> Mapping[str, str]:
+        """Who this is and what they watch, for the log."""
+        return {"user": self.who.user, "session": self.watches}
 
     @property
     def watches(self) -> str:
@@ -296,11 +301,12 @@ class Connection:
         except IactError as error:
             if isinstance(error, Forbidden):
                 self._shared.refused["websocket", "forbidden"] += 1
+                _log.info("message refused", extra={"message_type": name, **self._about})
             await self._outbox.error(identity, _code(error), str(error))
         except (ConnectionClosed, SlowReader):
             raise
         except Exception:
-            _log.exception("The message %s failed.", name)
+            _log.exception("The message %s failed.", name, extra={"message_type": name, **self._about})
             sentence = "An error in the server stopped this; its log has the details."
             await self._outbox.error(identity, "internal", sentence)
         else:

@@ -55,6 +55,7 @@ _STATIC: Final = Path(__file__).parent / "static"
 # The library logs whole request lines at DEBUG, and one of them carries the token.
 _log = logging.getLogger("iact.web.http")
 _log.setLevel(logging.WARNING)
+_LOG: Final = logging.getLogger("iact.web")
 
 
 class _GuardedConnection(ServerConnection):
@@ -299,6 +300,11 @@ class PageServer:
             self._unverified.discard(connection)
         if isinstance(verdict, safety.Refused):
             self._refused["http", str(verdict.status)] += 1
+            # The row and not the path, which may hold the secret of a link.
+            row = safety.route_of(asked.target.partition("?")[0])
+            _LOG.info(
+                "request refused", extra={"status": verdict.status, "route": row, "address": asked.peer}
+            )
         match verdict:
             case safety.WantsProbe(path):
                 why = await self._probed() if path == safety.READY else ""
@@ -315,6 +321,7 @@ class PageServer:
                 return _refusal(status, reason, again=_came_by_a_link(request))
             case safety.SignedIn(cookie, token):
                 self._tokens.exchange(token)
+                _LOG.info("sign-in", extra={"user": LOCAL.user, "address": asked.peer})
                 self._used.set()
                 return _response(
                     303, "", "text/plain; charset=utf-8", [("Location", "/"), ("Set-Cookie", cookie)]
@@ -479,6 +486,7 @@ class WebServer(PageServer):
                 try:
                     own = await stack.enter_async_context(self._tenants.lease(who.user))
                 except IactError as error:
+                    _LOG.info("connection refused", extra={"user": who.user, "code": type(error).__name__})
                     await socket.close(1013, str(error).encode()[:120].decode("utf-8", "ignore"))
                     return
             connection = Connection(
@@ -490,10 +498,13 @@ class WebServer(PageServer):
                 hello_timeout=self._hello_timeout,
             )
             self._open.add(connection)
+            about = {"user": who.user, **({"link": who.link} if who.link else {})}
+            _LOG.info("connection opened", extra=about)
             try:
                 await connection.serve()
             finally:
                 self._open.discard(connection)
+                _LOG.info("connection closed", extra=about)
 
     async def download(self, path: str, who: Principal) -> Download | None:
         """As `PageServer.download`."""

@@ -158,7 +158,9 @@ class UserTenants:
                 await one.leave.wait()
         except Exception as error:
             if one.ready.done():
-                _LOG.exception("What the user %s has could not be closed in order.", user)
+                _LOG.exception(
+                    "What the user %s has could not be closed in order.", user, extra={"user": user}
+                )
             else:
                 one.ready.set_exception(error)
                 one.ready.exception()  # whoever waits is told; it is no news that nobody does

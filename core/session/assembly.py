@@ -101,10 +101,12 @@ async def open_runtime(
     shared: SharedStore | None = None,
     policies: Callable[[], Policies] | None = None,
     limits: ConcurrencyLimits | None = None,
+    user: str = "",
 ) -> AsyncIterator[Runtime]:
     """A runtime on the data directory `data`; closes it, its models and its host at the end.
 
     `policies`: read before each new session, in place of the data directory's own. `limits`: of all sessions together.
+    `user`: whose they are, for the log.
     """
     asked, clock = options.clearance, SystemClock()
     async with AsyncExitStack() as stack:
@@ -125,5 +127,6 @@ async def open_runtime(
                 limit=InstanceLimit(limits.containers) if limits is not None else None,
             ),
             at_once=limits.sessions if limits is not None else None,
+            user=user,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)

@@ -103,7 +103,9 @@ class Deletion:
         with contextlib.suppress(MemoryUnavailable):
             purged = await self.purge(over) if over else DeletionOutcome((), {})
             for session, why in purged.refused.items():
-                _LOG.warning("The deleted session %s is still there: %s", session, why)
+                _LOG.warning(
+                    "The deleted session %s is still there: %s", session, why, extra={"session": session}
+                )
         return DeletionOutcome(deleted.sessions, deleted.refused, note)
 
     async def _forget(self, sessions: Sequence[str]) -> str:

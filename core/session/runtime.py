@@ -97,12 +97,13 @@ class Runtime:
         egress: Iterable[Rule] = (),
         journals: JournalStore | None = None,
         at_once: Callable[[], Awaitable[int | None]] | None = None,
+        user: str = "",
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened; by default from `data`.
 
         `scope`: of new ones. `egress`: hosts that modules may reach whatever the policy is. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
         now, opens what remembers earlier ones, so that it can forget those that are deleted. `journals`: where they are
-        kept; by default in the data directory. `at_once`: how many may be at work now; None: any number.
+        kept; by default in the data directory. `at_once`: how many may be at work now; None: any number. `user`: whose they are, for the log.
         """
         self._policies = policies or partial(read_policies, data)
         self._scope = scope
@@ -130,6 +131,7 @@ class Runtime:
             warm_live=tuple(warm_live),
             templates=self.templates,
             data=data,
+            user=user,
         )
         self.memory: Final = memory
         opened = lent(memory) if memory is not None or memory_at_rest is None else memory_at_rest

@@ -80,6 +80,7 @@ class Scheduler:
         self.holding = False
         self.live: Final = live
         self._session: Final = live.tree.session
+        self._about: Final = {"session": self._session}
         self._steps: Steps | None = None
         self._group: asyncio.TaskGroup | None = None
         self._host: asyncio.Task[None] | None = None
@@ -157,7 +158,7 @@ class Scheduler:
         except JournalUnwritable as error:
             self.live.stop(error)
         except Exception:
-            _LOG.exception("The task %s of session %s met a bug.", name, self._session)
+            _LOG.exception("The task %s of session %s met a bug.", name, self._session, extra=self._about)
             text = f"An internal error ended a task of this session ({name}); the log has it. The session goes on."
             with contextlib.suppress(JournalUnwritable):
                 self.live.notice("/", "internal", text, level="error")
@@ -173,7 +174,7 @@ class Scheduler:
         except JournalUnwritable as error:
             live.stop(error)
         except Exception:
-            _LOG.exception("Agent %s of session %s met a bug.", path, self._session)
+            _LOG.exception("Agent %s of session %s met a bug.", path, self._session, extra=self._about)
             self._fail(agent)
         finally:
             self._tasks.pop(path, None)
@@ -203,7 +204,7 @@ class Scheduler:
 
     def _give_up(self) -> None:
         """The tree itself can't go on: the session stops, and is what its journal says when it is opened again."""
-        _LOG.exception("Session %s met a bug and stopped.", self._session)
+        _LOG.exception("Session %s met a bug and stopped.", self._session, extra=self._about)
         self.live.stop(
             IactError("An internal error stopped this session; the log has it. Open it again to go on.")
         )

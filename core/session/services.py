@@ -21,7 +21,7 @@ class Services:
     `experience`: how often calls failed. `authorities`: who has a say in calls. `versions`: keeps versions of workspaces; `open_live`: makes overlays of
     directories; None: there are none. `warm`: modules that are started ahead of the first call; `warm_live`: also those, where a
     session sees a directory through an overlay, for which no host can have anything ready.
-    `templates`: plans that a person kept. `data`: the data directory.
+    `templates`: plans that a person kept. `data`: the data directory. `user`: whose the sessions are, for the log.
     """
 
     models: Models
@@ -37,3 +37,4 @@ class Services:
     warm_live: Sequence[str] = ()
     templates: Templates
     data: Path
+    user: str = ""

@@ -61,6 +61,7 @@ from iact.core.session.race_copies import Copies
 from iact.core.session.routing import Routing
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.services import Services
+from iact.core.session.session_log import SessionLog
 from iact.core.session.session_memory import SessionMemory
 from iact.core.session.steps import StepExecutor
 from iact.core.session.turns import Turns
@@ -101,6 +102,8 @@ class Session:
         self._modules.on_change(live.changed)
         live.on_applied.append(partial(services.experience.learn, live.tree))
         live.on_stopped.append(self._superseded)
+        self._log = SessionLog(live.tree.session, services.user)
+        live.on_durable.append(self._log.take)
         self._group: asyncio.TaskGroup | None = None
         self._leaving: asyncio.Task[None] | None = None
         memory = SessionMemory(live, services.memory)
@@ -750,6 +753,7 @@ class Session:
     def start(self, group: asyncio.TaskGroup) -> None:
         """Load the modules and let every agent that was at work go on. Called once by `Runtime.open`."""
         self._group = group
+        self._log.opened()
         self._modules.supervise(group)
         self._hosts.leave()
         self._scheduler.start(self._steps, group, self._load_modules)
@@ -781,7 +785,7 @@ class Session:
         try:
             await self._stop_all()
         except Exception:  # a bug of ours here must not end the other sessions
-            _LOG.exception("Session %s could not be left in order.", self.id)
+            _LOG.exception("Session %s could not be left in order.", self.id, extra={"session": self.id})
 
     async def _stop_all(self) -> None:
         await self._scheduler.close()
@@ -800,6 +804,7 @@ class Session:
             self._live.end()
         await self._live.journal.close()
         self._live.close()
+        self._log.closed()
 
     def _find(self, path: str) -> Agent:
         if self._live.failure is not None:

@@ -5,7 +5,6 @@ Exit status: 0 done, 1 failed, 2 wrong usage, 3 a plan that came back partial.
 
 from __future__ import annotations
 
-import logging
 import signal
 import sys
 from collections.abc import Sequence
@@ -58,14 +57,13 @@ def _wrong(error: click.UsageError) -> str:
 def _run(chosen: Chosen) -> int:
     # A shell that starts us in the background has us ignore SIGINT; whoever sends one all the same means it.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    from iact.settings import load  # only now: neither help nor completion needs it
+    from iact import logs  # only now: neither help nor completion needs any of these
+    from iact.settings import load
     from iact.shared_files import shared_files
 
     try:
         settings = load(data=chosen.data)
-        logging.basicConfig(
-            level=settings.log.upper(), format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
-        )
+        logs.begin(settings.log, settings.log_format)
         try:
             with shared_files(settings):
                 return chosen.run(settings)

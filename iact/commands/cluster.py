@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from iact import address
+from iact import address, logs
 from iact.choices import Choices
 from iact.core import whole_file
 from iact.core.errors import IactError, UsageError
@@ -99,14 +99,14 @@ async def _host(
                 working = (runtime.tend(), served.run(), follow(settings))
                 running = [tasks.create_task(one) for one in working]
                 await stop.wait()
-                print("iact: passing on all sessions", file=sys.stderr, flush=True)
+                logs.tell("passing on all sessions")
                 with contextlib.suppress(IactError, TimeoutError):
                     async with asyncio.timeout(grace + _LAST):
                         await served.drain()
                 for one in running:
                     one.cancel()
         finally:
-            print("iact: closing", file=sys.stderr, flush=True)
+            logs.tell("closing")
             await control.stop()
             await page.stop()
     with contextlib.suppress(IactError):
@@ -240,7 +240,7 @@ async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") 
             address.publish(settings.data, published)
             print(f"iact: ready {server.url}", flush=True)
             await stop.wait()
-            print("iact: closing", file=sys.stderr, flush=True)
+            logs.tell("closing")
     return 0
 
 

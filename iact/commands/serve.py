@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from iact import address
+from iact import address, logs
 from iact.choices import Choices
 from iact.core.session.models import Models
 from iact.core.session.policy import read_policies
@@ -75,7 +74,7 @@ async def _serve(
                 if opening is not None:
                     opening.cancel()
         finally:
-            print("iact: closing", file=sys.stderr, flush=True)
+            logs.tell("closing")
             await server.stop()
     return 0
 

@@ -1,0 +1,67 @@
+"""People with accounts on a real server: who there is, how they sign in without a browser, and what they send."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+
+import httpx
+from websockets.sync.client import ClientConnection, connect
+
+from iact.accounts.accounts import open_accounts
+from iact.accounts.people import Actor
+from iact.accounts.rights import SCOPES, Scope
+from tests.acceptance.product import Product, Server
+
+PASSWORD = "correct horse battery"
+_CALL = Actor("the test")
+
+
+def with_people(product: Product, *names: str, settings: Sequence[str] = ()) -> dict[str, str]:
+    """Accounts with a password; the first is an administrator. Gives their ids. `settings`: further lines of the table."""
+    lines = ["[accounts]", 'authenticator = "password"', *settings, ""]
+    (product.data / "iact.toml").write_text("\n".join(lines), encoding="utf-8")
+    with open_accounts(product.data, None, lambda: 0.0) as accounts:
+        for name in names:
+            accounts.users.add(
+                name, role="admin" if name == names[0] else "user", password=PASSWORD, by=_CALL
+            )
+        return {one.name: one.id for one in accounts.users.all()}
+
+
+def token_of(product: Product, name: str, *scopes: Scope) -> str:
+    """A new API token of somebody; with every scope that is not an administrator's, unless some are named."""
+    named = [part for one in scopes or [one for one in SCOPES if one != "admin"] for part in ("--scope", one)]
+    made = product.run("token", "create", "of-a-test", "--user", name, *named, "--json")
+    assert made.status == 0, made
+    return str(json.loads(made.stdout)["token"])
+
+
+def sign_in(server: Server, name: str, password: str = PASSWORD) -> httpx.Response:
+    """As the page's script does."""
+    address = f"http://127.0.0.1:{server.port}"
+    given = base64.b64encode(f"{name}:{password}".encode()).decode()
+    headers = {"Authorization": f"Basic {given}", "Origin": address}
+    return httpx.post(f"{address}/sign-in", headers=headers, trust_env=False)
+
+
+def dial(server: Server, **headers: str) -> ClientConnection:
+    """A websocket of whoever sends these headers."""
+    return connect(
+        f"ws://127.0.0.1:{server.port}/ws", additional_headers=headers, max_size=None, close_timeout=0.2,
+        ping_interval=None, proxy=None,
+    )  # fmt: skip
+
+
+def bearer(token: str) -> dict[str, str]:
+    """The header of a program with a token."""
+    return {"Authorization": f"Bearer {token}"}
+
+
+def until_record(socket: ClientConnection, kind: str, *, within: float = 60.0) -> dict[str, object]:
+    """What comes in until a record of this kind does."""
+    while True:
+        frame = json.loads(socket.recv(timeout=within))
+        if frame.get("type") == "record" and frame.get("kind") == kind:
+            return dict(frame)
