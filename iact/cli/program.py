@@ -41,6 +41,7 @@ def program() -> None:
 for _one in (
     sessions.serve,
     sessions.run,
+    sessions.mcp,
     journals.replay,
     journals.context,
     journals.journal,

@@ -94,6 +94,20 @@ def run(
     )  # fmt: skip
 
 
+@command("mcp")
+@click.option("--workspace", metavar="DIR", help="work in this directory instead of one per session")
+@options.intent("1")
+@options.scope
+def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str) -> int:
+    """Serve sessions to a client of the Model Context Protocol (MCP), on standard input and output.
+
+    The client starts it; --intent, --scope and --workspace hold for the sessions that it begins.
+    """
+    from iact.commands import mcp as commands
+
+    return commands.mcp(settings, workspace=workspace, intent=intent, scope=scope)
+
+
 @click.group(cls=CommandGroup)
 def session() -> None:
     """Stored sessions."""

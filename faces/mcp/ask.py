@@ -1,0 +1,181 @@
+"""The tool that speaks to a session: `iact_ask`.
+
+To a client that knows tasks it returns one at once. Any other waits for the answer, is told the progress, and is asked
+what the session asks: by a request of ours where it shook hands, and in revision 2026-07-28 by a result that says which
+input is required; the client then calls again with the answers and the state that it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp_types import (
+    CallToolRequestParams,
+    CallToolResult,
+    InputRequiredResult,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from iact.core.errors import IactError, UsageError
+from iact.core.ports import JSON
+from iact.core.records.record import Record
+from iact.core.records.ways import WAYS
+from iact.core.session.events import RecordAppended
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.faces.conversation import Exchange
+from iact.faces.mcp.elicitation import answer, answer_all, can_ask, key_of, request_of
+from iact.faces.mcp.progress import line
+from iact.faces.mcp.turns import SpokenTurn, result_of, turn_of
+
+NAME: Final = "iact_ask"
+"""Without a dot, which the protocol allows and several clients refuse."""
+
+_TEXT: Final[dict[str, JSON]] = {"type": "string"}
+_CLOSING: Final = 10.0
+"""Seconds for a session's work to be ended when nobody waits for it any more."""
+
+TOOL: Final = Tool(
+    name=NAME,
+    title="Ask iact",
+    description=(
+        "Give a task to a tree of agents with tools in a sandbox, and wait for its answer. Without a session it begins "
+        "a new one; with the id of an earlier session the agents know what was said there. What needs approval is asked "
+        "of the user, not of you."
+    ),
+    input_schema={
+        "type": "object",
+        "properties": {
+            "task": {**_TEXT, "description": "what to do, or the next message, in full sentences"},
+            "session": {**_TEXT, "description": "the id of a session to go on with"},
+            "mode": {
+                **_TEXT,
+                "enum": list(WAYS),
+                "description": "how to work on it: dialogue (default), as the goal of a plan in a planning mode, or auto",
+            },
+        },
+        "required": ["task"],
+        "additionalProperties": False,
+    },
+    output_schema={
+        "type": "object",
+        "properties": {
+            "session": _TEXT,
+            "status": {**_TEXT, "enum": ["ok", "failed", "cancelled", "bound"]},
+            "reply": _TEXT,
+        },
+        "required": ["session", "status", "reply"],
+    },
+    annotations=ToolAnnotations(read_only_hint=False, destructive_hint=True, open_world_hint=True),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class NewSessions:
+    """What a session that a client begins may do: its intent and its scope, which no argument of the tool can change."""
+
+    intent: str = "1"
+    scope: str | None = None
+
+
+def modern(context: ServerRequestContext[None]) -> bool:
+    """Whether a request is one of a revision without a handshake."""
+    return context.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def told(error: str) -> CallToolResult:
+    """A call that came to nothing: one sentence, for the client's model."""
+    return CallToolResult(content=[TextContent(text=error)], is_error=True)
+
+
+async def speak(runtime: Runtime, arguments: Mapping[str, object], new: NewSessions) -> SpokenTurn:
+    """Say what a call wants said, in a new session or the one that it names.
+
+    Raises:
+        IactError: the arguments are wrong, or the session can't be had; says why.
+    """
+    task, identity, mode = arguments.get("task"), arguments.get("session"), arguments.get("mode", "dialogue")
+    unknown = sorted(set(arguments) - {"task", "session", "mode"})
+    if unknown:
+        raise UsageError(f"{NAME} has no argument {unknown[0][:100]!r}; it has task, session and mode.")
+    if not isinstance(task, str) or not task.strip():
+        raise UsageError(f"{NAME} needs the argument task: a text that is not empty.")
+    if identity is not None and not isinstance(identity, str):
+        raise UsageError("The argument session must be the id of a session, as an earlier call gave it.")
+    way = next((one for one in WAYS if one == mode), None)
+    if way is None:
+        raise UsageError(f"There is no mode {str(mode)[:100]!r}; there are {', '.join(WAYS)}.")
+    session = await runtime.open(identity or None, intent=new.intent, scope=new.scope)
+    return SpokenTurn(session, await session.say(task, mode=way))
+
+
+async def follow(
+    context: ServerRequestContext[None], runtime: Runtime, call: CallToolRequestParams, new: NewSessions
+) -> CallToolResult | InputRequiredResult:
+    """Wait for a call's answer. A call whose client gives it up ends the work that it began.
+
+    Raises:
+        IactError: as `speak`, or the session stopped.
+    """
+    since = 0
+    if call.request_state is None:
+        turn = await speak(runtime, call.arguments or {}, new)
+    else:
+        identity, _, seen = call.request_state.rpartition(" ")
+        turn = await turn_of(runtime, identity)
+        since = int(seen) if seen.isdecimal() else 0
+        await answer_all(turn.session, turn.waiting, call.input_responses)
+    try:
+        return await _watched(context, turn, since)
+    except anyio.get_cancelled_exc_class():
+        with anyio.move_on_after(_CLOSING, shield=True):
+            await _ended(turn.session)
+        raise
+
+
+async def _watched(
+    context: ServerRequestContext[None], turn: SpokenTurn, since: int
+) -> CallToolResult | InputRequiredResult:
+    session, asks = turn.session, can_ask(context.session.client_capabilities)
+    asked: set[int] = set()
+    exchange = Exchange(session, turn.said)
+    async for event in exchange:
+        if not isinstance(event, RecordAppended):
+            continue
+        n = event.record.n
+        if n > since and (text := line(event.record)):
+            await context.session.report_progress(n, message=text)
+        if not asks or session.records(n):
+            continue  # an answer may be among the records that come
+        waiting = [one for one in exchange.questions.waiting if one.n not in asked]
+        if waiting and modern(context):
+            return InputRequiredResult(
+                input_requests={key_of(one): request_of(one) for one in waiting},
+                request_state=f"{turn.id} {n}",
+            )
+        for question in waiting:
+            asked.add(question.n)
+            await _ask(context, session, question)
+    return result_of(session.id, exchange.reply)
+
+
+async def _ask(context: ServerRequestContext[None], session: Session, question: Record) -> None:
+    params = request_of(question).params
+    assert params.mode == "form"
+    result = await context.session.elicit_form(params.message, params.requested_schema, context.request_id)
+    await answer(session, question, result)
+
+
+async def _ended(session: Session) -> None:
+    try:
+        if session.state.root.active:
+            await session.cancel("/")
+    except IactError:
+        return  # it has stopped already

@@ -1,0 +1,73 @@
+"""A question of a session as an MCP client puts it to its user, and the user's answer.
+
+The question is always the person's: a client's model never sees it, and nothing but an explicit yes is a yes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final, get_args
+
+from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitResult
+
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAsk
+from iact.core.records.hosts import HostAsk
+from iact.core.records.record import Record
+from iact.core.session.hosts import Lasts
+from iact.core.session.question_text import host_words, words
+from iact.core.session.session import Session
+
+_ALLOW: Final[dict[str, JSON]] = {"type": "boolean", "title": "Allow it", "default": False}
+_LASTS: Final[tuple[Lasts, ...]] = get_args(Lasts)
+
+
+def can_ask(client: ClientCapabilities | None) -> bool:
+    """Whether a client puts forms before its user."""
+    asks = None if client is None else client.elicitation
+    return asks is not None and (asks.form is not None or asks.url is None)
+
+
+def key_of(question: Record) -> str:
+    """The name of a question. A session never has a second one of that name."""
+    return f"question-{question.n}"
+
+
+def request_of(question: Record) -> ElicitRequest:
+    """A question, as the client's user is shown it."""
+    content = question.content
+    properties: dict[str, JSON] = {"allow": _ALLOW}
+    if isinstance(content, HostAsk):
+        message = host_words(question.agent, content)
+        lasts: list[JSON] = list(_LASTS)
+        properties["for"] = {"type": "string", "title": "For how long", "enum": lasts, "default": "once"}
+    else:
+        assert isinstance(content, ClearanceAsk)
+        message = words(question.agent, content)
+    schema: dict[str, JSON] = {"type": "object", "properties": properties, "required": ["allow"]}
+    return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
+
+
+async def answer(session: Session, question: Record, result: ElicitResult) -> None:
+    """Carry the user's answer to the session. One that comes too late is dropped."""
+    given = result.content or {}
+    allow = result.action == "accept" and given.get("allow") is True
+    try:
+        if isinstance(question.content, HostAsk):
+            lasts: Lasts = next((one for one in _LASTS if one == given.get("for")), "once")
+            await session.clear_host(question.n, allow, lasts)
+        else:
+            await session.clear(question.n, allow)
+    except UsageError:
+        return  # its time is over, or somebody else answered
+
+
+async def answer_all(
+    session: Session, waiting: Iterable[Record], results: Mapping[str, object] | None
+) -> None:
+    """Carry the answers that came to those of the questions that still wait; the rest is nobody's."""
+    for question in waiting:
+        result = (results or {}).get(key_of(question))
+        if isinstance(result, ElicitResult):
+            await answer(session, question, result)

@@ -1,0 +1,38 @@
+"""What a client is told of a session while it works: one line for a record, where there is something to tell."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from iact.core.records.calls import Call, Result
+from iact.core.records.dialogue import Choose, Reply
+from iact.core.records.plans import Node
+from iact.core.records.record import Record
+from iact.core.records.session import Notice
+from iact.core.session.questions import is_question
+
+_TOLD = frozenset({"running", "executed", "failed", "skipped", "cancelled", "waiting_human"})
+"""States of a plan's steps that are told."""
+
+
+def line(record: Record) -> str:
+    """What a record says to people; empty if nothing."""
+    match record.content:
+        case Call(function=function, to=to):
+            return f"{record.agent}: {function} {to}".rstrip()
+        case Result(function=function, status=status) if status != "ok":
+            return f"{record.agent}: {function}: {status}"
+        case Node(node=node, to=to, detail=detail) if to in _TOLD:
+            return f"{record.agent}: {node} is {to}{f': {detail}' if detail else ''}"
+        case Choose(mode=mode, why=why):
+            return f"{record.agent}: {mode}: {why}"
+        case Reply(status=status) if record.agent != "/":
+            return f"{record.agent}: replied ({status})"
+        case Notice():
+            return record.body
+    return f"{record.agent}: waits for your approval" if is_question(record) else ""
+
+
+def newest_line(records: Sequence[Record]) -> str:
+    """The last thing that was told."""
+    return next((told for record in reversed(records) if (told := line(record))), "")

@@ -1,0 +1,106 @@
+"""The MCP server, without a transport: which request is answered by what, and errors as one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from importlib.metadata import version
+from typing import Final, TypeVar
+
+from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    CallToolRequestParams,
+    ListToolsResult,
+    PaginatedRequestParams,
+    ReadResourceRequestParams,
+)
+from pydantic import BaseModel
+
+from iact.core.errors import IactError, UsageError
+from iact.core.session.runtime import Runtime
+from iact.faces.mcp import ask, resources, tasks
+
+RuntimeOf = Callable[[ServerRequestContext[None]], Awaitable[Runtime]]
+"""The runtime of whoever sent a request."""
+
+_Params = TypeVar("_Params", bound=BaseModel)
+_Handler = Callable[[ServerRequestContext[None], _Params], Awaitable[HandlerResult]]
+
+_INSTRUCTIONS: Final = (
+    "iact runs a tree of agents with tools in a sandbox. Give it a task with iact_ask; go on in the same session by its "
+    "id. Journals, variables and files of sessions are resources under iact://session/."
+)
+
+
+def mcp_server(runtime_of: RuntimeOf, new: ask.NewSessions) -> Server[None]:
+    """A server over the sessions of a runtime. `new`: what sessions that clients begin may do."""
+    server: Server[None] = Server("iact", version=version("iact"), title="iact", instructions=_INSTRUCTIONS)
+    server.extensions = {tasks.EXTENSION: {}}
+
+    async def list_tools(
+        context: ServerRequestContext[None], params: PaginatedRequestParams
+    ) -> HandlerResult:
+        return ListToolsResult(tools=[ask.TOOL])
+
+    async def call_tool(context: ServerRequestContext[None], params: CallToolRequestParams) -> HandlerResult:
+        if params.name != ask.NAME:
+            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}; there is {ask.NAME}.")
+        runtime = await runtime_of(context)
+        try:
+            if ask.modern(context) and tasks.knows_tasks(context.session.client_capabilities):
+                return tasks.created(await ask.speak(runtime, params.arguments or {}, new))
+            return await ask.follow(context, runtime, params, new)
+        except IactError as error:
+            return ask.told(str(error))
+
+    async def list_resources(
+        context: ServerRequestContext[None], params: PaginatedRequestParams
+    ) -> HandlerResult:
+        return await resources.listed(await runtime_of(context), params.cursor)
+
+    async def list_templates(
+        context: ServerRequestContext[None], params: PaginatedRequestParams
+    ) -> HandlerResult:
+        return resources.TEMPLATES
+
+    async def read_resource(
+        context: ServerRequestContext[None], params: ReadResourceRequestParams
+    ) -> HandlerResult:
+        return await resources.read(await runtime_of(context), params.uri)
+
+    async def get_task(context: ServerRequestContext[None], params: tasks.TaskParams) -> HandlerResult:
+        return await tasks.get(context, await runtime_of(context), params)
+
+    async def update_task(
+        context: ServerRequestContext[None], params: tasks.TaskUpdateParams
+    ) -> HandlerResult:
+        return await tasks.update(context, await runtime_of(context), params)
+
+    async def cancel_task(context: ServerRequestContext[None], params: tasks.TaskParams) -> HandlerResult:
+        return await tasks.cancel(context, await runtime_of(context), params)
+
+    server.add_request_handler("tools/list", PaginatedRequestParams, _spoken(list_tools))
+    server.add_request_handler("tools/call", CallToolRequestParams, _spoken(call_tool))
+    server.add_request_handler("resources/list", PaginatedRequestParams, _spoken(list_resources))
+    server.add_request_handler("resources/templates/list", PaginatedRequestParams, _spoken(list_templates))
+    server.add_request_handler("resources/read", ReadResourceRequestParams, _spoken(read_resource))
+    server.add_request_handler("tasks/get", tasks.TaskParams, _spoken(get_task))
+    server.add_request_handler("tasks/update", tasks.TaskUpdateParams, _spoken(update_task))
+    server.add_request_handler("tasks/cancel", tasks.TaskParams, _spoken(cancel_task))
+    return server
+
+
+def _spoken(handler: _Handler[_Params]) -> _Handler[_Params]:
+    """With our errors as errors of the protocol, in the same words."""
+
+    async def handle(context: ServerRequestContext[None], params: _Params) -> HandlerResult:
+        try:
+            return await handler(context, params)
+        except IactError as error:
+            code = INVALID_PARAMS if isinstance(error, UsageError) else INTERNAL_ERROR
+            raise MCPError(code, str(error)) from error
+
+    return handle

@@ -1,0 +1,119 @@
+"""The extension `io.modelcontextprotocol/tasks` (SEP-2663): an answer that is polled for, and outlives its server.
+
+A task is a message in a session. What it is at is read from the session each time, so there is nothing to expire: a
+task is known as long as its session is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from mcp.server.context import HandlerResult, ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import (
+    INTERNAL_ERROR,
+    MISSING_REQUIRED_CLIENT_CAPABILITY,
+    ClientCapabilities,
+    InputResponses,
+    RequestParams,
+)
+
+from iact.core.ports import JSON
+from iact.core.records.dialogue import Reply
+from iact.core.session.runtime import Runtime
+from iact.faces.mcp.elicitation import answer_all, can_ask, key_of, request_of
+from iact.faces.mcp.progress import newest_line
+from iact.faces.mcp.turns import SpokenTurn, result_of, turn_of
+
+EXTENSION: Final = "io.modelcontextprotocol/tasks"
+_POLL: Final = 1000
+"""Milliseconds between two looks at a task."""
+
+
+class TaskParams(RequestParams):
+    """Parameters of `tasks/get` and `tasks/cancel`."""
+
+    task_id: str
+
+
+class TaskUpdateParams(TaskParams):
+    """Parameters of `tasks/update`."""
+
+    input_responses: InputResponses
+
+
+def knows_tasks(client: ClientCapabilities | None) -> bool:
+    """Whether a client said that it takes a task for an answer."""
+    return client is not None and EXTENSION in (client.extensions or {})
+
+
+def created(turn: SpokenTurn) -> dict[str, JSON]:
+    """The task that a call begins, as its result."""
+    return {"resultType": "task", **_head(turn), "status": "working"}
+
+
+async def get(context: ServerRequestContext[None], runtime: Runtime, params: TaskParams) -> HandlerResult:
+    """What a task is at."""
+    turn = await _turn(context, runtime, params)
+    return {"resultType": "complete", **_head(turn), **_standing(turn, context.session.client_capabilities)}
+
+
+async def update(
+    context: ServerRequestContext[None], runtime: Runtime, params: TaskUpdateParams
+) -> HandlerResult:
+    """Carry answers to the session's questions; those to anything else are dropped."""
+    turn = await _turn(context, runtime, params)
+    await answer_all(turn.session, turn.waiting, params.input_responses)
+    return {"resultType": "complete"}
+
+
+async def cancel(context: ServerRequestContext[None], runtime: Runtime, params: TaskParams) -> HandlerResult:
+    """End the work on a task, if there is still any."""
+    turn = await _turn(context, runtime, params)
+    if turn.reply is None:
+        await turn.session.cancel("/")
+    return {"resultType": "complete"}
+
+
+async def _turn(context: ServerRequestContext[None], runtime: Runtime, params: TaskParams) -> SpokenTurn:
+    if not knows_tasks(context.session.client_capabilities):
+        raise MCPError(
+            MISSING_REQUIRED_CLIENT_CAPABILITY,
+            f"This request needs a client that declares the extension {EXTENSION}.",
+            {"requiredCapabilities": {"extensions": {EXTENSION: {}}}},
+        )
+    return await turn_of(runtime, params.task_id)
+
+
+def _head(turn: SpokenTurn) -> dict[str, JSON]:
+    last: Sequence[str] = [one.at for one in turn.session.records(turn.said.n)[-1:]]
+    return {
+        "taskId": turn.id,
+        "createdAt": turn.said.at,
+        "lastUpdatedAt": last[0] if last else turn.said.at,
+        "ttlMs": None,
+        "pollIntervalMs": _POLL,
+    }
+
+
+def _standing(turn: SpokenTurn, client: ClientCapabilities | None) -> dict[str, JSON]:
+    session, reply = turn.session, turn.reply
+    if reply is not None:
+        assert isinstance(reply.content, Reply)
+        if reply.content.status == "cancelled":
+            return {"status": "cancelled", "statusMessage": reply.body}
+        result = result_of(session.id, reply).model_dump(by_alias=True, mode="json", exclude_none=True)
+        return {"status": "completed", "result": result}
+    if session.failure is not None:
+        why = str(session.failure)
+        return {"status": "failed", "statusMessage": why, "error": {"code": INTERNAL_ERROR, "message": why}}
+    waiting = turn.waiting
+    if waiting and can_ask(client):
+        asked: dict[str, JSON] = {
+            key_of(one): request_of(one).model_dump(by_alias=True, mode="json", exclude_none=True)
+            for one in waiting
+        }
+        return {"status": "input_required", "inputRequests": asked}
+    doing = newest_line(session.records(turn.said.n))
+    return {"status": "working", **({"statusMessage": doing} if doing else {})}
