@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Final, cast
+
+import anyio
 from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
 
 from iact.core.session.runtime import Runtime
 from iact.faces.mcp.ask import NewSessions
 from iact.faces.mcp.server import mcp_server
+
+_LONGEST: Final = 64 << 20
+"""Bytes of one message."""
 
 
 async def serve(runtime: Runtime, new: NewSessions) -> None:
@@ -17,5 +27,37 @@ async def serve(runtime: Runtime, new: NewSessions) -> None:
         return runtime
 
     server = mcp_server(runtime_of, new)
-    async with stdio_server() as (read, write):
+    async with _input() as lines, stdio_server(lines) as (read, write):
         await server.run(read, write, server.create_initialization_options())
+
+
+class _Lines:
+    """What `stdio_server` takes from a file that it reads: its lines. Unlike a thread, waiting for one can be ended."""
+
+    def __init__(self, reader: asyncio.StreamReader) -> None:
+        self._reader = reader
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        while line := await self._reader.readline():
+            yield line.decode("utf-8", "replace")
+
+
+@asynccontextmanager
+async def _input() -> AsyncIterator[anyio.AsyncFile[str] | None]:
+    """Standard input, which no program that we start can read any more; None: leave it to the SDK, as of a plain file."""
+    reader = asyncio.StreamReader(limit=_LONGEST)
+    with os.fdopen(os.dup(0), "rb", buffering=0) as own:
+        try:
+            transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+                lambda: asyncio.StreamReaderProtocol(reader), own
+            )
+        except (ValueError, PermissionError):
+            yield None
+            return
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        try:
+            yield cast("anyio.AsyncFile[str]", _Lines(reader))
+        finally:
+            transport.close()
