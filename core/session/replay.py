@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -17,7 +17,7 @@ from iact.core.records.record import Record
 from iact.core.records.session import Adopt
 from iact.core.session.garbage_collection import collector_paused
 from iact.core.session.view import View
-from iact.core.tree.apply import migrated_at, read_tree
+from iact.core.tree.apply import migrated_at, read_tree, take_in
 from iact.core.tree.apply_turn import answered
 from iact.core.tree.tree import Tree
 
@@ -173,6 +173,29 @@ def context_of(
     reused = len(before) - 1 if len(turns) > 1 else len(before)
     messages = [_seen(message, reused=n < reused) for n, message in enumerate(before)]
     return SeenContext(agent, turn.n, (*messages, _seen(prepared.newest, reused=False)))
+
+
+def contexts_of(
+    records: Iterable[Record], blobs: Callable[[str], bytes]
+) -> Iterator[tuple[Record, Sequence[ChatMessage]]]:
+    """Every record of a session from its first, in order, with the context that its text answers; none for most.
+
+    One pass, so all contexts of a journal cost as much as one replay of it. `blobs` reads a blob by its SHA-256.
+
+    Raises:
+        ReplayMismatch: they don't make a session.
+        JournalError: a blob that is needed can't be read.
+    """
+    tree = Tree(strict=False, blobs=blobs)
+    for record in records:
+        made, last = _generation(record)
+        seen: Sequence[ChatMessage] = ()
+        if made is not None and record.agent in tree.agents:
+            agent = tree.agents[record.agent]
+            newest = answered(tree, agent, made, last).newest
+            seen = (*agent.context.history.messages(), newest)
+        yield record, seen
+        take_in(tree, record)
 
 
 def _generation(record: Record) -> tuple[Generation | None, LastTurn]:

@@ -114,3 +114,16 @@ def html(settings: Settings, *, journal: str, at: int | None, out: str | None) -
     from iact.commands import journals
 
     return journals.html(journals.find(settings, journal), at=at, out=out)
+
+
+@journal.command()
+@options.journal
+@options.at
+@click.option(
+    "-o", "out", metavar="FILE", help="write it there (.eval or .json) instead of to standard output"
+)
+def inspect(settings: Settings, *, journal: str, at: int | None, out: str | None) -> int:
+    """Write a journal as a log that `inspect view` opens."""
+    from iact.commands import inspect_log
+
+    return inspect_log.write(settings, journal, at=at, out=out)

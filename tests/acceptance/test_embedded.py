@@ -31,9 +31,10 @@ _REQUESTS = {
     "How many CPUs does this machine have?": r"^nproc|cpuinfo|^lscpu",
     "Print the first lines of /etc/group": r"^(head|cat)\b.*/etc/group",
 }
-_ASKED = list(_REQUESTS) if LONG else ["Count the lines of /etc/passwd"]
-"""Each takes seconds of the whole machine: how well it does is for long runs, that it does is for each."""
-_WANTED = max(1, len(_ASKED) * 6 // 10)
+_EVERY = 1 if LONG else 4
+"""Each takes seconds of the whole machine, so every fourth one is asked in a short run."""
+_ASKED = list(_REQUESTS)[::_EVERY]
+_WANTED = len(_ASKED) * 6 // 10
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,7 @@ export PIP_CERT=/workspace/cert.pem NODE_EXTRA_CA_CERTS=/workspace/cert.pem GIT_
     ]
 
 
-@pytest.mark.parametrize("backend", short(["docker"], of=["docker", "bubblewrap"]))
+@pytest.mark.parametrize("backend", short(["bubblewrap"], of=["docker", "bubblewrap"]))
 def test_what_agents_install_is_asked_for_kept_with_the_session_and_undone(
     stage: Stage, tmp_path: Path, backend: str
 ) -> None:

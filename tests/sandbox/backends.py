@@ -70,7 +70,7 @@ class Backend:
     ) -> AnyHost:
         """A host on data directory `data`."""
         if self.workshop:
-            workshops.equip(data, bubblewrap=self.kind == "bubblewrap")
+            workshops.equip(data, few=self.name != "workshop", bubblewrap=self.kind == "bubblewrap")
         if self.kind == "bubblewrap":
             return BubblewrapHost(data, shipped=shipped, folders=folders, outside=outside, patience=patience)
         return DockerHost(
@@ -206,7 +206,7 @@ def present(name: Name, own_engine: OwnEngine) -> Iterator[Backend]:
             if backend.kind == "gvisor" and shutil.which("runsc") is None:
                 pytest.skip("there is no gVisor: apt-get install runsc")
             if backend.workshop:
-                own_engine.bring(workshops.recipe())
+                own_engine.bring(workshops.recipe_of_few())
             environment.setenv("DOCKER_HOST", own_engine.address())
         yield backend
 

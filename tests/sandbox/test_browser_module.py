@@ -16,7 +16,6 @@ from iact.core.modules.manifest import Manifest
 from iact.sandbox import DockerHost
 from iact.sandbox.docker.host import DockerInstance
 from iact.sandbox.images.payload import package_folder
-from tests.rounds import LONG
 from tests.sandbox.backends import ALL
 from tests.sandbox.calling import need_bubblewrap, until
 from tests.sandbox.inside import Caller, called, hosting, hosting_on
@@ -175,7 +174,6 @@ def test_only_what_was_granted_is_reached(loop: asyncio.Runner, tmp_path: Path, 
     loop.run(scenario())
 
 
-@pytest.mark.skipif(not LONG, reason="unpacking its system anew takes longer than all else here")
 @pytest.mark.skipif(os.geteuid() != 0, reason="without control groups it can't be bounded and run at once")
 def test_it_runs_without_an_engine(loop: asyncio.Runner, tmp_path: Path) -> None:
     """The page is served by the module itself, since nothing else runs in its name spaces."""

@@ -83,7 +83,7 @@ def test_apt_installs_and_the_next_shell_has_it_again(
     async def scenario() -> None:
         proof = certificate(tmp_path, REGISTRY)
         (workspace / "cert.pem").write_bytes((tmp_path / "cert.pem").read_bytes())
-        equip(data)
+        equip(data, few=True)
         async with internet(registry(archive(tmp_path), proof), {REGISTRY: [PUBLIC]}) as world:
             host = backend.host(data, outside=world.outside)
             reports: list[str] = []
@@ -155,7 +155,7 @@ def test_what_root_writes_to_its_system_is_bounded(
     loop: asyncio.Runner, backend: Backend, data: Path, workspace: Path
 ) -> None:
     async def scenario() -> None:
-        equip(data)
+        equip(data, few=True)
         host = DockerHost(
             data, bounds=replace(Limits(), system_size=64 * MIB), runtime=backend.runtime, patience=60
         )

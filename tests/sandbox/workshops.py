@@ -31,20 +31,18 @@ REGISTRY = "registry.test"
 
 
 @cache
-def recipe() -> Recipe:
-    """The system of Docker's, as it is built for any data directory."""
-    wanted = workshop.chosen(["dev"], "", DEV[3])
+def recipe_of_few() -> Recipe:
+    """The system of the smaller one, as it is built for any data directory."""
+    wanted = workshop.chosen([], FEW[1], FEW[3])
     python = build.system(print, "docker").python
     return replace(wanted, wheels=payload.pinned(wanted.asked, python)).recipe()
 
 
-def equip(data: Path, *, bubblewrap: bool = False) -> None:
-    """Let the shells of data directory `data` have a workshop; built if it isn't there.
-
-    All engines have the same one: to build another takes longer than to bring them a larger one.
-    """
+def equip(data: Path, *, bubblewrap: bool = False, few: bool = False) -> None:
+    """Let the shells of data directory `data` have a workshop; built if it isn't there."""
     if workshop.load(data) is None:
-        wanted = workshop.chosen([], FEW[1], FEW[3]) if bubblewrap else workshop.chosen(["dev"], "", DEV[3])
+        smaller = bubblewrap or few
+        wanted = workshop.chosen([], FEW[1], FEW[3]) if smaller else workshop.chosen(["dev"], "", DEV[3])
         build.make_workshop(data, wanted, print, "bubblewrap" if bubblewrap else "docker")
 
 

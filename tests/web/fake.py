@@ -10,7 +10,7 @@ import asyncio
 import hashlib
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -445,10 +445,7 @@ class FakeRuntime:
         return True
 
     def tell(self, session: str, now: SessionStatus | None) -> None:
-        """A session changed: whoever watches hears of it, and lists have it from now on."""
-        for shown in self.sessions():
-            if shown.id == session and now is not None:
-                self.infos[session] = replace(shown, state=now.state, since=now.since, what=now.what)
+        """A session changed."""
         for watcher in self.standings:
             watcher.offer(session, now)
 

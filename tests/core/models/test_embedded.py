@@ -55,9 +55,9 @@ REQUESTS = [
     ("Show the end of /etc/group", r"^tail.*group"),
     ("Which processes are active?", r"^ps|/proc/"),
 ]
-ASKED = REQUESTS if LONG else REQUESTS[:1]
-"""Each takes seconds of the whole machine: how well it does is for long runs, that it does is for each."""
-WANTED = max(1, len(ASKED) * 6 // 10)  # 16 of the 20 when this was written
+EVERY = 1 if LONG else 5
+"""Each takes seconds of the whole machine, so every fifth one is asked at scale 1."""
+WANTED = len(REQUESTS[::EVERY]) * 6 // 10  # 16 of the 20 when this was written
 TALK = ["hello", "thanks", "Good evening", "You are nice"]
 
 OPENING = labels.opening(
@@ -129,7 +129,7 @@ def test_runs_fitting_commands_and_answers_from_their_output(
     loop: asyncio.Runner, model: EmbeddedModel, tmp_path: Path
 ) -> None:
     fitting, missed = 0, []
-    for request, fit in ASKED:
+    for request, fit in REQUESTS[::EVERY]:
         commands, printed, answer = loop.run(serve(model, request, tmp_path))
         if any(re.search(fit, command) for command in commands):
             first_line = printed[-1].strip("\n").split("\n")[0].rstrip()  # empty for mkdir and its like
@@ -138,16 +138,15 @@ def test_runs_fitting_commands_and_answers_from_their_output(
         else:
             missed.append((request, commands))
     print(
-        f"{fitting} of {len(ASKED)} requests got a fitting command; missed: {missed}",
+        f"{fitting} of {len(REQUESTS[::EVERY])} requests got a fitting command; missed: {missed}",
         file=sys.stderr,
     )
     assert fitting >= WANTED, missed
 
 
 def test_small_talk_runs_nothing(loop: asyncio.Runner, model: EmbeddedModel, tmp_path: Path) -> None:
-    said = TALK if LONG else TALK[:1]
-    talked = [text for text in said if not loop.run(serve(model, text, tmp_path))[0]]
-    assert len(talked) >= len(said) * 3 // 4, talked
+    talked = [text for text in TALK if not loop.run(serve(model, text, tmp_path))[0]]
+    assert len(talked) >= 3, talked
 
 
 def test_conforms(loop: asyncio.Runner, model: EmbeddedModel) -> None:

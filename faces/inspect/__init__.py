@@ -1,0 +1,4 @@
+"""Inspect, the evaluation framework: a session as one of its logs.
+
+Needs the extra `inspect`; nothing here is loaded by what doesn't use it.
+"""

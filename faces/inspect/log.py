@@ -1,0 +1,588 @@
+"""A journal as a log of Inspect: one session is one sample, and every record of it that Inspect has a word for an event.
+
+A dialogue is a span of type `agent` inside its caller's, from the message that opens it to its reply; a text of a model
+is a `model` event with exactly what it was sent, an action a `tool` event with the gate's verdict in its metadata, what
+a person or an endpoint said about a call an `approval`. What models never see (notices, versions of plans, controls)
+stands as `info`. Ids are made of the session's and of record numbers, so a journal has one log, whenever it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final, Literal, TypedDict
+
+from inspect_ai.dataset import Sample
+from inspect_ai.event import (
+    ApprovalEvent,
+    Event,
+    InfoEvent,
+    ModelEvent,
+    SampleInitEvent,
+    SpanBeginEvent,
+    SpanEndEvent,
+    ToolEvent,
+)
+from inspect_ai.log import (
+    EvalConfig,
+    EvalDataset,
+    EvalError,
+    EvalLog,
+    EvalPlan,
+    EvalPlanStep,
+    EvalResults,
+    EvalSample,
+    EvalSampleLimit,
+    EvalSpec,
+    EvalStats,
+    EvalStatus,
+)
+from inspect_ai.model import (
+    ChatCompletionChoice,
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    ChatMessageTool,
+    ChatMessageUser,
+    Content,
+    ContentReasoning,
+    ContentText,
+    GenerateConfig,
+    ModelOutput,
+    ModelUsage,
+    StopReason,
+)
+from inspect_ai.tool import ToolCall, ToolCallError
+
+from iact.core.errors import JournalError, UsageError
+from iact.core.ports import JSON
+from iact.core.ports import ChatMessage as OwnMessage
+from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
+from iact.core.records.control import Inject
+from iact.core.records.dialogue import (
+    Choose,
+    Compress,
+    Discard,
+    Draw,
+    Generation,
+    Recall,
+    Reply,
+    Say,
+    Spawn,
+    Turn,
+)
+from iact.core.records.parts import Bounds, GrantTerms, Tokens
+from iact.core.records.plans import Ask, Fire
+from iact.core.records.record import Record
+from iact.core.records.session import Adopt, Close, Fork, Module, Open
+from iact.core.session.replay import contexts_of
+from iact.core.session.text import ActionBlock, IsAction, pieces
+
+_SOLVER: Final = "iact/agent"
+_QUIET: Final = (Draw, Module, Close, Fire, Spawn, Select, Open)
+"""Kinds that say nothing to a reader which another event does not say as well."""
+
+_Limit = Literal["turn", "token", "time", "context", "cost", "custom"]
+_LIMITS: Final[dict[str, _Limit]] = {
+    "turns": "turn",
+    "tokens": "token",
+    "time": "time",
+    "context": "context",
+    "money": "cost",
+}
+_STOPS: Final[dict[str, StopReason]] = {"stop": "stop", "length": "max_tokens", "cut": "tool_calls"}
+_ERRORS: Final[dict[str, Literal["permission", "cancelled", "unknown", "sandbox_unavailable"]]] = {
+    "error": "unknown",
+    "incomplete": "sandbox_unavailable",
+    "cancelled": "cancelled",
+    "skipped": "cancelled",
+    "interrupted": "cancelled",
+    "forked": "cancelled",
+}
+"""By how an action ended. What was denied reads as what could not be reached, as it does to the model."""
+
+
+def log_of(records: Sequence[Record], blobs: Callable[[str], bytes], is_action: IsAction) -> EvalLog:
+    """The log of a session. `blobs` reads a blob by its SHA-256, `is_action` tells which words begin an action.
+
+    Raises:
+        UsageError: nothing was said in it yet.
+        ReplayMismatch, JournalError: the records don't make a session, or a blob that a context needs is not there.
+    """
+    if not any(isinstance(record.content, Say) for record in records):
+        raise UsageError("Nothing was said in this session, so there is no sample to log.")
+    read = _Read(blobs, is_action)
+    for record, seen in contexts_of(records, blobs):
+        read.take(record, seen)
+    return read.told()
+
+
+class _Place(TypedDict):
+    """What every event says of where it stands. `working_start`: seconds since the first record."""
+
+    uuid: str
+    span_id: str | None
+    timestamp: datetime
+    working_start: float
+
+
+@dataclass(slots=True)
+class _Read:
+    """The records so far, as events."""
+
+    blobs: Callable[[str], bytes]
+    is_action: IsAction
+    session: str = ""
+    first: Record | None = None
+    last: Record | None = None
+    model: str = ""
+    grant: GrantTerms | None = None
+    bounds: Bounds = field(default_factory=Bounds)
+    said: str = ""
+    reply: Reply | None = None
+    resting: bool = True
+    events: list[Event] = field(default_factory=list)
+    messages: list[ChatMessage] = field(default_factory=list)
+    output: ModelOutput = field(default_factory=ModelOutput)
+    usage: dict[str, ModelUsage] = field(default_factory=dict)
+    roles: dict[str, ModelUsage] = field(default_factory=dict)
+    turns: int = 0
+    spans: dict[str, str] = field(default_factory=dict)
+    """By the path of an agent: the span of its dialogue that is open."""
+    tools: dict[tuple[str, int, int], ToolEvent] = field(default_factory=dict)
+    """By agent, turn and action."""
+    calls: dict[str, list[ToolEvent]] = field(default_factory=dict)
+    """By the path of a child: calls of it that it has not replied to."""
+    actions: dict[tuple[str, int], Sequence[ActionBlock]] = field(default_factory=dict)
+    """By agent and the record of a turn."""
+    fired: dict[tuple[str, int], str] = field(default_factory=dict)
+    """By plan and firing: the arguments, where the record tells them."""
+    seen: dict[str, list[tuple[OwnMessage, ChatMessage]]] = field(default_factory=dict)
+    """By agent: the messages of its last context, which the next one begins with."""
+
+    # --- one record -------------------------------------------------------------------------------
+
+    def take(self, record: Record, seen: Sequence[OwnMessage]) -> None:
+        self.first, self.last = self.first or record, record
+        match record.content:
+            case Open() | Adopt() as terms:
+                self._opened(terms)
+            case Fork(session=session):
+                self.session = session
+        match record.content:
+            case Say():
+                self._said(record)
+            case Turn(generation=made):
+                self._wrote(record, made, seen)
+            case Reply() as reply:
+                self._replied(record, reply, seen)
+            case Discard(usage=usage) | Compress(usage=usage) | Ask(usage=usage) | Choose(usage=usage):
+                self._thought(record, usage)
+            case Gate() as gate:
+                self._annotate(self._tool(record, gate.turn, gate.action, gate.function), "gate", record)
+            case ClearanceAsk() as ask:
+                tool = self._tool(record, ask.turn, ask.action, ask.function)
+                tool.arguments = dict(ask.params)
+                self._annotate(tool, "clearance", record)
+            case ClearanceAnswer() as answer:
+                self._answered(record, answer)
+            case Fire() as fire:
+                if record.body:
+                    self.fired[record.agent, fire.action] = record.body
+                if fire.to:
+                    self._begin(fire.to, record.agent, record)
+            case Call() as call:
+                tool = self._tool(record, call.turn, call.action, call.function)
+                if call.to:
+                    tool.agent = call.to
+                    tool.agent_span_id = self._begin(call.to, record.agent, record)
+                    self.calls.setdefault(call.to, []).append(tool)
+            case Result() as result:
+                self._ended(record, result)
+            case Recall():
+                self._info(record, "memory")
+            case Inject():
+                self._info(record, "control")
+                if record.agent == "/":
+                    self._hear(record)
+            case _ if not isinstance(record.content, _QUIET):
+                self._info(record, record.kind)
+
+    def _opened(self, terms: Open | Adopt) -> None:
+        self.session, self.grant, self.bounds = terms.session, terms.grant, terms.bounds
+        self.model = next(iter(role.model for role in terms.models.values()), "")
+
+    def _said(self, record: Record) -> None:
+        self.resting = False
+        self.said = self.said or record.body
+        if "/" not in self.spans:
+            if not self.events:
+                self._init(record)
+            self._begin("/", "/", record)
+        self._hear(record)
+        self._info(record, "say")
+
+    def _init(self, record: Record) -> None:
+        sample = Sample(input=record.body, id=self.session, metadata=self._metadata())
+        self._add(SampleInitEvent(sample=sample, **self._at(record, None)))
+        self._add(
+            SpanBeginEvent(id=self.session, type="solver", name=_SOLVER, **self._at(record, self.session))
+        )
+
+    def _hear(self, record: Record) -> None:
+        self.messages.append(ChatMessageUser(content=record.body, id=self._id(record)))
+
+    # --- what models wrote ------------------------------------------------------------------------
+
+    def _wrote(self, record: Record, made: Generation, seen: Sequence[OwnMessage]) -> None:
+        blocks = [one for one in pieces(record.body, self.is_action) if isinstance(one, ActionBlock)]
+        self.actions[record.agent, record.n] = blocks
+        calls = [
+            ToolCall(
+                id=_call_id(record.agent, record.n, one.index), function=one.name, arguments=_arguments(one)
+            )
+            for one in blocks
+        ]
+        self._spoke(record, made, seen, calls)
+
+    def _spoke(
+        self, record: Record, made: Generation, seen: Sequence[OwnMessage], calls: list[ToolCall]
+    ) -> None:
+        self.turns += 1
+        text = record.body
+        content: str | list[Content] = (
+            [ContentReasoning(reasoning=made.reasoning), ContentText(text=text)] if made.reasoning else text
+        )
+        message = ChatMessageAssistant(
+            id=self._id(record),
+            content=content,
+            tool_calls=calls or None,
+            model=made.model,
+            source="generate",
+        )
+        stop: StopReason = "tool_calls" if calls else _STOPS[made.finish]
+        usage = self._count(made.model, made.role, made.usage)
+        output = ModelOutput(
+            model=made.model,
+            choices=[ChatCompletionChoice(message=message, stop_reason=stop)],
+            completion=text,
+            usage=usage,
+            time=made.ms / 1000,
+        )
+        self._model(record, made.model, made.role, self._input(record, seen), output)
+        if record.agent == "/":
+            self.messages.append(message)
+            self.output = output
+
+    def _thought(self, record: Record, usage: Tokens) -> None:
+        """A model was asked what is no turn of a dialogue. The journal has its answer, and of the question a digest."""
+        model = record.text("model") or self.model
+        counted = self._count(model, record.text("role"), usage)
+        output = ModelOutput.from_content(model, record.body)
+        output.usage = counted
+        self._model(record, model, record.text("role"), [], output)
+
+    def _model(
+        self, record: Record, model: str, role: str, context: list[ChatMessage], output: ModelOutput
+    ) -> None:
+        for choice in output.choices:
+            choice.message.id = self._id(record)
+        event = ModelEvent(
+            model=model,
+            role=role or None,
+            input=context,
+            tools=[],
+            tool_choice="none",
+            config=GenerateConfig(),
+            output=output,
+            completed=_time(record),
+            working_time=output.time,
+            **self._at(record, self._span(record.agent)),
+        )
+        event.metadata = {"record": record.n, "kind": record.kind, **_said_of(record)}
+        self._add(event)
+
+    def _input(self, record: Record, seen: Sequence[OwnMessage]) -> list[ChatMessage]:
+        """A context in Inspect's words; what the agent had seen before is the same message, by its id."""
+        before = self.seen.get(record.agent, [])
+        made: list[tuple[OwnMessage, ChatMessage]] = []
+        for place, one in enumerate(seen):
+            same = place < len(before) and before[place][0] == one and len(made) == place
+            made.append(before[place] if same else (one, self._message(record, place, one)))
+        self.seen[record.agent] = made
+        return [message for _, message in made]
+
+    def _message(self, record: Record, place: int, one: OwnMessage) -> ChatMessage:
+        identity = f"{self._id(record)}-{place}"
+        parts = "".join(f"\n[${part.name}: {part.media}, SHA-256 {part.sha256}]" for part in one.parts)
+        match one.role:
+            case "system":
+                return ChatMessageSystem(content=one.content + parts, id=identity)
+            case "assistant":
+                return ChatMessageAssistant(content=one.content + parts, id=identity)
+            case _:
+                return ChatMessageUser(content=one.content + parts, id=identity)
+
+    def _count(self, model: str, role: str, tokens: Tokens) -> ModelUsage:
+        used = ModelUsage(
+            input_tokens=tokens.prompt - tokens.cached,
+            output_tokens=tokens.completion,
+            total_tokens=tokens.prompt + tokens.completion,
+            input_tokens_cache_read=tokens.cached,
+        )
+        self.usage[model] = self.usage.get(model, ModelUsage()) + used
+        if role:
+            self.roles[role] = self.roles.get(role, ModelUsage()) + used
+        return used
+
+    def _replied(self, record: Record, reply: Reply, seen: Sequence[OwnMessage]) -> None:
+        if reply.generation is not None:
+            self._spoke(record, reply.generation, seen, [])
+        else:
+            self._info(record, "reply")
+        if record.agent == "/":
+            self.reply, self.resting = reply, True
+            if reply.generation is None:
+                self.messages.append(ChatMessageAssistant(content=record.body, id=self._id(record)))
+                self.output = ModelOutput.from_content(self.model, record.body)
+                self.output.choices[0].message.id = self._id(record)
+        for tool in self.calls.pop(record.agent, []):
+            tool.result, tool.completed, tool.pending = record.body, _time(record), None
+            if reply.status != "ok":
+                tool.error = ToolCallError("limit" if reply.status == "bound" else "unknown", reply.status)
+        self._end(record.agent, record)
+
+    # --- actions ----------------------------------------------------------------------------------
+
+    def _tool(self, record: Record, turn: int, action: int, function: str) -> ToolEvent:
+        key = record.agent, turn, action
+        tool = self.tools.get(key)
+        if tool is None:
+            tool = ToolEvent(
+                id=_call_id(*key),
+                function=function,
+                arguments=self._given(record, turn, action),
+                pending=True,
+                **self._at(record, self._span(record.agent)),
+            )
+            tool.metadata = {"record": record.n, "turn": turn, "action": action}
+            self.tools[key] = tool
+            self._add(tool)
+        return tool
+
+    def _given(self, record: Record, turn: int, action: int) -> dict[str, JSON]:
+        for one in self.actions.get((record.agent, turn), ()):
+            if one.index == action:
+                return _arguments(one)
+        fired = self.fired.get((record.agent, action))
+        return {"arguments": fired} if fired else {}
+
+    def _annotate(self, tool: ToolEvent, name: str, record: Record) -> None:
+        known = tool.metadata or {}
+        tool.metadata = {**known, name: [*known.get(name, []), {"record": record.n, **record.fields}]}
+
+    def _answered(self, record: Record, answer: ClearanceAnswer) -> None:
+        tool = self._tool(record, answer.turn, answer.action, answer.function)
+        call = ToolCall(id=tool.id, function=tool.function, arguments=tool.arguments)
+        event = ApprovalEvent(
+            message="",
+            call=call,
+            approver=answer.by,
+            decision="approve" if answer.allow else "reject",
+            explanation=answer.reason or None,
+            **self._at(record, self._span(record.agent)),
+        )
+        event.metadata = {"record": record.n, "ask": answer.ask}
+        self._add(event)
+
+    def _ended(self, record: Record, result: Result) -> None:
+        tool = self._tool(record, result.turn, result.action, result.function)
+        error = _ERRORS.get(result.status)
+        tool.result = self._output(record, result)
+        tool.error = ToolCallError(error, record.body) if error else None
+        tool.completed, tool.pending = _time(record), None
+        tool.working_time = result.ms / 1000 if result.ms is not None else None
+        tool.message_id = self._id(record)
+        tool.metadata = {**(tool.metadata or {}), "result": record.n, "status": result.status}
+        for waiting in self.calls.values():
+            if tool in waiting:
+                waiting.remove(tool)
+        if record.agent == "/":
+            self.messages.append(
+                ChatMessageTool(
+                    id=self._id(record),
+                    content=tool.result,
+                    tool_call_id=tool.id,
+                    function=tool.function,
+                    error=tool.error,
+                )
+            )
+
+    def _output(self, record: Record, result: Result) -> str:
+        if result.blob is None:
+            return record.body
+        if result.media is None or not result.media or result.media.startswith("text/"):
+            try:
+                return self.blobs(result.blob.sha256).decode(errors="replace")
+            except JournalError:
+                pass
+        return f"[{result.media or 'text'}, {result.blob.size} bytes, SHA-256 {result.blob.sha256}]"
+
+    # --- spans and what else there is -------------------------------------------------------------
+
+    def _begin(self, path: str, caller: str, record: Record) -> str:
+        """The span of a dialogue; one that goes on is the same."""
+        span = self.spans.get(path)
+        if span is None:
+            parent = self._span(caller)
+            span = self.spans[path] = f"{self.session}{path}@{record.n}"
+            begun = SpanBeginEvent(
+                id=span, parent_id=parent, type="agent", name=path, **self._at(record, span)
+            )
+            begun.metadata = {"record": record.n}
+            self._add(begun)
+        return span
+
+    def _end(self, path: str, record: Record) -> None:
+        span = self.spans.pop(path, None)
+        if span is not None:
+            self._add(SpanEndEvent(id=span, **self._at(record, span, "end")))
+
+    def _span(self, path: str) -> str:
+        """The span that something of an agent's stands in: its dialogue, that of the nearest above it, or the session's."""
+        while path not in self.spans and path != "/":
+            path = path.rpartition("/")[0] or "/"
+        return self.spans.get(path, self.session)
+
+    def _info(self, record: Record, source: str) -> None:
+        if not self.events:
+            return  # before anything was said there is no sample
+        data: dict[str, JSON] = {"agent": record.agent, **_said_of(record)}
+        if record.body:
+            data["text"] = record.body
+        event = InfoEvent(source=f"iact:{source}", data=data, **self._at(record, self._span(record.agent)))
+        event.metadata = {"record": record.n}
+        self._add(event)
+
+    def _at(self, record: Record, span: str | None, what: str = "") -> _Place:
+        first = self.first or record
+        since = (_time(record) - _time(first)).total_seconds()
+        identity = f"{self._id(record)}-{what or len(self.events)}"
+        return _Place(uuid=identity, span_id=span, timestamp=_time(record), working_start=since)
+
+    def _id(self, record: Record) -> str:
+        return f"{self.session}-{record.n}"
+
+    def _add(self, event: Event) -> None:
+        self.events.append(event)
+
+    # --- the whole --------------------------------------------------------------------------------
+
+    def _metadata(self) -> dict[str, JSON]:
+        said: dict[str, JSON] = {"session": self.session}
+        if self.grant is not None:
+            said |= {"scope": self.grant.scope, "intent": self.grant.intent}
+        return said
+
+    def told(self) -> EvalLog:
+        assert self.first is not None
+        assert self.last is not None
+        for path in sorted(self.spans, key=len, reverse=True):
+            self._end(path, self.last)
+        self._add(SpanEndEvent(id=self.session, **self._at(self.last, self.session)))
+        began, ended = self.first.at, self.last.at
+        seconds = (_time(self.last) - _time(self.first)).total_seconds()
+        status = self._status()
+        sample = EvalSample(
+            id=self.session,
+            epoch=1,
+            input=self.said,
+            target="",
+            messages=self.messages,
+            output=self.output,
+            metadata=self._metadata(),
+            events=self.events,
+            model_usage=self.usage,
+            role_usage=self.roles,
+            started_at=began,
+            completed_at=ended,
+            total_time=seconds,
+            uuid=self.session,
+            error=self._error(),
+            limit=self._limit(),
+            turn_count=self.turns,
+        )
+        return EvalLog(
+            status=status,
+            eval=EvalSpec(
+                eval_id=self.session,
+                run_id=self.session,
+                created=began,
+                task="session",
+                task_id=self.session,
+                solver=_SOLVER,
+                dataset=EvalDataset(name="session", samples=1, sample_ids=[self.session]),
+                model=self.model,
+                config=EvalConfig(),
+                metadata=self._metadata(),
+            ),
+            plan=EvalPlan(steps=[EvalPlanStep(solver=_SOLVER, params=self._metadata())]),
+            results=EvalResults(total_samples=1, completed_samples=int(status == "success")),
+            stats=EvalStats(
+                started_at=began,
+                completed_at=ended,
+                model_usage=self.usage,
+                role_usage=self.roles,
+            ),
+            error=self._error(),
+            samples=[sample],
+        )
+
+    def _status(self) -> EvalStatus:
+        if not self.resting or self.reply is None:
+            return "started"
+        match self.reply.status:
+            case "failed":
+                return "error"
+            case "cancelled":
+                return "cancelled"
+            case _:
+                return "success"
+
+    def _error(self) -> EvalError | None:
+        if self._status() != "error":
+            return None
+        return EvalError(message=self.output.completion, traceback="", traceback_ansi="")
+
+    def _limit(self) -> EvalSampleLimit | None:
+        bound = self.reply.bound if self.reply is not None else ""
+        if not bound:
+            return None
+        bounds = self.bounds
+        most = {
+            "turns": bounds.turns,
+            "tokens": bounds.tokens,
+            "time": bounds.activation,
+            "money": bounds.money or 0.0,
+        }
+        return EvalSampleLimit(type=_LIMITS.get(bound, "custom"), limit=most.get(bound, 0.0), reason=bound)
+
+
+def _time(record: Record) -> datetime:
+    return datetime.fromisoformat(record.at)
+
+
+def _call_id(agent: str, turn: int, action: int) -> str:
+    return f"{agent}:{turn}.{action}"
+
+
+def _arguments(block: ActionBlock) -> dict[str, JSON]:
+    """An action's arguments as the agent wrote them: the words behind its name, and its text."""
+    given: Iterable[tuple[str, str]] = (("arguments", block.arguments), ("body", block.body))
+    return {name: value for name, value in given if value}
+
+
+def _said_of(record: Record) -> dict[str, JSON]:
+    """What a record's header says, without what events have fields for."""
+    return {name: value for name, value in record.fields.items() if name not in {"usage", "reasoning"}}
