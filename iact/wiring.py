@@ -31,6 +31,7 @@ from iact.sandbox.live import collect, open_live
 from iact.sandbox.secrets import Secrets
 from iact.sandbox.workspace.versions import GitVersions, available
 from iact.settings import ModelSettings, Settings
+from iact.tracing import tracing
 
 
 def endpoint_of(settings: Settings) -> Endpoint | None:
@@ -190,6 +191,7 @@ async def open_runtime(
         inner=settings.inside, search=settings.search, kubernetes=settings.kubernetes,
     )  # fmt: skip
     async with AsyncExitStack() as stack:
+        observe = await stack.enter_async_context(tracing())
         memory = None
         if settings.memory == "on":
             distill = distiller(lambda: opened.own("fast"))
@@ -204,7 +206,7 @@ async def open_runtime(
             retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings, user),
             shared=shared_of(settings, claimed),
             policies=None if policy is None else partial(read_policies, policy),
-            limits=limits, user=user,
+            limits=limits, user=user, observe=observe,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 

@@ -29,7 +29,7 @@ from iact.core.session.clearance import Clearance
 from iact.core.session.clock import SystemClock
 from iact.core.session.deletion import OpenMemory, Retention
 from iact.core.session.monitor import Authorities
-from iact.core.session.runtime import Runtime
+from iact.core.session.runtime import Observe, Runtime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +102,13 @@ async def open_runtime(
     policies: Callable[[], Policies] | None = None,
     limits: ConcurrencyLimits | None = None,
     user: str = "",
+    observe: Observe | None = None,
 ) -> AsyncIterator[Runtime]:
     """A runtime on the data directory `data`; closes it, its models and its host at the end.
 
     `policies`: read before each new session, in place of the data directory's own. `limits`: of all sessions together.
     `user`: whose they are, for the log.
+    `observe`: as of `Runtime`.
     """
     asked, clock = options.clearance, SystemClock()
     async with AsyncExitStack() as stack:
@@ -127,6 +129,6 @@ async def open_runtime(
                 limit=InstanceLimit(limits.containers) if limits is not None else None,
             ),
             at_once=limits.sessions if limits is not None else None,
-            user=user,
+            user=user, observe=observe,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)

@@ -66,6 +66,10 @@ _TENDING: Final = 3600.0
 _SLICE: Final = 0.2
 """Seconds for which journals are read in one go, behind."""
 
+Observe = Callable[[Sequence[Record]], Callable[[Record], None]]
+"""Takes the records that a session has when it is opened, and gives what takes each later one, once it is on disk. Neither
+may block or fail."""
+
 
 class Runtime:
     """All sessions of one data directory.
@@ -98,12 +102,14 @@ class Runtime:
         journals: JournalStore | None = None,
         at_once: Callable[[], Awaitable[int | None]] | None = None,
         user: str = "",
+        observe: Observe | None = None,
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened; by default from `data`.
 
         `scope`: of new ones. `egress`: hosts that modules may reach whatever the policy is. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
         now, opens what remembers earlier ones, so that it can forget those that are deleted. `journals`: where they are
         kept; by default in the data directory. `at_once`: how many may be at work now; None: any number. `user`: whose they are, for the log.
+        `observe`: told of each session that is opened, and of what happens in it.
         """
         self._policies = policies or partial(read_policies, data)
         self._scope = scope
@@ -143,6 +149,7 @@ class Runtime:
         self._host = host
         self._bounds = bounds or Bounds()
         self._workspace = workspace
+        self._observe = observe
         self._group = asyncio.TaskGroup()
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
@@ -225,6 +232,8 @@ class Runtime:
             self._open[session.id] = session
             self._standings.follow(live)
             live.on_durable.append(self.figures.take)
+            if self._observe is not None:
+                live.on_durable.append(self._observe(live.records))
             session.start(self._group)
             # Nothing may be awaited from here on: whoever opens a session speaks first.
             return session

@@ -96,6 +96,21 @@ def timeline(settings: Settings, *, journal: str, at: int | None, as_json: bool)
 
 
 @journal.command()
+@options.journal
+@click.option(
+    "--otlp", is_flag=True, help="send them to OTEL_EXPORTER_OTLP_ENDPOINT instead of printing them"
+)
+@click.option("--content", is_flag=True, help="with what people, models and tools said")
+def spans(settings: Settings, *, journal: str, otlp: bool, content: bool) -> int:
+    """Print a session as an OpenTelemetry trace, as JSON, or send it to a collector."""
+    from iact.commands import journals
+    from iact.commands import spans as command
+
+    path = journals.find(settings, journal)
+    return command.send(path, content=content) if otlp else command.show(path, content=content)
+
+
+@journal.command()
 @click.argument("session")
 @click.option("-o", "out", metavar="FILE", help="write it there instead of to standard output")
 def export(settings: Settings, *, session: str, out: str | None) -> int:
