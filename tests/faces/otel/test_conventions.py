@@ -108,7 +108,10 @@ def test_every_span_has_what_its_operation_requires(content: bool) -> None:
 
 def test_operations_on_memory_are_spans_of_their_own(remembered: tuple[Span, ...]) -> None:
     met = Counter(check_required(one) for one in remembered)
-    assert (met["search_memory"], met["create_memory"]) == (3, 1)  # before each of two turns, and one that it asked for
+    assert (met["search_memory"], met["create_memory"]) == (
+        3,
+        1,
+    )  # before each of two turns, and one that it asked for
 
 
 def test_names_and_operations_are_those_of_the_registry() -> None:
