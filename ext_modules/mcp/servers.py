@@ -16,7 +16,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 from urllib.parse import urlsplit
 
 import certifi
@@ -29,6 +29,8 @@ from mcp_types import CONNECTION_CLOSED
 
 from ext_modules.sdk.process import Process
 from ext_modules.sdk.values import JSON
+
+from .tasks import OnProgress, Tasks, telling
 
 PROGRAM: Final = Path("/run/program")
 """Where the server's own packages are."""
@@ -46,12 +48,6 @@ _MOST: Final = 8
 _UP_WITHIN: Final = 25.0
 """Seconds that a server has to come up."""
 _LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
-
-
-class OnProgress(Protocol):
-    """Takes how far a call is, of how much if known, and a line about it."""
-
-    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
 
 class ServerFailed(Exception):
@@ -136,7 +132,8 @@ class Servers:
         connection = self._of(agent)
         client = await asyncio.shield(connection.client)
         try:
-            result = await client.call_tool(tool, dict(arguments), progress_callback=progress)
+            with telling(progress):
+                result = await client.call_tool(tool, dict(arguments), progress_callback=progress)
         except MCPError as error:
             if error.code != CONNECTION_CLOSED:
                 raise
@@ -192,14 +189,14 @@ class Servers:
             server = StdioServerParameters(
                 command=command, args=arguments, env=_environment(settings), cwd=_place()
             )
-            async with Client(server) as client:
+            async with Client(server, extensions=[Tasks()]) as client:
                 yield client
             return
         local = (urlsplit(settings.url).hostname or "") in _LOCAL
         async with (
             _program(settings),
             httpx2.AsyncClient(trust_env=not local, timeout=httpx2.Timeout(30, read=600)) as http,
-            Client(streamable_http_client(settings.url, http_client=http)) as client,
+            Client(streamable_http_client(settings.url, http_client=http), extensions=[Tasks()]) as client,
         ):
             yield client
 

@@ -1,0 +1,128 @@
+"""The extension `io.modelcontextprotocol/tasks`: a server answers a call with a task, which is polled until it ends.
+
+To the agent that called it is one call, like any other: what the task says of itself is its progress, and a call that is
+cancelled cancels the task. A task that asks for input is ended, since a call has nobody to ask.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Final, Literal, Protocol
+
+import anyio
+from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, CallToolResult, Request, RequestParams, Result, TextContent
+from pydantic import BaseModel, ConfigDict
+
+from ext_modules.sdk.values import JSON
+
+_SHORTEST, _LONGEST = 0.1, 10.0
+"""Seconds between two looks at a task, whatever its server wishes."""
+_GIVING_UP: Final = 5.0
+"""Seconds for a server to take the news that a task is cancelled."""
+
+
+class OnProgress(Protocol):
+    """Told how far a call is."""
+
+    async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
+
+
+_TOLD: Final[ContextVar[OnProgress | None]] = ContextVar("told", default=None)
+
+
+@contextmanager
+def telling(progress: OnProgress) -> Iterator[None]:
+    """What a task says of itself in here goes to `progress`."""
+    token = _TOLD.set(progress)
+    try:
+        yield
+    finally:
+        _TOLD.reset(token)
+
+
+class TaskCreated(Result):
+    """A task, as the result of a call."""
+
+    result_type: Literal["task"] = "task"
+    task_id: str
+    poll_interval_ms: int | None = None
+
+
+class _Params(RequestParams):
+    task_id: str
+
+
+class _Request(Request[_Params, str]):
+    name_param = "taskId"
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(extra="allow")
+
+
+class Tasks(ClientExtension):
+    """Lets servers answer with tasks."""
+
+    identifier = "io.modelcontextprotocol/tasks"
+
+    def claims(self) -> Sequence[ResultClaim[TaskCreated]]:
+        """How a task becomes the result of the call."""
+        return [ResultClaim(result_type="task", model=TaskCreated, resolve=_result)]
+
+
+async def _result(created: TaskCreated, context: ClaimContext) -> CallToolResult:
+    """Follow a task to its end.
+
+    Raises:
+        MCPError: it failed, or its server does not know it.
+    """
+    wait = created.poll_interval_ms
+    try:
+        for looks in range(1, 1_000_000):
+            await asyncio.sleep(min(max((wait or 0) / 1000, _SHORTEST), _LONGEST))
+            task = await _asked(context, "tasks/get", created.task_id)
+            wanted = task.get("pollIntervalMs")
+            wait = wanted if isinstance(wanted, int) else wait
+            match task.get("status"):
+                case "completed":
+                    return CallToolResult.model_validate(task.get("result"))
+                case "failed":
+                    raise _failure(task)
+                case "cancelled":
+                    return _unfinished(str(task.get("statusMessage") or "The server cancelled the task."))
+                case "input_required":
+                    await _asked(context, "tasks/cancel", created.task_id)
+                    return _unfinished(
+                        "The server asks for input, which a call can't give; its task was cancelled."
+                    )
+            told = _TOLD.get()
+            if told is not None and isinstance(said := task.get("statusMessage"), str):
+                await told(looks, None, said)
+    except asyncio.CancelledError:
+        with anyio.move_on_after(_GIVING_UP, shield=True):
+            await _asked(context, "tasks/cancel", created.task_id)
+        raise
+    raise MCPError(INTERNAL_ERROR, "The task did not come to an end.")
+
+
+async def _asked(context: ClaimContext, method: str, task: str) -> Mapping[str, JSON]:
+    answer = await context.session.send_request(
+        _Request(method=method, params=_Params(task_id=task)), _Answer
+    )
+    found: Mapping[str, JSON] = answer.model_dump(mode="json")
+    return found
+
+
+def _failure(task: Mapping[str, JSON]) -> MCPError:
+    error = task.get("error")
+    said = error.get("message") if isinstance(error, dict) else None
+    return MCPError(INTERNAL_ERROR, said if isinstance(said, str) else "The task failed.")
+
+
+def _unfinished(why: str) -> CallToolResult:
+    return CallToolResult(content=[TextContent(text=why)], is_error=True)
