@@ -231,8 +231,10 @@ def shared_of(
     return SharedStore(open_objects(settings.store), settings.host, HostCipher, claimed)
 
 
-def open_store(settings: Settings) -> SessionStore:
-    """The stored sessions, for commands that make, change or go on with one where no server runs.
+def open_store(settings: Settings, *, indexed: bool = False) -> SessionStore:
+    """The stored sessions, for commands that list, make, change or go on with one where no server runs.
+
+    `indexed`: as for `SessionStore`.
 
     Raises:
         UsageError: as `shared_of`.
@@ -241,7 +243,8 @@ def open_store(settings: Settings) -> SessionStore:
     shared = shared_of(settings)
     versions = open_versions()
     journals = shared.journals(settings.data, versions) if shared is not None else None
-    return SessionStore(settings.data, versions=versions, journals=journals)
+    others = shared.others(settings.data) if shared is not None else None
+    return SessionStore(settings.data, versions=versions, indexed=indexed, journals=journals, others=others)
 
 
 def open_versions() -> Versions | None:

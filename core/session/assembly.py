@@ -30,6 +30,7 @@ from iact.core.session.clock import SystemClock
 from iact.core.session.deletion import OpenMemory, Retention
 from iact.core.session.monitor import Authorities
 from iact.core.session.runtime import Observe, Runtime
+from iact.core.session.shared_list import SharedList
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,14 @@ class SharedStore:
         """
         return SharedDocuments(self.objects, data, self.cipher(read_key(data)))
 
+    def others(self, data: Path) -> SharedList:
+        """What all hosts say of their sessions, for the host with this data directory.
+
+        Raises:
+            JournalError: its key can't be read.
+        """
+        return SharedList(self.objects, self.cipher(read_key(data)), SystemClock())
+
 
 @asynccontextmanager
 async def open_runtime(
@@ -115,6 +124,10 @@ async def open_runtime(
         endpoint = HttpClearance(asked.url, seconds=asked.endpoint_seconds) if asked.url else None
         if endpoint is not None:
             stack.push_async_callback(endpoint.close)
+        journals = others = None
+        if shared is not None:
+            journals = await asyncio.to_thread(shared.journals, data, versions)
+            others = await asyncio.to_thread(shared.others, data)
         runtime = Runtime(
             data, models, host,
             clock=clock, bounds=options.bounds, scope=options.scope,
@@ -123,7 +136,7 @@ async def open_runtime(
             warm=options.warm, warm_live=options.warm_live,
             egress=rules_of({module: map(host_rule, hosts) for module, hosts in options.egress.items()}),
             retention=retention, memory_at_rest=memory_at_rest, policies=policies,
-            journals=await asyncio.to_thread(shared.journals, data, versions) if shared is not None else None,
+            journals=journals, others=others,
             open_modules=partial(
                 Invoker, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle,
                 limit=InstanceLimit(limits.containers) if limits is not None else None,

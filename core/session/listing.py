@@ -54,6 +54,14 @@ class FileStamp:
     about: int
 
 
+@dataclass(frozen=True, slots=True)
+class ToldRow:
+    """What was said last of a session, when it had so many `records`. `row`: None: that it was deleted."""
+
+    records: int
+    row: SessionInfo | None
+
+
 class Listed(Protocol):
     """What was found of sessions before; it may know nothing, and what it knows of another stamp does not count."""
 
@@ -76,11 +84,16 @@ NOTHING_KNOWN: Final = KnowsNothing()
 
 
 def listed(
-    sessions: Path, sealer: Sealer, running: Mapping[str, SessionStatus], known: Listed = NOTHING_KNOWN
+    sessions: Path,
+    sealer: Sealer,
+    running: Mapping[str, SessionStatus],
+    known: Listed = NOTHING_KNOWN,
+    elsewhere: Mapping[str, ToldRow] | None = None,
 ) -> list[SessionInfo]:
     """Every stored session, the one that changed last first; damaged ones are left out.
 
-    `running`: those open here, with what they are at. `known`: what need not be looked at again.
+    `running`: those open here, with what they are at. `known`: what need not be looked at again. `elsewhere`: what
+    other hosts say of theirs, which counts where the journal here has no more records than theirs.
     """
     before, found, fresh = known.read(), list[SessionInfo](), dict[str, tuple[FileStamp, SessionInfo]]()
     there = set[str]()
@@ -95,7 +108,20 @@ def listed(
     gone = [name for name in before if name not in there]
     if fresh or gone:
         known.keep(fresh, gone)
+    if elsewhere:
+        found = _joined(found, running, elsewhere)
     return sorted(_numbered(found), key=lambda one: one.changed, reverse=True)
+
+
+def _joined(
+    here: Sequence[SessionInfo], running: Mapping[str, SessionStatus], elsewhere: Mapping[str, ToldRow]
+) -> list[SessionInfo]:
+    counts = {name: told.row for name, told in elsewhere.items()}
+    for one in here:
+        told = elsewhere.get(one.id)
+        if told is None or one.id in running or one.records > told.records:
+            counts[one.id] = one
+    return [one for one in counts.values() if one is not None]
 
 
 def stamps(sessions: Path) -> Iterator[tuple[str, FileStamp]]:

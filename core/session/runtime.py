@@ -42,7 +42,7 @@ from iact.core.session.figures import Figures, Workload, workload
 from iact.core.session.files import open_files
 from iact.core.session.fork import new_session
 from iact.core.session.garbage_collection import collector_paused
-from iact.core.session.listing import SessionInfo
+from iact.core.session.listing import SessionInfo, ToldRow
 from iact.core.session.live import Live
 from iact.core.session.models import chosen
 from iact.core.session.money import MoneyBudget
@@ -50,6 +50,7 @@ from iact.core.session.monitor import Authorities
 from iact.core.session.policy import read_policies
 from iact.core.session.services import Services
 from iact.core.session.session import Session
+from iact.core.session.shared_list import SharedList
 from iact.core.session.slots import SessionSlots
 from iact.core.session.status_watch import SessionStatuses, StatusWatcher
 from iact.core.session.store import SearchResult, SessionStore
@@ -63,6 +64,10 @@ _ROOM: Final = 64 * 1024
 """Bytes that must find room before a session goes on that had none."""
 _TENDING: Final = 3600.0
 """Seconds between two looks at what is kept no longer."""
+_SETTLING: Final = 0.05
+"""Seconds between a change of a session and telling other hosts of it."""
+_HEARING: Final = 5.0
+"""Seconds between two looks at what other hosts say of their sessions."""
 _SLICE: Final = 0.2
 """Seconds for which journals are read in one go, behind."""
 
@@ -100,6 +105,7 @@ class Runtime:
         memory_at_rest: OpenMemory | None = None,
         egress: Iterable[Rule] = (),
         journals: JournalStore | None = None,
+        others: SharedList | None = None,
         at_once: Callable[[], Awaitable[int | None]] | None = None,
         user: str = "",
         observe: Observe | None = None,
@@ -108,8 +114,9 @@ class Runtime:
 
         `scope`: of new ones. `egress`: hosts that modules may reach whatever the policy is. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
         now, opens what remembers earlier ones, so that it can forget those that are deleted. `journals`: where they are
-        kept; by default in the data directory. `at_once`: how many may be at work now; None: any number. `user`: whose they are, for the log.
-        `observe`: told of each session that is opened, and of what happens in it.
+        kept; by default in the data directory. `others`: where hosts tell each other of their sessions. `at_once`: how
+        many may be at work now; None: any number. `user`: whose they are, for the log. `observe`: told of each session that
+        is opened, and of what happens in it.
         """
         self._policies = policies or partial(read_policies, data)
         self._scope = scope
@@ -120,7 +127,7 @@ class Runtime:
         self._data: Final = data
         self.catalogue: Final = ModuleCatalogue(host, approvals)
         self.store: Final = SessionStore(
-            data, clock=self._clock, versions=versions, indexed=True, journals=journals
+            data, clock=self._clock, versions=versions, indexed=True, journals=journals, others=others
         )
         self.templates: Final = Templates(data)
         self._services = Services(
@@ -158,6 +165,10 @@ class Runtime:
     async def __aenter__(self) -> Runtime:
         await self._group.__aenter__()
         self._warming = self._group.create_task(self._warm_models(), name="warm the models")
+        self._sharing = [
+            self._group.create_task(self._tell_others(), name="tell other hosts"),
+            self._group.create_task(self._hear_others(), name="hear other hosts"),
+        ]
         experience = self._services.experience
         if experience.lost:
             await asyncio.to_thread(
@@ -170,10 +181,14 @@ class Runtime:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._warming.cancel()
+        for task in self._sharing:
+            task.cancel()
         try:
             for session in list(self._open.values()):
                 with contextlib.suppress(IactError):
                     await session.close()
+                if self.store.others is not None:
+                    await asyncio.to_thread(self.store.tell, session.id)
         finally:
             try:
                 await self._group.__aexit__(kind, error, trace)
@@ -193,6 +208,31 @@ class Runtime:
             await self._models.warm()
         except Exception:
             _LOG.exception("Getting the models ready met a bug.")
+
+    async def _tell_others(self) -> None:
+        """Tell other hosts what the sessions that are open here are at, as it changes."""
+        if self.store.others is None:
+            return
+        async with self.watch_sessions() as changes:
+            async for session, _ in changes:
+                # A state is known before its record is on disk, where the rest of the row is read.
+                await self._clock.sleep(_SETTLING)
+                status = self._standings.now.get(session)
+                if status is not None and not await asyncio.to_thread(self.store.tell, session, status):
+                    changes.offer(session, status)
+
+    async def _hear_others(self) -> None:
+        """Tell those who look at the list of sessions what other hosts say."""
+        others = self.store.others
+        known: Mapping[str, ToldRow] = {}
+        while others is not None:
+            if self._standings.watched > 1:  # one of them tells the others
+                told = await asyncio.to_thread(others.read)
+                for session, row in told.items():
+                    if known.get(session) != row and session not in self._open:
+                        self._standings.changed(session)
+                known = told
+            await self._clock.sleep(_HEARING)
 
     async def open(
         self,

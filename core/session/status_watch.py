@@ -66,6 +66,11 @@ class SessionStatuses:
         """By session."""
         return self._now
 
+    @property
+    def watched(self) -> int:
+        """How many watchers there are."""
+        return len(self._watchers)
+
     def watch(self) -> StatusWatcher:
         """A new watcher."""
         return StatusWatcher(self._watchers)

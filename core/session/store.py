@@ -37,6 +37,7 @@ from iact.core.session.index import Index, SearchHit
 from iact.core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed
 from iact.core.session.replay import Replay, replay
 from iact.core.session.review import PendingRow, rows
+from iact.core.session.shared_list import SharedList
 from iact.core.session.status import SessionStatus
 from iact.core.session.stored_effects import NO_OVERLAY, effects_at_rest
 from iact.core.session.trash import Deleted, Trash
@@ -83,6 +84,7 @@ class SessionStore:
     """All sessions of one data directory. `versions`: what keeps versions of their files; None if nothing does.
 
     `indexed`: lists and searches use an index, and keep one, for which they write a file of their own.
+    `others`: what other hosts say of their sessions.
     """
 
     def __init__(
@@ -93,11 +95,13 @@ class SessionStore:
         versions: Versions | None = None,
         indexed: bool = False,
         journals: JournalStore | None = None,
+        others: SharedList | None = None,
     ) -> None:
         self.data: Final = data
         self.folder: Final = data / "sessions"
         self.trash: Final = Trash(self.folder)
         self._journals: Final = journals or LocalJournals()
+        self.others: Final = others
         self._indexed = indexed
         self._index: Index | None = None
         self._clock: Clock = clock or SystemClock()
@@ -144,7 +148,27 @@ class SessionStore:
 
         `running`: those open here, with what they are at.
         """
-        return listed(self.folder, self._reader(), running or {}, self.index or NOTHING_KNOWN)
+        elsewhere = self.others.read() if self.others is not None else None
+        return listed(self.folder, self._reader(), running or {}, self.index or NOTHING_KNOWN, elsewhere)
+
+    def tell(self, session_id: str, status: SessionStatus | None = None, *, gone: bool = False) -> bool:
+        """Tell other hosts, if there are any, what a session is at. `status`: of one that is open here.
+
+        False: its journal can't be read now, as while it is written. What can't be stored is logged: the next change
+        tells more.
+        """
+        if self.others is None:
+            return True
+        row = info_of(self.folder / session_id, session_id, self._reader())
+        if status is not None:
+            row = replace(row, state=status.state, since=status.since, what=status.what)
+        if not row.created and not gone:
+            return False
+        try:
+            self.others.tell(row, gone=gone)
+        except JournalError as error:
+            _LOG.warning("Other hosts can't be told of session %s now: %s", session_id, error)
+        return True
 
     def holds(self, session_id: str) -> bool:
         """Whether there is such a session, in the trash or not."""
@@ -160,6 +184,10 @@ class SessionStore:
         """
         path = self.folder / session_id
         if not session_id.strip(".") or path.parent != self.folder or not (path / FILE).is_file():
+            if self.others is not None and self.others.has(session_id):
+                raise UsageError(
+                    f"The session {session_id} was never open on this host. Open it here first, or do this where it is open."
+                )
             if self.trash.find(session_id) is not None:
                 raise UsageError(
                     f"The session {session_id} is deleted. Restore it with: iact session restore {session_id}."
@@ -239,6 +267,7 @@ class SessionStore:
     def _write_about(self, directory: Path, about: About) -> None:
         write_about(directory, about)
         self._journals.keep_beside(directory, ABOUT)
+        self.tell(directory.name)
 
     def delete(self, session_id: str) -> Deleted:
         """Move a session to the trash.
@@ -248,7 +277,8 @@ class SessionStore:
             JournalLocked: somebody has it open.
             JournalUnwritable: it can't be moved.
         """
-        self.path_of(session_id)
+        directory = self.path_of(session_id)
+        self.tell(directory.name, gone=True)
         done = self.trash.put(session_id, self._clock.now())
         if self.index is not None:
             self.index.forget([session_id])
@@ -266,7 +296,9 @@ class SessionStore:
             UsageError: it is not there, or there is one with its id.
             JournalUnwritable: it can't be moved.
         """
-        return self.trash.take_back(session_id)
+        directory = self.trash.take_back(session_id)
+        self.tell(session_id)
+        return directory
 
     def purge(self, session_id: str) -> None:
         """Remove a session that is in the trash for good, with its words in the index.
@@ -299,6 +331,7 @@ class SessionStore:
             self.folder, source, self.sealer(), self._versions, called=called or str(source)
         )
         self._journals.publish(self.folder / made.session)
+        self.tell(made.session)
         return made
 
     # --- searching --------------------------------------------------------------------------------
@@ -342,6 +375,7 @@ class SessionStore:
         )  # fmt: skip
         self._journals.publish(made.directory)
         self._note_source(made.directory, place, made.at)
+        self.tell(made.directory.name)
         return made
 
     def _note_source(self, made: Path, place: Path, at: int) -> None:
@@ -365,6 +399,7 @@ class SessionStore:
             session=new_session(now), now=now, terms=terms, versions=self._versions, sealer=self.sealer(),
         )  # fmt: skip
         self._journals.publish(made.directory)
+        self.tell(made.directory.name)
         return made
 
     # --- versions of the files that agents work on ---------------------------------------------

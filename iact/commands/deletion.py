@@ -79,9 +79,9 @@ def _do(
 
 def _deletion(settings: Settings) -> Deletion:
     from iact.memory import memory_at_rest
-    from iact.wiring import retention_of
+    from iact.wiring import open_store, retention_of
 
-    store = SessionStore(settings.data, indexed=True)
+    store = open_store(settings, indexed=True)
     return Deletion(store, SystemClock(), partial(memory_at_rest, settings), retention_of(settings))
 
 

@@ -159,8 +159,13 @@ def take_in(settings: Settings, source: str, *, as_json: bool) -> int:
 
 
 def _store(settings: Settings) -> SessionStore:
-    """With the index, where there is a data directory to keep one in."""
-    return SessionStore(settings.data, indexed=os.access(settings.data, os.W_OK))
+    """With the index, where there is a data directory to keep one in, and with what other hosts say."""
+    indexed = os.access(settings.data, os.W_OK)
+    if settings.store is None:
+        return SessionStore(settings.data, indexed=indexed)
+    from iact.wiring import open_store
+
+    return open_store(settings, indexed=indexed)
 
 
 def _marks(one: SessionInfo) -> str:

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import httpx
@@ -107,6 +108,19 @@ def said(socket: ClientConnection, text: str) -> str:
     return str(acknowledged(socket, {"type": "say", "text": text})["session"])
 
 
+def lists(socket: ClientConnection, sessions: set[str]) -> bool:
+    """Whether the list at a connection shows all of these; if not, it has looked for a second for what changes."""
+    socket.send(json.dumps({"type": "sessions", "id": 99}))
+    while (message := json.loads(socket.recv(timeout=60)))["type"] != "sessions":
+        assert message["type"] != "error", message
+    if sessions <= {str(one["id"]) for one in message["list"]}:
+        return True
+    with contextlib.suppress(TimeoutError):
+        while True:
+            socket.recv(timeout=1)
+    return False
+
+
 def say(page: Page, text: str) -> None:
     page.locator("#composer-text").fill(text)
     page.locator("#composer-text").press("Enter")
@@ -162,6 +176,9 @@ def test_hosts_are_drained_stopped_and_started_and_nobody_loses_anything(tmp_pat
     ):
         sockets = {said(one, "First"): one for one in [greeted(hosts, left, None) for _ in range(6)]}
         assert {hosts.holder(one) for one in sockets} == {"a", "b"}, "they are spread"
+        # Whoever asks, and whichever host answers, the list has all six.
+        for socket in sockets.values():
+            until(partial(lists, socket, set(sockets)), "the list of all")
         for round_, name in enumerate(("a", "b"), 2):
             had = [one for one in sockets if hosts.holder(one) == name]
             assert hosts.run("drain", name).startswith(f"The host {name} passed on {len(had)} sessions")

@@ -57,6 +57,41 @@ def test_a_session_is_gone_on_with_on_another_host(tmp_path: Path) -> None:
         assert "Copy that file" in told
 
 
+def listing(product: Product) -> dict[str, dict[str, object]]:
+    told = json.loads(product.run("session", "list", "--json").stdout)
+    return {one["id"]: one for one in told}
+
+
+def test_every_host_lists_the_sessions_of_all(tmp_path: Path) -> None:
+    with Endpoint({"/": ["One.", "Two.", "Three."]}) as endpoint:
+        a = host(endpoint, tmp_path, "a")
+        first = a.ask("Weigh the anchor").session
+        b = host(endpoint, tmp_path, "b", a.data / "seal.key")
+        (row,) = listing(b).values()
+        assert (row["id"], row["title"], row["state"]) == (first, "Weigh the anchor", "idle")
+        assert row["records"] == listing(a)[first]["records"]
+        assert first in b.run("session", "search", "anchor").stdout
+        # What needs the session's files says so.
+        refused = b.run("session", "rename", first, "Anchors")
+        assert refused.status == 2
+        assert "was never open on this host" in refused.stderr
+        assert a.run("session", "rename", first, "Anchors").status == 0
+        assert listing(b)[first]["title"] == "Anchors"
+        # Who has it open says what it is at; the other's older copy does not count.
+        assert b.ask("Again", session=first).reply == "Two."
+        assert listing(a)[first]["records"] == listing(b)[first]["records"]
+        fork = b.run("journal", "fork", first, "--at", "4").stdout.split()[-1]
+        assert "fork" in str(listing(a)[fork]["title"])
+        assert b.run("session", "delete", first).status == 0
+        assert set(listing(a)) == set(listing(b)) == {fork}
+        assert b.run("session", "restore", first).status == 0
+        assert set(listing(a)) == {first, fork}
+        stored = b"".join(
+            one.read_bytes() for one in (tmp_path / "shared" / "list").rglob("*") if one.is_file()
+        )
+        assert b"nchor" not in stored, "titles are for hosts alone"
+
+
 def test_what_people_decided_on_one_host_counts_on_the_others(tmp_path: Path) -> None:
     with Endpoint({"/": ["One.", "Two."]}) as endpoint:
         a = host(endpoint, tmp_path, "a")

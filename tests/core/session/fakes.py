@@ -43,6 +43,7 @@ from iact.core.ports import (
 from iact.core.records.parts import Bounds
 from iact.core.session.monitor import Authorities
 from iact.core.session.runtime import Runtime
+from iact.core.session.shared_list import SharedList
 from tests.prefix import Conversation
 from tests.sealing import give_key
 
@@ -369,6 +370,7 @@ def runtime(
     memory: Memory | None = None,
     versions: Versions | None = None,
     journals: JournalStore | None = None,
+    others: SharedList | None = None,
     quotas: Sequence[ModelQuota] = (),
     at_once: Callable[[], Awaitable[int | None]] | None = None,
 ) -> Runtime:
@@ -393,6 +395,7 @@ def runtime(
         memory=memory,
         versions=versions,
         journals=journals,
+        others=others,
         at_once=at_once,
     )
 
