@@ -1,0 +1,113 @@
+"""The MCP server without a process of its own: questions about hosts, the pages of the list, and files that are read."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+
+import pytest
+from mcp import MCPError
+from mcp.client.client import Client
+from mcp.client.session import ClientRequestContext
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+from mcp_types import (
+    BlobResourceContents,
+    ElicitRequestFormParams,
+    ElicitRequestParams,
+    ElicitResult,
+    TextResourceContents,
+)
+
+from iact.core.records.hosts import HostAnswer
+from iact.core.session.hosts import kept_hosts
+from iact.core.session.runtime import Runtime
+from iact.faces.mcp.ask import NewSessions
+from iact.faces.mcp.server import mcp_server
+from tests.core.session.fakes import FakeHost, World, replies, runtime
+from tests.core.session.test_hosts import fetch
+
+
+def server(opened: Runtime) -> Server[None]:
+    async def runtime_of(context: ServerRequestContext[None]) -> Runtime:
+        return opened
+
+    return mcp_server(runtime_of, NewSessions())
+
+
+@pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
+@pytest.mark.parametrize(
+    ("answer", "reached", "kept"),
+    [
+        (
+            ElicitResult(action="accept", content={"allow": True, "for": "always"}),
+            "yes",
+            [("web", "new.example")],
+        ),
+        (ElicitResult(action="accept", content={"allow": True, "for": "nonsense"}), "yes", []),
+        (ElicitResult(action="decline"), "no", []),
+        (ElicitResult(action="cancel"), "no", []),
+    ],
+)
+async def test_a_host_is_asked_about_and_reached_as_the_user_says(
+    tmp_path: Path, era: str, answer: ElicitResult, reached: str, kept: list[tuple[str, str]]
+) -> None:
+    world = World()
+    asked: list[ElicitRequestParams] = []
+
+    async def answering(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        asked.append(params)
+        return answer
+
+    script = replies({"/": [fetch("new.example:443"), "Done."]})
+    async with (
+        runtime(tmp_path, script, world=world, host=FakeHost(more=True)) as opened,
+        Client(server(opened), mode=era, elicitation_callback=answering) as client,
+    ):
+        await client.call_tool("iact_ask", {"task": "Fetch it."})
+        (session,) = opened.opened.values()
+        said = [one.content for one in session.records() if isinstance(one.content, HostAnswer)]
+    (question,) = asked
+    assert isinstance(question, ElicitRequestFormParams)
+    assert "the module web wants to reach new.example" in question.message
+    assert question.requested_schema["properties"]["for"]["enum"] == ["once", "session", "always"]
+    assert [text for _, _, text in world.done] == [f"new.example:443={reached}"]
+    assert [one.allow for one in said] == [reached == "yes"]
+    assert kept_hosts(tmp_path) == kept
+
+
+async def test_the_list_comes_in_pages_and_each_session_is_on_one(tmp_path: Path) -> None:
+    async with runtime(tmp_path, replies({})) as opened, Client(server(opened)) as client:
+        made = {(await opened.open()).id for _ in range(31)}
+        first = await client.list_resources()
+        assert (len(first.resources), first.next_cursor is None) == (90, False)
+        second = await client.list_resources(cursor=first.next_cursor)
+        assert (len(second.resources), second.next_cursor) == (3, None)
+        assert {one.uri.split("/")[3] for one in [*first.resources, *second.resources]} == made
+        templates = (await client.list_resource_templates()).resource_templates
+        assert [one.name for one in templates] == ["journal", "variable", "file"]
+
+
+async def test_files_are_read_as_they_are_and_nothing_outside_of_the_workspace(tmp_path: Path) -> None:
+    async with runtime(tmp_path, replies({})) as opened, Client(server(opened)) as client:
+        session = await opened.open()
+        folder = session.workspace
+        (folder / "my notes").mkdir(parents=True)
+        (folder / "my notes" / "a?.md").write_text("# Größe\n", encoding="utf-8")
+        (folder / "raw.bin").write_bytes(b"\xff\x00\xfe")
+        (folder / "way out").symlink_to(session.journal)
+        base = f"iact://session/{session.id}/files"
+        (listed,) = (await client.read_resource(base)).contents
+        assert isinstance(listed, TextResourceContents)
+        files = {one["path"]: one["uri"] for one in json.loads(listed.text)}
+        assert set(files) == {"my notes/a?.md", "raw.bin"}
+        (text,) = (await client.read_resource(files["my notes/a?.md"])).contents
+        assert isinstance(text, TextResourceContents)
+        assert text.text == "# Größe\n"
+        (raw,) = (await client.read_resource(files["raw.bin"])).contents
+        assert isinstance(raw, BlobResourceContents)
+        assert base64.b64decode(raw.blob) == b"\xff\x00\xfe"
+        for path in ("../journal.md", "%2E%2E/journal.md", "way%20out", "none", "my%20notes"):
+            with pytest.raises(MCPError):
+                await client.read_resource(f"{base}/{path}")
