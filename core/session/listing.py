@@ -42,6 +42,8 @@ class SessionInfo:
     """Whether a person gave it its title."""
     source: str = ""
     at: int = 0
+    workspace: str = "scratch"
+    """The directory of the user's in which it works; "scratch": one of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,6 +184,7 @@ def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
         named=bool(about.title),
         source=about.source,
         at=about.at,
+        workspace=ends.first[0].text("workspace") or "scratch",
     )
 
 

@@ -7,6 +7,7 @@ import click
 from iact.cli import (
     cluster,
     controls,
+    faces,
     gate,
     journals,
     machine,
@@ -70,6 +71,7 @@ for _one in (
     people.audit,
     quotas.quota,
     quotas.usage,
+    faces.acp,
     cluster.cluster,
     machine.image,
     machine.backup,

@@ -1,0 +1,289 @@
+"""One session that a client has open: its prompts, its answers to questions, and the updates that it is sent.
+
+Updates flow as long as the session is open, whether or not a prompt is under way: a session that was left at work goes
+on by itself. A prompt ends when all that belongs to its answer was sent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Final, Protocol
+
+from acp.exceptions import RequestError
+from acp.schema import (
+    AllowedOutcome,
+    ConfigOptionUpdate,
+    CurrentModeUpdate,
+    DeniedOutcome,
+    PermissionOption,
+    PromptResponse,
+    ToolCallProgress,
+    ToolCallUpdate,
+    Usage,
+)
+
+from iact.core.errors import IactError, UsageError
+from iact.core.records.dialogue import Reply, Say
+from iact.core.records.hosts import HostAsk
+from iact.core.records.record import Record
+from iact.core.records.ways import Way
+from iact.core.session.events import Delta, OutputEvent, RecordAppended
+from iact.core.session.questions import OpenQuestions
+from iact.core.session.session import Session
+from iact.core.session.watch import Lagging
+from iact.faces.acp import questions
+from iact.faces.acp.prompt import Prompt
+from iact.faces.acp.updates import Update, Updates, shown
+
+Spawn = Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
+"""Starts a task that ends with the session's group."""
+
+
+class AcpClient(Protocol):
+    """What the other end of the connection can be told and asked."""
+
+    async def update(self, session: str, update: Update | CurrentModeUpdate | ConfigOptionUpdate) -> None:
+        """Tell of something.
+
+        Raises:
+            ConnectionError: it is gone.
+        """
+        ...
+
+    async def permission(
+        self, session: str, call: ToolCallUpdate, options: Sequence[PermissionOption]
+    ) -> AllowedOutcome | DeniedOutcome:
+        """Ask the person there. Where this is cancelled, the question is taken back.
+
+        Raises:
+            ConnectionError: it is gone.
+            RequestError: it can't ask.
+        """
+        ...
+
+
+class Conversation:
+    """A session, as a client has it open. `way`: how the next message is worked on."""
+
+    def __init__(self, session: Session, client: AcpClient, spawn: Spawn) -> None:
+        self.session: Final = session
+        self._client = client
+        self._spawn = spawn
+        self._updates = Updates(
+            session.id,
+            is_action=session.view.is_action,
+            windows={name: role.context for name, role in session.state.roles.items()},
+        )
+        self._questions = OpenQuestions()
+        self._asking: dict[int, asyncio.Task[None]] = {}
+        self._sent = 0
+        """The last record that the client was told of."""
+        self._over = False
+        self._moved = asyncio.Condition()
+        self._prompting = False
+        self._cancelled = False
+        self._following: asyncio.Task[None] | None = None
+        self.way: Way = "dialogue"
+        for record in session.records():
+            if isinstance(record.content, Say):
+                self.way = record.content.mode
+
+    async def begin(self, *, replay: bool) -> None:
+        """Tell what happened so far, if `replay`, and from then on what happens.
+
+        Raises:
+            ConnectionError: the client is gone.
+        """
+        for record in self.session.records():
+            updates = self._updates.take(record, replayed=True)
+            self._questions.add(record)
+            self._sent = record.n
+            for update in updates if replay else ():
+                await self._client.update(self.session.id, update)
+        if self.session.state.root.active:
+            self._updates.lost()
+        self._following = self._spawn(self._follow())
+
+    async def prompt(self, prompt: Prompt) -> PromptResponse:
+        """Say something, and wait for the end of the answer.
+
+        Raises:
+            UsageError: the last prompt is still being answered, or nothing was said.
+            IactError: the session stopped, or the answer failed; says why.
+        """
+        if self._prompting:
+            raise UsageError("The last prompt is still being answered. Wait for its end, or cancel it.")
+        self._prompting, self._cancelled = True, False
+        before = self.session.view.usage
+        try:
+            for file in prompt.files:
+                await self.session.upload(file.name, file.media, file.content)
+            if self._cancelled:
+                return PromptResponse(stop_reason="cancelled")
+            said = await self.session.say(prompt.text, mode=self.way)
+            if self._cancelled and self.session.state.root.active:
+                await self.session.cancel("/")
+            reply = await self.session.answer(said.n)
+            await self._told(reply.n)
+            if not self._cancelled:
+                await self._review(reply)
+        except IactError:
+            if self._cancelled:
+                return PromptResponse(stop_reason="cancelled")
+            raise
+        finally:
+            self._prompting = False
+        now = self.session.view.usage
+        usage = Usage(
+            total_tokens=now.prompt_tokens + now.completion_tokens - before.prompt_tokens - before.completion_tokens,
+            input_tokens=now.prompt_tokens - before.prompt_tokens,
+            output_tokens=now.completion_tokens - before.completion_tokens,
+            cached_read_tokens=now.cached_tokens - before.cached_tokens,
+        )  # fmt: skip
+        return _ended(reply, usage)
+
+    async def cancel(self) -> None:
+        """End what the root and all below it do; a prompt that waits ends as cancelled."""
+        self._cancelled = True
+        if self.session.state.root.active:
+            await self.session.cancel("/")
+
+    async def end(self) -> None:
+        """The client does not have the session open any more."""
+        for task in (*self._asking.values(), *([self._following] if self._following else [])):
+            task.cancel()
+        async with self._moved:
+            self._over = True
+            self._moved.notify_all()
+
+    # --- what happens ---------------------------------------------------------------------------
+
+    async def _follow(self) -> None:
+        try:
+            while await self._watch():
+                self._updates.lost()
+        except ConnectionError:
+            pass  # nobody is there to be told; the session ends with the process
+        finally:
+            self._over = True
+            async with self._moved:
+                self._moved.notify_all()
+
+    async def _watch(self) -> bool:
+        """Tell what happens until the session is closed; True if some of it was missed before."""
+        async with self.session.watch() as events:
+            for record in self.session.records(self._sent):
+                await self._take(record)
+            self._ask_and_withdraw()
+            try:
+                async for event in events:
+                    if isinstance(event, RecordAppended):
+                        if event.record.n > self._sent:
+                            await self._take(event.record)
+                            self._ask_and_withdraw()
+                    elif isinstance(event, Delta):
+                        await self._tell(self._updates.write(event))
+                    elif isinstance(event, OutputEvent):
+                        await self._tell(self._updates.prints(event))
+            except Lagging:
+                return True
+        return False
+
+    async def _take(self, record: Record) -> None:
+        self._questions.add(record)
+        await self._tell(self._updates.take(record))
+        async with self._moved:
+            self._sent = record.n
+            self._moved.notify_all()
+
+    async def _tell(self, updates: Sequence[Update]) -> None:
+        for update in updates:
+            await self._client.update(self.session.id, update)
+
+    async def _told(self, n: int) -> None:
+        """Wait until the client was told of record `n`."""
+        async with self._moved:
+            await self._moved.wait_for(lambda: self._sent >= n or self._over)
+
+    # --- what is asked --------------------------------------------------------------------------
+
+    def _ask_and_withdraw(self) -> None:
+        waiting = {one.n: one for one in self._questions.waiting}
+        for n in [n for n in self._asking if n not in waiting]:
+            self._asking.pop(n).cancel()
+        for n, record in waiting.items():
+            if n not in self._asking:
+                self._asking[n] = self._spawn(self._ask(record))
+
+    async def _ask(self, record: Record) -> None:
+        call, options = questions.request(record)
+        try:
+            option = await self._option(call, options)
+            if isinstance(record.content, HostAsk):
+                lasts = questions.host(option)
+                await self.session.clear_host(record.n, lasts is not None, lasts or "once")
+            else:
+                await self.session.clear(record.n, *questions.clearance(option))
+        except ConnectionError:
+            pass  # whoever was asked is gone, and did not say no: it waits
+        except IactError:
+            pass  # it was settled meanwhile, by the time limit, by a cancellation, or with the session
+
+    async def _option(self, call: ToolCallUpdate, options: Sequence[PermissionOption]) -> str:
+        """What the person chooses; nothing where the client can't ask, which is a no.
+
+        Raises:
+            ConnectionError: the client is gone.
+        """
+        try:
+            return questions.chosen(await self._client.permission(self.session.id, call, options))
+        except RequestError:
+            return ""
+
+    async def _review(self, reply: Record) -> None:
+        """Changes to the user's directory that wait for a person are put to them."""
+        effects = self.session.effects
+        rows = await effects.rows() if effects.on else []
+        if not rows:
+            return
+        since, folder = self.session.view.record, str(self.session.workspace)
+        patches = [await effects.patch(row["path"]) for row in rows[: questions.MOST_PATCHES]]
+        call = questions.review(f"review#{reply.n}", folder, rows, patches)
+        start = questions.begun(call)
+        await self._client.update(self.session.id, start)
+        match await self._option(call, questions.REVIEW):
+            case "apply":
+                settled = await effects.apply(None, since=since)
+            case "drop":
+                settled = await effects.drop(None, since=since)
+            case _:
+                left = f"They wait. See them with: iact workspace diff --session {self.session.id}"
+                await self._settled(call.tool_call_id, "failed", left)
+                return
+        told = [f"{one.path}: {one.why}" for one in (*settled.notes, *settled.left)]
+        await self._settled(call.tool_call_id, "completed", "\n".join(told) or "Done.")
+
+    async def _settled(self, name: str, status: questions.Settled, text: str) -> None:
+        update = ToolCallProgress(
+            session_update="tool_call_update", tool_call_id=name, status=status, content=[shown(text)]
+        )
+        await self._client.update(self.session.id, update)
+
+
+def _ended(reply: Record, usage: Usage) -> PromptResponse:
+    """How a prompt ended, in the protocol's terms.
+
+    Raises:
+        IactError: there is no answer; says why.
+    """
+    content = reply.content
+    assert isinstance(content, Reply)
+    if content.status == "cancelled":
+        return PromptResponse(stop_reason="cancelled", usage=usage)
+    if content.status == "bound":
+        tokens = content.bound in ("tokens", "context", "money", "quota")
+        return PromptResponse(stop_reason="max_tokens" if tokens else "max_turn_requests", usage=usage)
+    if content.status == "failed":
+        raise IactError(reply.body.partition("\n")[0] or "The model gave no answer.")
+    return PromptResponse(stop_reason="end_turn", usage=usage)

@@ -1,0 +1,93 @@
+"""What a client's prompt says: its text, and the files that come with it, which the root gets as variables."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import mimetypes
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+from urllib.parse import unquote, urlsplit
+
+from acp.schema import (
+    AudioContentBlock,
+    EmbeddedResourceContentBlock,
+    ImageContentBlock,
+    ResourceContentBlock,
+    TextContentBlock,
+    TextResourceContents,
+)
+
+from iact.core.errors import UsageError
+
+Block: TypeAlias = (
+    TextContentBlock
+    | ImageContentBlock
+    | AudioContentBlock
+    | ResourceContentBlock
+    | EmbeddedResourceContentBlock
+)
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """A file that a prompt brings."""
+
+    name: str
+    media: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A message, and what is handed over with it."""
+
+    text: str
+    files: tuple[File, ...]
+
+
+def read_prompt(blocks: Sequence[Block]) -> Prompt:
+    """A prompt from its blocks. A link is named in the text; what a block holds is a file.
+
+    Raises:
+        UsageError: it holds what can't be read, or nothing.
+    """
+    text: list[str] = []
+    files: list[File] = []
+    for block in blocks:
+        match block:
+            case TextContentBlock():
+                text.append(block.text)
+            case ResourceContentBlock():
+                text.append(f"[{block.title or block.name}]({block.uri})")
+            case EmbeddedResourceContentBlock():
+                files.append(_resource(block, len(files) + 1))
+                text.append(f"({files[-1].name}, from {block.resource.uri})")
+            case _:
+                files.append(_media(block, len(files) + 1))
+                text.append(f"({files[-1].name})")
+    said = "\n\n".join(one for one in text if one.strip())
+    if not said:
+        raise UsageError("The prompt is empty.")
+    return Prompt(said, tuple(files))
+
+
+def _resource(block: EmbeddedResourceContentBlock, count: int) -> File:
+    resource = block.resource
+    name = unquote(urlsplit(resource.uri).path).rstrip("/").rpartition("/")[2] or f"resource-{count}"
+    if isinstance(resource, TextResourceContents):
+        return File(name, resource.mime_type or "text/plain", resource.text.encode())
+    return File(name, resource.mime_type or "application/octet-stream", _bytes(resource.blob, name))
+
+
+def _media(block: ImageContentBlock | AudioContentBlock, count: int) -> File:
+    name = f"{block.type}-{count}{mimetypes.guess_extension(block.mime_type) or ''}"
+    return File(name, block.mime_type, _bytes(block.data, name))
+
+
+def _bytes(text: str, name: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except binascii.Error as error:
+        raise UsageError(f"The content of {name} is not base64.") from error

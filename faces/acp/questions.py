@@ -1,0 +1,97 @@
+"""What a person is asked, as a request for permission, and what their choice means for the session.
+
+The call is shown whole, as a terminal shows it. Whatever is no clear yes is a no.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Literal, TypeAlias
+
+from acp.schema import AllowedOutcome, DeniedOutcome, PermissionOption, ToolCallStart, ToolCallUpdate
+
+from iact.core.characters import escaped
+from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAsk
+from iact.core.records.hosts import HostAsk
+from iact.core.records.record import Record
+from iact.core.session.hosts import Lasts
+from iact.core.session.question_text import host_words, words
+from iact.core.session.review import PendingRow
+from iact.faces.acp.updates import host_id, kind_of, shown, tool_call_id
+
+Settled: TypeAlias = Literal["completed", "failed"]
+
+_CALL: Final = [
+    PermissionOption(option_id="once", name="Allow this call", kind="allow_once"),
+    PermissionOption(option_id="call", name="Always allow exactly this call", kind="allow_always"),
+    PermissionOption(option_id="no", name="Don't allow it", kind="reject_once"),
+]
+_HOST: Final = [
+    PermissionOption(option_id="once", name="Allow it once", kind="allow_once"),
+    PermissionOption(option_id="session", name="Allow it in this session", kind="allow_always"),
+    PermissionOption(option_id="always", name="Allow it in every session", kind="allow_always"),
+    PermissionOption(option_id="no", name="Don't allow it", kind="reject_once"),
+]
+REVIEW: Final = [
+    PermissionOption(option_id="apply", name="Apply all to the directory", kind="allow_once"),
+    PermissionOption(option_id="leave", name="Leave them for later", kind="reject_once"),
+    PermissionOption(option_id="drop", name="Drop them", kind="reject_always"),
+]
+_LASTS: Final[dict[str, Lasts]] = {"once": "once", "session": "session", "always": "always"}
+MOST_PATCHES: Final = 40
+"""Paths whose changes are shown in full; of the rest, that they changed."""
+
+
+def request(record: Record) -> tuple[ToolCallUpdate, Sequence[PermissionOption]]:
+    """The tool call that a question is about, with all of what is asked, and what can be answered."""
+    asked = record.content
+    if isinstance(asked, HostAsk):
+        call = ToolCallUpdate(
+            tool_call_id=host_id(record.n), kind="fetch", status="pending",
+            title=f"{asked.module} wants to reach {asked.host}", content=[shown(host_words(record.agent, asked))],
+            field_meta={"iact": {"path": record.agent, "record": record.n}},
+        )  # fmt: skip
+        return call, _HOST
+    assert isinstance(asked, ClearanceAsk)
+    call = ToolCallUpdate(
+        tool_call_id=tool_call_id(record.agent, asked.turn, asked.action), kind=kind_of(asked.function),
+        status="pending", title=f"{record.agent} asks to run {asked.function}", raw_input=dict(asked.params),
+        content=[shown(words(record.agent, asked), len(words(record.agent, asked)))],
+        field_meta={"iact": {"path": record.agent, "record": record.n}},
+    )  # fmt: skip
+    return call, _CALL
+
+
+def chosen(outcome: AllowedOutcome | DeniedOutcome) -> str:
+    """The option that was chosen; empty if none was."""
+    return outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
+
+
+def clearance(option: str) -> tuple[bool, JSON]:
+    """What an option says of a call: whether it may be made, and what is to be remembered."""
+    return option in ("once", "call"), "call" if option == "call" else None
+
+
+def host(option: str) -> Lasts | None:
+    """For how long a host is allowed; None: it is not."""
+    return _LASTS.get(option)
+
+
+def review(name: str, folder: str, rows: Sequence[PendingRow], patches: Sequence[str]) -> ToolCallUpdate:
+    """The changes that wait for a person, as one question. `patches`: of the first of them."""
+    count = "1 change" if len(rows) == 1 else f"{len(rows)} changes"
+    listed = "\n".join(f"{row['kind']} {row['path']}" for row in rows)
+    text = escaped(f"Not in {folder} yet. {rows[0]['reason']}\n\n{listed}", every=False)
+    return ToolCallUpdate(
+        tool_call_id=name, kind="edit", status="pending", title=f"Apply {count} to {folder}",
+        content=[shown(text), *(shown(f"```diff\n{escaped(one, every=False)}\n```") for one in patches)],
+    )  # fmt: skip
+
+
+def begun(call: ToolCallUpdate) -> ToolCallStart:
+    """A question that is about no call of an agent's, as a tool call that begins."""
+    return ToolCallStart(
+        session_update="tool_call", tool_call_id=call.tool_call_id, title=call.title or "", kind=call.kind,
+        status=call.status, content=call.content,
+    )  # fmt: skip

@@ -1,0 +1,102 @@
+"""A process that a client starts: the protocol on its standard input and output, a message a line."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from io import FileIO
+from typing import Final
+
+from acp.connection import Connection, StreamDirection, StreamEvent
+from acp.schema import (
+    AllowedOutcome,
+    ConfigOptionUpdate,
+    CurrentModeUpdate,
+    DeniedOutcome,
+    PermissionOption,
+    RequestPermissionRequest,
+    RequestPermissionResponse,
+    SessionNotification,
+    ToolCallUpdate,
+)
+from pydantic import BaseModel
+
+from iact.core.session.runtime import Runtime
+from iact.faces.acp.agent import AcpAgent
+from iact.faces.acp.updates import Update
+
+_LONGEST: Final = 64 << 20
+"""Bytes of a message that are read at once: a file in a prompt is one line."""
+_ASK: Final = "session/request_permission"
+
+
+class _Client:
+    """The other end of the connection."""
+
+    def __init__(self) -> None:
+        self.connection: Connection | None = None
+        self._asked: dict[tuple[str, str], int] = {}
+        """Questions under way: the request that each is."""
+
+    def observe(self, event: StreamEvent) -> None:
+        """Note under which number a question went out."""
+        message = event.message
+        if event.direction is StreamDirection.OUTGOING and message.get("method") == _ASK:
+            params = message["params"]
+            self._asked[params["sessionId"], params["toolCall"]["toolCallId"]] = message["id"]
+
+    async def update(self, session: str, update: Update | CurrentModeUpdate | ConfigOptionUpdate) -> None:
+        """Tell of something."""
+        assert self.connection is not None
+        told = SessionNotification(session_id=session, update=update)
+        await self.connection.send_notification("session/update", _dumped(told))
+
+    async def permission(
+        self, session: str, call: ToolCallUpdate, options: Sequence[PermissionOption]
+    ) -> AllowedOutcome | DeniedOutcome:
+        """Ask the person there."""
+        assert self.connection is not None
+        asked = RequestPermissionRequest(session_id=session, tool_call=call, options=list(options))
+        key = session, call.tool_call_id
+        try:
+            answer = await self.connection.send_request(_ASK, _dumped(asked))
+        except asyncio.CancelledError:
+            if key in self._asked:
+                taken_back = {"requestId": self._asked[key]}
+                await self.connection.send_notification("$/cancel_request", taken_back)
+            raise
+        finally:
+            self._asked.pop(key, None)
+        return RequestPermissionResponse.model_validate(answer).outcome
+
+
+def _dumped(model: BaseModel) -> Mapping[str, object]:
+    return model.model_dump(mode="json", by_alias=True, exclude_none=True)
+
+
+async def serve(
+    runtime: Runtime,
+    reading: FileIO,
+    writing: FileIO,
+    *,
+    version: str,
+    intent: str = "1",
+    scope: str | None = None,
+) -> None:
+    """Answer a client until it closes the connection. `version`: of this program; `intent`, `scope`: of new sessions."""
+    loop, client = asyncio.get_running_loop(), _Client()
+    reader = asyncio.StreamReader(limit=_LONGEST)
+    await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), reading)
+    transport, protocol = await loop.connect_write_pipe(
+        lambda: asyncio.StreamReaderProtocol(asyncio.StreamReader()), writing
+    )
+    writer = asyncio.StreamWriter(transport, protocol, None, loop)
+    async with asyncio.TaskGroup() as group:
+        agent = AcpAgent(runtime, client, group.create_task, version=version, intent=intent, scope=scope)
+        connection = Connection(agent.dispatch, writer, reader, listening=False, observers=[client.observe])
+        client.connection = connection
+        try:
+            await connection.main_loop()
+        finally:
+            await connection.close()
+            await agent.leave()

@@ -1,0 +1,428 @@
+"""What happens in a session, in the terms of the Agent Client Protocol: a fold from records and live text to updates.
+
+Records are the truth. Text that streams is sent ahead of its record, which brings only what is missing of it, so the
+same fold tells a session that is loaded and one that is watched. The root speaks in messages; all below it is tool
+calls: an agent that is called is one that stays open until it replies, and holds what that agent wrote. Nothing here
+waits, asks or sends.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Final, Literal, TypeAlias
+from uuid import NAMESPACE_URL, uuid5
+
+from acp.schema import (
+    AgentMessageChunk,
+    AgentPlanUpdate,
+    AgentThoughtChunk,
+    ContentToolCallContent,
+    PlanEntry,
+    TextContentBlock,
+    ToolCallProgress,
+    ToolCallStart,
+    UsageUpdate,
+    UserMessageChunk,
+)
+
+from iact.core.ports import JSON
+from iact.core.records.calls import Call, ClearanceAsk, Gate, Result
+from iact.core.records.control import Inject
+from iact.core.records.dialogue import Discard, Generation, Reply, Say, Turn, Upload
+from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
+from iact.core.records.plans import Extend, Fire, Node, Plan
+from iact.core.records.record import Record
+from iact.core.session.events import Delta, OutputEvent
+from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
+
+Update: TypeAlias = (
+    UserMessageChunk
+    | AgentMessageChunk
+    | AgentThoughtChunk
+    | ToolCallStart
+    | ToolCallProgress
+    | AgentPlanUpdate
+    | UsageUpdate
+)
+ToolKind: TypeAlias = Literal["read", "edit", "delete", "move", "search", "execute", "fetch", "other"]
+Status: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
+
+_ROOT: Final = "/"
+_TITLE: Final = 120
+"""Characters of the title of a tool call."""
+_LONGEST: Final = 20_000
+"""Characters of what a tool call shows; the journal has all of it."""
+_RUNNING: Final = 4_000
+"""Characters of what a tool prints that are shown while it runs."""
+_MODULES: Final[Mapping[str, ToolKind]] = {
+    "shell": "execute", "python": "execute", "app": "execute", "web": "fetch", "browser": "fetch",
+}  # fmt: skip
+_VERBS: Final[Mapping[str, ToolKind]] = {
+    "read": "read", "list": "read", "show": "read", "write": "edit", "edit": "edit", "patch": "edit",
+    "append": "edit", "delete": "delete", "remove": "delete", "move": "move", "rename": "move", "search": "search",
+    "find": "search", "grep": "search",
+}  # fmt: skip
+_STEP: Final[Mapping[str, Literal["in_progress", "completed"]]] = {
+    "running": "in_progress", "waiting_human": "in_progress", "failed_retryable": "in_progress",
+    "executed": "completed", "failed": "completed", "cancelled": "completed", "skipped": "completed",
+}  # fmt: skip
+"""What a step's state is in a protocol whose plans know no failure; others are pending."""
+_UNWELL: Final = frozenset({"failed", "cancelled", "skipped"})
+
+
+def tool_call_id(agent: str, turn: int, action: int) -> str:
+    """The name of an action, the same whenever it is told of."""
+    return f"{agent}#{turn}.{action}"
+
+
+def host_id(ask: int) -> str:
+    """The name of a question about a host."""
+    return f"host#{ask}"
+
+
+def kind_of(function: str) -> ToolKind:
+    """What sort of tool a function is, for an editor's icon."""
+    module, _, verb = function.partition(".")
+    return _MODULES.get(module) or _VERBS.get(verb, "other")
+
+
+def said(text: str) -> TextContentBlock:
+    """Text, as a block."""
+    return TextContentBlock(type="text", text=text)
+
+
+def shown(text: str, most: int = _LONGEST) -> ContentToolCallContent:
+    """Text of a tool call: its end, where it is long."""
+    cut = text if len(text) <= most else f"… ({len(text) - most} characters before this)\n{text[-most:]}"
+    return ContentToolCallContent(type="content", content=said(cut))
+
+
+class _Speech:
+    """What was sent of the text that the root is at."""
+
+    def __init__(self) -> None:
+        self.text = ""
+        self.thought = ""
+        self.deaf = False
+        """Some of it was missed, so its record tells the rest."""
+
+
+class Updates:
+    """The updates of one session. Give it every record in order, and what is written meanwhile."""
+
+    def __init__(
+        self,
+        session: str,
+        *,
+        is_action: Callable[[str], IsAction | None] = lambda path: None,
+        windows: Mapping[str, int] | None = None,
+    ) -> None:
+        """`is_action`: which words begin an action of an agent. `windows`: tokens of the models, by role."""
+        self._session = session
+        self._is_action = is_action
+        self._windows = windows or {}
+        self._messages = 0
+        self._speech = _Speech()
+        self._blocks: dict[str, tuple[int, dict[int, ActionBlock]]] = {}
+        """Of each agent's newest turn: its record, and its actions."""
+        self._fired: dict[tuple[str, int, int], Fire] = {}
+        self._begun: set[str] = set()
+        """Tool calls that were told of and have not ended."""
+        self._children: dict[str, tuple[str, list[str]]] = {}
+        """Agents and plans that were called: the tool call, and what they wrote since."""
+        self._calls: dict[int, tuple[str, str]] = {}
+        """Records of calls that run: the tool call, and the end of what it printed."""
+        self._plans: dict[str, dict[str, PlanEntry]] = {}
+
+    # --- live text ------------------------------------------------------------------------------
+
+    def lost(self) -> None:
+        """Pieces of text were missed: what the root is at is told when its record comes."""
+        self._speech.deaf = True
+
+    def write(self, delta: Delta) -> list[Update]:
+        """A piece of text while it is written: of the root, as a message or a thought; others speak when they are done."""
+        if delta.agent != _ROOT or self._speech.deaf:
+            return []
+        if delta.restart:
+            self._next_message()
+        if not delta.text:
+            return []
+        if delta.thought:
+            self._speech.thought += delta.text
+            return [self._thought(delta.text)]
+        self._speech.text += delta.text
+        return [self._message(delta.text)]
+
+    def prints(self, event: OutputEvent) -> list[Update]:
+        """A tool that runs has printed something."""
+        if event.call not in self._calls:
+            return []
+        name, before = self._calls[event.call]
+        printed = (before + event.text)[-_RUNNING:]
+        self._calls[event.call] = name, printed
+        return [_progress(name, event.agent, "in_progress", [shown(printed)])]
+
+    # --- records --------------------------------------------------------------------------------
+
+    def take(self, record: Record, *, replayed: bool = False) -> list[Update]:
+        """The next record. `replayed`: the client was not there, so it is told what the user said as well."""
+        content = record.content
+        match content:
+            case Say() | Upload() | Inject() if replayed:
+                return self._user(record)
+            case Turn() | Reply():
+                return self._spoke(record, content)
+            case Discard() if record.agent == _ROOT:
+                rest = self._rest(record.body)
+                self._next_message()
+                return rest
+            case Fire():
+                self._fired[record.agent, content.turn, content.action] = content
+            case ClearanceAsk() if content.to == "person":
+                return self._at(record.agent, content.turn, content.action, content.function, "pending")
+            case Gate(allow=False):
+                return self._at(
+                    record.agent, content.turn, content.action, content.function, "failed",
+                    [shown(f"Denied by {content.by}: {content.reason}".rstrip(": "))],
+                )  # fmt: skip
+            case Call():
+                return self._called(record, content)
+            case Result():
+                return self._ended(record, content)
+            case HostAsk():
+                title = f"{content.module} wants to reach {rule_of(content.host, content.port)}"
+                self._begun.add(host_id(record.n))
+                return [_start(host_id(record.n), record.agent, title, "fetch", "pending")]
+            case HostAnswer():
+                return self._end(
+                    host_id(content.ask), record.agent, "completed" if content.allow else "failed"
+                )
+            case Plan() | Extend():
+                return self._planned(record.agent, content)
+            case Node():
+                return self._stepped(record.agent, content)
+        return []
+
+    # --- what is said ---------------------------------------------------------------------------
+
+    def _user(self, record: Record) -> list[Update]:
+        text = record.body
+        if isinstance(record.content, Inject) and record.agent != _ROOT:
+            text = f"(to {record.agent}) {text}"
+        if not text:
+            return []
+        return [UserMessageChunk(session_update="user_message_chunk", content=said(text))]
+
+    def _spoke(self, record: Record, content: Turn | Reply) -> list[Update]:
+        if record.agent != _ROOT:
+            return self._below(record, content)
+        generation = content.generation
+        updates: list[Update] = []
+        if generation is not None and generation.reasoning.startswith(self._speech.thought):
+            rest = generation.reasoning[len(self._speech.thought) :]
+            updates += [self._thought(rest)] if rest else []
+        updates += self._rest(record.body)
+        self._next_message()
+        if isinstance(content, Turn):
+            self._keep_blocks(record)
+        else:
+            self._plans = {path: entries for path, entries in self._plans.items() if not _over(entries)}
+        return [*updates, *self._usage(generation)]
+
+    def _rest(self, body: str) -> list[Update]:
+        """What a record has of the root's text that was not sent yet."""
+        sent = self._speech.text
+        if sent.startswith(body):
+            return []  # all of it, or more: it was cut where an action ended
+        if not body.startswith(sent):
+            self._next_message()
+            return [self._message(body)]
+        return [self._message(body[len(sent) :])]
+
+    def _below(self, record: Record, content: Turn | Reply) -> list[Update]:
+        if isinstance(content, Turn):
+            self._keep_blocks(record)
+        if record.agent not in self._children:
+            return []
+        name, written = self._children[record.agent]
+        if record.body:
+            written.append(record.body)
+        if isinstance(content, Turn):
+            return [_progress(name, record.agent, "in_progress", [shown("\n\n".join(written))])]
+        del self._children[record.agent]
+        well = content.status == "ok" and content.plan != "failed"
+        status: Status = "completed" if well else "failed"
+        return self._end(name, record.agent, status, [shown("\n\n".join(written))])
+
+    def _next_message(self) -> None:
+        self._messages += 1
+        self._speech = _Speech()
+
+    def _message(self, text: str) -> AgentMessageChunk:
+        return AgentMessageChunk(
+            session_update="agent_message_chunk", content=said(text), message_id=self._message_id()
+        )
+
+    def _thought(self, text: str) -> AgentThoughtChunk:
+        return AgentThoughtChunk(
+            session_update="agent_thought_chunk", content=said(text), message_id=self._message_id()
+        )
+
+    def _message_id(self) -> str:
+        return str(uuid5(NAMESPACE_URL, f"{self._session}/{self._messages}"))
+
+    def _usage(self, generation: Generation | None) -> list[Update]:
+        if generation is None or generation.role not in self._windows:
+            return []
+        used = generation.usage.prompt + generation.usage.completion
+        window = self._windows[generation.role]
+        return [UsageUpdate(session_update="usage_update", used=used, size=window)]
+
+    # --- tool calls -----------------------------------------------------------------------------
+
+    def _keep_blocks(self, record: Record) -> None:
+        is_action = self._is_action(record.agent) or looks_like_action
+        found = [one for one in pieces(record.body, is_action) if isinstance(one, ActionBlock)]
+        self._blocks[record.agent] = record.n, {one.index: one for one in found}
+
+    def _at(
+        self,
+        agent: str,
+        turn: int,
+        action: int,
+        function: str,
+        status: Status,
+        content: list[ContentToolCallContent] | None = None,
+    ) -> list[Update]:
+        """An action is at something: it is told of, if it was not, or how it is now."""
+        name = tool_call_id(agent, turn, action)
+        over = status in ("completed", "failed")
+        if name in self._begun:
+            return (
+                self._end(name, agent, status, content) if over else [_progress(name, agent, status, content)]
+            )
+        if not over:
+            self._begun.add(name)
+        title, given = self._named(agent, turn, action, function)
+        return [_start(name, agent, title, kind_of(function), status, content, given)]
+
+    def _named(self, agent: str, turn: int, action: int, function: str) -> tuple[str, JSON]:
+        """An action's title, and what it was given, as its agent wrote it."""
+        above = "" if agent == _ROOT else f"{agent}: "
+        fired = self._fired.pop((agent, turn, action), None)
+        if fired is not None:
+            return _line(f"{above}{fired.node}: {function}"), {"step": fired.node}
+        newest, blocks = self._blocks.get(agent, (0, {}))
+        block = blocks.get(action) if newest == turn else None
+        if block is None:
+            return _line(f"{above}{function}"), None
+        first = next((one.strip() for one in block.body.splitlines() if one.strip()), "")
+        told = " ".join(one for one in (function, block.arguments, first) if one)
+        return _line(f"{above}{told}"), {"arguments": block.arguments, "body": block.body}
+
+    def _called(self, record: Record, call: Call) -> list[Update]:
+        name = tool_call_id(record.agent, call.turn, call.action)
+        self._calls[record.n] = name, ""
+        if call.to:
+            self._children[call.to] = name, []
+        return self._at(record.agent, call.turn, call.action, call.function, "in_progress")
+
+    def _ended(self, record: Record, result: Result) -> list[Update]:
+        self._calls.pop(result.call, None)
+        name = tool_call_id(record.agent, result.turn, result.action)
+        if result.call == 0 and name not in self._begun:
+            return []  # it was denied, which was told, or is an action that only concerns the agent
+        for path in [path for path, (called, _) in self._children.items() if called == name]:
+            if result.status == "ok":
+                return []  # the call was handed over; it ends with the reply of whom it is for
+            del self._children[path]
+        text = record.body
+        if not text and result.blob is not None:
+            text = f"{result.blob.size} bytes of {result.media or 'text'}"
+        status: Status = "completed" if result.status == "ok" else "failed"
+        return self._at(
+            record.agent, result.turn, result.action, result.function, status, [shown(text)] if text else None
+        )
+
+    def _end(
+        self, name: str, agent: str, status: Status, content: list[ContentToolCallContent] | None = None
+    ) -> list[Update]:
+        if name not in self._begun:
+            return []
+        self._begun.discard(name)
+        return [_progress(name, agent, status, content)]
+
+    # --- plans ----------------------------------------------------------------------------------
+
+    def _planned(self, path: str, content: Plan | Extend) -> list[Update]:
+        entries = self._plans.setdefault(path, {})
+        for step in content.add:
+            node = str(step.get("id", ""))
+            entries[node] = PlanEntry(
+                content=_step_text(step), priority="medium", status="pending",
+                field_meta={"iact": {"path": path, "step": node}},
+            )  # fmt: skip
+        for node in content.drop if isinstance(content, Plan) else ():
+            entries.pop(node, None)
+        return [self._plan()]
+
+    def _stepped(self, path: str, content: Node) -> list[Update]:
+        entry = self._plans.get(path, {}).get(content.node)
+        if entry is None:
+            return []
+        status = _STEP.get(content.to, "pending")
+        why = (
+            f" ({content.to}{f': {content.detail}' if content.detail else ''})"
+            if content.to in _UNWELL
+            else ""
+        )
+        if entry.status == status and not why:
+            return []
+        changed = entry.model_copy(update={"status": status, "content": _line(entry.content + why, 400)})
+        self._plans[path][content.node] = changed
+        return [self._plan()]
+
+    def _plan(self) -> AgentPlanUpdate:
+        entries = [one for entries in self._plans.values() for one in entries.values()]
+        return AgentPlanUpdate(session_update="plan", entries=entries)
+
+
+def _over(entries: Mapping[str, PlanEntry]) -> bool:
+    return all(one.status == "completed" for one in entries.values())
+
+
+def _step_text(step: Mapping[str, JSON]) -> str:
+    """What a step is for, in words."""
+    node = str(step.get("id", ""))
+    about = next((str(step[one]) for one in ("task", "call") if step.get(one)), "")
+    return _line(f"{node}: {about}" if about else node, 300)
+
+
+def _line(text: str, most: int = _TITLE) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= most else line[: most - 1] + "…"
+
+
+def _start(
+    name: str,
+    agent: str,
+    title: str,
+    kind: ToolKind,
+    status: Status,
+    content: list[ContentToolCallContent] | None = None,
+    given: JSON = None,
+) -> ToolCallStart:
+    return ToolCallStart(
+        session_update="tool_call", tool_call_id=name, title=title, kind=kind, status=status,
+        content=list(content) if content else None, raw_input=given, field_meta={"iact": {"path": agent}},
+    )  # fmt: skip
+
+
+def _progress(
+    name: str, agent: str, status: Status, content: list[ContentToolCallContent] | None = None
+) -> ToolCallProgress:
+    return ToolCallProgress(
+        session_update="tool_call_update", tool_call_id=name, status=status,
+        content=list(content) if content else None, field_meta={"iact": {"path": agent}},
+    )  # fmt: skip

@@ -1,0 +1,62 @@
+"""`iact acp`: an editor drives sessions through the Agent Client Protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import stat
+import sys
+from importlib.metadata import version
+from io import FileIO
+
+from iact.core.errors import UsageError
+from iact.settings import Settings
+from iact.wiring import open_runtime
+
+
+def acp(settings: Settings, *, intent: str | None, scope: str | None) -> int:
+    """Speak the protocol until the editor closes the connection, or SIGINT or SIGTERM; 0 after a clean end.
+
+    Raises:
+        UsageError: its package is not installed, or no program is at the other end.
+    """
+    try:
+        import iact.faces.acp.stdio  # noqa: F401
+    except ImportError as error:
+        raise UsageError(
+            f"The Agent Client Protocol needs a package that is missing ({error.name}). Install it: "
+            "pip install 'iact[acp]'."
+        ) from error
+    if not all(_connected(one) for one in (0, 1)):
+        raise UsageError(
+            "An editor starts iact acp and speaks to it through pipes. Name the command in the editor's settings; "
+            "see docs/how-to/editors.md."
+        )
+    # What is printed in this process by whomever must not get between the messages.
+    with FileIO(os.dup(0), "r") as reading, FileIO(os.dup(1), "w") as writing:
+        sys.stdout.flush()
+        os.dup2(2, 1)
+        with open(os.devnull, "rb") as nothing:
+            os.dup2(nothing.fileno(), 0)
+        asyncio.run(_serve(settings, reading, writing, intent, scope))
+    return 0
+
+
+def _connected(descriptor: int) -> bool:
+    mode = os.fstat(descriptor).st_mode
+    return stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
+async def _serve(
+    settings: Settings, reading: FileIO, writing: FileIO, intent: str | None, scope: str | None
+) -> None:
+    from iact.faces.acp.stdio import serve
+
+    loop = asyncio.get_running_loop()
+    async with open_runtime(settings, scope=scope) as runtime, asyncio.TaskGroup() as group:
+        serving = group.create_task(
+            serve(runtime, reading, writing, version=version("iact"), intent=intent or "1", scope=scope)
+        )
+        for one in (signal.SIGINT, signal.SIGTERM):
+            loop.add_signal_handler(one, serving.cancel)
