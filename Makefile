@@ -22,7 +22,11 @@ setup:
 run: setup
 	@exec .venv/bin/iact serve
 
-test: setup-test lint types unit
+# Types are checked beside the tests: for a minute only one processor would have something to do.
+test: setup-test lint
+	@$(MAKE) --no-print-directory --silent types > .venv/iact.types 2>&1 & types=$$!; \
+		$(MAKE) --no-print-directory unit; tests=$$?; \
+		wait $$types || { cat .venv/iact.types; exit 1; }; cat .venv/iact.types; exit $$tests
 
 setup-test:
 	@$(BOOT) test
