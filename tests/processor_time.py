@@ -1,4 +1,4 @@
-"""Processor seconds of each file of tests, most first, at the end of a run: pytest -p tests.processor_time …
+"""Processor seconds of rooms, files and tests, most first, at the end of a run: pytest -p tests.processor_time …
 
 On a machine whose cores are all busy this is what a run takes, and other than time on the clock it says much the same
 whatever else goes on there. What a file's process and all processes below it used is counted; what runs in an engine's
@@ -63,13 +63,20 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the files that used most."""
-    files = defaultdict[str, float](float)
+    """List the rooms, files and tests that used most."""
+    tests = dict[str, float]()
     for reports in terminalreporter.stats.values():
         for report in reports:
             if isinstance(report, pytest.TestReport) and report.when == "teardown":
                 spent = [float(str(value)) for name, value in report.user_properties if name == _NAME]
-                files[report.nodeid.partition("::")[0]] += max(0, sum(spent))
-    terminalreporter.section(f"processor seconds, {sum(files.values()):.0f} in all")
-    for file, seconds in sorted(files.items(), key=lambda one: -one[1])[:_LISTED]:
-        terminalreporter.line(f"{seconds:8.1f} {file}")
+                tests[report.nodeid] = max(0, sum(spent))
+    rooms, files = defaultdict[str, float](float), defaultdict[str, float](float)
+    for name, seconds in tests.items():
+        file = name.partition("::")[0]
+        files[file] += seconds
+        rooms["/".join(file.split("/")[:2])] += seconds
+    terminalreporter.section(f"processor seconds, {sum(tests.values()):.0f} in all")
+    for kind in (rooms, files, tests):
+        for name, seconds in sorted(kind.items(), key=lambda one: -one[1])[:_LISTED]:
+            terminalreporter.line(f"{seconds:8.1f} {name}")
+        terminalreporter.line("")
