@@ -44,7 +44,7 @@ def open_export() -> OtlpExport:
     """
     if not is_wanted(os.environ):
         raise UsageError(
-            "No collector is named. Set OTEL_EXPORTER_OTLP_ENDPOINT to its address, for example http://localhost:4318"
+            "No collector is named. Set OTEL_EXPORTER_OTLP_ENDPOINT to its address, for example http://localhost:4318 where one runs here."
         )
     try:
         from iact.faces.otel.otlp import OtlpExport
