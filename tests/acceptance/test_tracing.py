@@ -202,6 +202,8 @@ def test_nothing_of_opentelemetry_is_imported_without_a_collector(stage: Stage) 
     product = stage.product(endpoint, PYTHONPROFILEIMPORTTIME="1", **NO_MODULES)
     ran = product.run("run", "Hi", inside=("env",))
     assert ran.status == 0, ran
-    imported = [line.rpartition("|")[2].strip() for line in ran.stderr.splitlines() if line.startswith("import time:")]
+    imported = [
+        line.rpartition("|")[2].strip() for line in ran.stderr.splitlines() if line.startswith("import time:")
+    ]
     assert "iact.core.session.runtime" in imported
     assert not [one for one in imported if one.startswith(("opentelemetry", "iact.faces"))]
