@@ -25,8 +25,7 @@ def acp(settings: Settings, *, intent: str | None, scope: str | None) -> int:
         import iact.faces.acp.stdio  # noqa: F401
     except ImportError as error:
         raise UsageError(
-            f"The Agent Client Protocol needs a package that is missing ({error.name}). Install it: "
-            "pip install 'iact[acp]'."
+            "iact acp needs a package that is not installed. Install it: pip install 'iact[acp]'."
         ) from error
     if not all(_connected(one) for one in (0, 1)):
         raise UsageError(

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -314,3 +316,27 @@ def test_without_an_editor_it_says_what_it_is_for(stage: Stage) -> None:
     with (stage.folder / "nothing").open("w+") as nothing, product.started("acp") as process:
         assert process.wait(60) == 2
         assert nothing.read() == ""
+
+
+def cold(product: Product, code: str) -> subprocess.CompletedProcess[str]:
+    """Python that starts with nothing imported."""
+    return subprocess.run(
+        [sys.executable, "-c", code], env=product.environment, cwd=product.data.parent, capture_output=True,
+        text=True, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+
+
+def test_without_its_package_it_says_what_to_install(stage: Stage) -> None:
+    code = "import sys; sys.modules['acp'] = None; from iact.cli import main; sys.exit(main(['acp']))"
+    ran = cold(stage.product(**NO_MODULES), code)
+    assert (ran.returncode, ran.stdout) == (2, "")
+    assert ran.stderr == (
+        "iact: iact acp needs a package that is not installed. Install it: pip install 'iact[acp]'.\n"
+    )
+
+
+def test_nothing_of_it_is_imported_where_it_is_not_used(stage: Stage) -> None:
+    code = (
+        "import sys, iact.cli.program, iact.commands.serve, iact.commands.run; sys.exit('acp' in sys.modules)"
+    )
+    assert cold(stage.product(**NO_MODULES), code).returncode == 0
