@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Literal, TypeAlias
+from weakref import WeakValueDictionary
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, true, tuple_, update
 
@@ -21,10 +22,13 @@ from iact.accounts.digests import mint_id
 from iact.accounts.people import Actor
 from iact.accounts.schema import memberships, quotas, reservations, usage, users
 from iact.core.errors import QuotaExceeded
-from iact.core.ports import Spending
+from iact.core.ports import AtOnce, Spending
 
 QuotaKind: TypeAlias = Literal["user", "group", "each"]
 """Whose a quota is: a user's, a group's, or that of each user without one of their own."""
+
+CountedKind: TypeAlias = Literal["sessions", "containers"]
+"""What is bounded by how many there are at once."""
 
 _PATIENCE: Final = 0.5
 """Seconds until it is asked again whether calls on other hosts left room."""
@@ -72,6 +76,15 @@ class _Account:
     quota: AccountQuota
 
 
+@dataclass(frozen=True, slots=True)
+class SharedBound:
+    """What may go on at once, for a user alone or for a group. `others`: its other members, by id."""
+
+    quota: AccountQuota
+    group: str = ""
+    others: frozenset[str] = frozenset()
+
+
 class Quotas:
     """`clock`: seconds since 1970; `host`: whose reservations these are."""
 
@@ -82,6 +95,8 @@ class Quotas:
         self._audit = audit
         self._clock = clock
         self._host = host
+        self.open: Final[WeakValueDictionary[str, UserQuota]] = WeakValueDictionary()
+        """The quotas that are in use in this process, by their user: what goes on at once is counted among them."""
 
     def release(self) -> None:
         """Give back what calls hold of this host that an earlier process began, and which nobody will settle."""
@@ -109,6 +124,18 @@ class Quotas:
         with self._database.reading() as connection:
             found = _quotas(connection, tuple_(quotas.c.kind, quotas.c.subject).in_(wanted))
         return next((found[one] for one in wanted if one in found), AccountQuota())
+
+    def bounds_at_once(self, user: str) -> Sequence[SharedBound]:
+        """What bounds how much goes on at once for a user: their own, first, and what their groups share."""
+        with self._database.reading() as connection:
+            found = _accounts(connection, user)
+            return [
+                SharedBound(one.quota)
+                if one.kind == "user"
+                else SharedBound(one.quota, one.subject, _members(connection, one.subject) - {user})
+                for one in found
+                if one.quota.sessions is not None or one.quota.containers is not None
+            ]
 
     def used(self, month: str | None = None, *, user: str | None = None) -> Sequence[MonthUsage]:
         """What was used in a month (`2026-11`; None: this one): by a user, or by everybody and every group."""
@@ -210,6 +237,8 @@ class UserQuota:
         self._kept = kept
         self._user = user
         self._settled = asyncio.Event()
+        self._taken: dict[CountedKind, Callable[[], int]] = {}
+        kept.open[user] = self
 
     async def reserve(self, most: Spending) -> _Reserved:
         while True:
@@ -229,16 +258,36 @@ class UserQuota:
         await asyncio.to_thread(self._kept.settle, reservation, self._user, used)
         self._settled.set()
 
-    async def sessions(self) -> int | None:
+    async def sessions(self) -> AtOnce | None:
         """How many of their sessions may be at work at once."""
-        return (await self._bound()).sessions
+        return self._least("sessions", await self._bounds())
 
-    async def containers(self) -> int | None:
+    async def containers(self) -> AtOnce | None:
         """How many containers of modules may run at once for them."""
-        return (await self._bound()).containers
+        return self._least("containers", await self._bounds())
 
-    async def _bound(self) -> AccountQuota:
-        return await asyncio.to_thread(self._kept.bound, "user", self._user)
+    def count(self, kind: CountedKind, taken: Callable[[], int]) -> None:
+        """As of `core.ports.ConcurrencyLimits`."""
+        self._taken[kind] = taken
+
+    def taken(self, kind: CountedKind) -> int:
+        """How many go on for them now."""
+        counted = self._taken.get(kind)
+        return counted() if counted is not None else 0
+
+    async def _bounds(self) -> Sequence[SharedBound]:
+        return await asyncio.to_thread(self._kept.bounds_at_once, self._user)
+
+    def _least(self, kind: CountedKind, bounds: Sequence[SharedBound]) -> AtOnce | None:
+        """The bound that leaves least. What others have is looked at here, with nothing awaited after it."""
+        found: list[AtOnce] = []
+        for one in bounds:
+            most = one.quota.sessions if kind == "sessions" else one.quota.containers
+            if most is not None:
+                others = [self._kept.open[user] for user in one.others if user in self._kept.open]
+                left = max(0, most - sum(other.taken(kind) for other in others))
+                found.append(AtOnce(left, one.group, most if one.group else 0))
+        return min(found, key=lambda one: one.most, default=None)
 
     def _unwanted(self, asked: asyncio.Future[str | None]) -> None:
         """Whoever asked is gone. What was reserved is given back, by the thread that is free next."""
@@ -261,6 +310,11 @@ def _quotas(connection: Connection, which: ColumnElement[bool]) -> dict[tuple[Qu
         (row.kind, row.subject): AccountQuota(row.tokens, row.money, row.sessions, row.containers)
         for row in rows
     }
+
+
+def _members(connection: Connection, group: str) -> frozenset[str]:
+    query = select(memberships.c.user_id).where(memberships.c.group_name == group)
+    return frozenset(connection.execute(query).scalars())
 
 
 def _accounts(connection: Connection, user: str) -> list[_Account]:

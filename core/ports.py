@@ -129,15 +129,32 @@ class ModelQuota(Protocol):
         ...
 
 
-class ConcurrencyLimits(Protocol):
-    """How much of something may go on at once; None: any number. Asked before each that begins."""
+@dataclass(frozen=True, slots=True)
+class AtOnce:
+    """How many of something may go on at once for one user. `most`: of theirs, now.
 
-    async def sessions(self) -> int | None:
+    `group`: the name of a group whose members share `shared` of them; empty: the bound is the user's own.
+    """
+
+    most: int
+    group: str = ""
+    shared: int = 0
+
+
+class ConcurrencyLimits(Protocol):
+    """How much of something may go on at once; None: any number. Asked before each that begins, and true until whoever
+    asked awaits something else."""
+
+    async def sessions(self) -> AtOnce | None:
         """Sessions whose agents are at work."""
         ...
 
-    async def containers(self) -> int | None:
+    async def containers(self) -> AtOnce | None:
         """Instances of modules, each of which has a container where there is an engine."""
+        ...
+
+    def count(self, kind: Literal["sessions", "containers"], taken: Callable[[], int]) -> None:
+        """Have it known how many go on for this user, for those who share a bound with them."""
         ...
 
 
@@ -295,7 +312,7 @@ class CatalogueEntry:
     """A module that can be started. `digest`: SHA-256 hex over all of its source.
 
     `manifest`: the serialized `iact.ext_module.v1.Manifest` that this digest described itself with,
-    or None if it has never run here.
+    or None if it has never run here. `shared`: an administrator set it for everybody, and they alone change or approve it.
     """
 
     name: str
@@ -303,6 +320,7 @@ class CatalogueEntry:
     origin: Origin
     summary: str
     manifest: bytes | None
+    shared: bool = False
 
 
 Permit: TypeAlias = Callable[[str, int], Awaitable[bool]]

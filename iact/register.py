@@ -167,4 +167,4 @@ class AccountRegister:
 
 
 def _actor(who: Principal) -> Actor:
-    return Actor(who.name, user=who.user)
+    return Actor(who.name or who.user, user=who.user)  # the operator has an id and no name

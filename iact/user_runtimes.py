@@ -19,7 +19,7 @@ from iact.core.session.clock import SystemClock
 from iact.core.session.models import Models, Tried
 from iact.settings import Settings
 from iact.surroundings import ServerSurroundings
-from iact.user_folders import folder_of
+from iact.user_folders import folder_of, shared_folder
 from iact.web.ports import FirstMessage, RoleChoice, RoleView, Tenant
 from iact.web.tenants import UserTenants
 from iact.wiring import open_runtime
@@ -101,7 +101,13 @@ async def _open_tenant(
     own = settings.model_copy(update={"data": folder_of(settings.data, user)})
     limits = quota_of(user)
     async with open_runtime(
-        own, scope=scope, opened=models.lend(limits), user=user, policy=settings.data, limits=limits
+        own,
+        scope=scope,
+        opened=models.lend(limits),
+        user=user,
+        policy=settings.data,
+        limits=limits,
+        shared=shared_folder(settings.data),
     ) as runtime:
         if runtime.memory is not None:
             runtime.memory.wake()

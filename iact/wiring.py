@@ -174,11 +174,13 @@ async def open_runtime(
     user: str = USER,
     policy: Path | None = None,
     limits: ConcurrencyLimits | None = None,
+    shared: Path | None = None,
 ) -> AsyncIterator[Runtime]:
     """A runtime with the user's models, sandbox, policy and data directory; closes all of it at the end.
 
     `scope`: of new sessions. `opened`: the models, `user`: whose memory it is;
-    `policy`: the data directory whose policy counts; `limits`: of what goes on at once. Without, those of a server with
+    `policy`: the data directory whose policy counts; `limits`: of what goes on at once;
+    `shared`: the directory with what an administrator set for everybody. Without, those of a server with
     one user.
     `workspace`: the directory in which new sessions work, in place of one of their own.
     `pool`: for how many new sessions modules run before they are called. `claimed`: as of `SharedStore`.
@@ -189,6 +191,7 @@ async def open_runtime(
     host = await open_host(
         settings.data, backend=settings.sandbox, runtime=settings.runtime, pool=pool,
         inner=settings.inside, search=settings.search, kubernetes=settings.kubernetes,
+        shared=shared,
     )  # fmt: skip
     async with AsyncExitStack() as stack:
         observe = await stack.enter_async_context(tracing())
@@ -206,7 +209,7 @@ async def open_runtime(
             retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings, user),
             shared=shared_of(settings, claimed),
             policies=None if policy is None else partial(read_policies, policy),
-            limits=limits, user=user, observe=observe,
+            limits=limits, user=user, observe=observe, everybody=shared,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
 

@@ -47,6 +47,7 @@ async def open_host(
     inner: Mapping[str, str] | None = None,
     search: str | None = None,
     kubernetes: NamespaceSettings | None = None,
+    shared: Path | None = None,
 ) -> ModuleHost:
     """The module host for this machine. `data`: the product's data directory.
 
@@ -54,7 +55,8 @@ async def open_host(
     it. `on_egress` hears of every connection that a module made, or tried to make, to the outside. `pool`: for how
     many sessions modules run before they are called. `inner`: targets that lead to machines of the user's, each with its
     address; `search`: the server that the module web searches with. `kubernetes`: where in a cluster modules run, for that
-    backend, where `runtime` is the name of a runtime class.
+    backend, where `runtime` is the name of a runtime class. `shared`: a directory like `data` with the modules and secrets
+    that an administrator set for everybody.
 
     "auto" gives Docker if an engine answers, otherwise bubblewrap if that works here, whose isolation is weaker,
     and otherwise a host that says what to install.
@@ -67,7 +69,7 @@ async def open_host(
     ways = Outside(inside=inside(inner or {}), settings={"search": search} if search else {})
     outside = replace(ways, on_line=on_egress) if on_egress else ways
     if backend == "kubernetes":
-        pods = _kubernetes(data, kubernetes or NamespaceSettings(), runtime, outside, pool)
+        pods = _kubernetes(data, kubernetes or NamespaceSettings(), runtime, outside, pool, shared)
         try:
             await pods.open()
         except BaseException:
@@ -75,8 +77,8 @@ async def open_host(
             raise
         pods.pool.fill()
         return pods
-    docker = DockerHost(data, outside=outside, pool=pool, runtime=runtime)
-    bubblewrap = BubblewrapHost(data, outside=outside, pool=pool)
+    docker = DockerHost(data, outside=outside, pool=pool, shared=shared, runtime=runtime)
+    bubblewrap = BubblewrapHost(data, outside=outside, pool=pool, shared=shared)
     host: DockerHost | BubblewrapHost = bubblewrap if backend == "bubblewrap" else docker
     try:
         await host.open()
@@ -93,7 +95,7 @@ async def open_host(
 
 
 def _kubernetes(
-    data: Path, settings: NamespaceSettings, runtime: str, outside: Outside, pool: int
+    data: Path, settings: NamespaceSettings, runtime: str, outside: Outside, pool: int, shared: Path | None
 ) -> KubernetesHost:
     """The host of pods; only here is anything of a cluster imported.
 
@@ -108,4 +110,4 @@ def _kubernetes(
             "'iact[kubernetes]'."
         ) from error
     namespace = settings.namespace(runtime)
-    return KubernetesHost(data, namespace, host=settings.host, outside=outside, pool=pool)
+    return KubernetesHost(data, namespace, host=settings.host, outside=outside, pool=pool, shared=shared)

@@ -16,7 +16,7 @@ import tempfile
 import tomllib
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Final, Literal
 
@@ -156,6 +156,8 @@ class CatalogueModule:
     """The digest of an image that a person brought, in which it runs instead of ours."""
     own_instances: bool = False
     """Whether each agent has instances of its own: no other sees their processes and temporary files."""
+    shared: bool = False
+    """It counts, and an administrator set it for everybody: it is given the secrets of everybody, and no user's own."""
 
     def served_at(self, socket: str) -> list[str]:
         """The command line, inside, that serves it on a unix socket. What begins with ./ is in its own folder."""
@@ -163,7 +165,8 @@ class CatalogueModule:
             word.replace("./", f"{INSIDE}/", 1) if word.startswith("./") else word for word in self.command
         ]
         return [
-            *(own or ("python3", "-m", "ext_modules.sdk", "serve", f"{INSIDE}/module.py")),
+            # -P: it takes up no code from the workspace, which is where it starts.
+            *(own or ("python3", "-P", "-m", "ext_modules.sdk", "serve", f"{INSIDE}/module.py")),
             "--socket",
             socket,
         ]
@@ -172,13 +175,25 @@ class CatalogueModule:
 class Catalogue:
     """The modules at hand, and what is remembered of them below `data`/modules."""
 
-    def __init__(self, data: Path, *, shipped: Path | None = None, folders: Sequence[Path] = ()) -> None:
-        """`shipped`: a folder of modules instead of our own. `folders`: modules of the user's, beside those."""
+    def __init__(
+        self,
+        data: Path,
+        *,
+        shipped: Path | None = None,
+        folders: Sequence[Path] = (),
+        shared: Path | None = None,
+    ) -> None:
+        """`shipped`: a folder of modules instead of our own. `folders`: modules of the user's, beside those.
+
+        `shared`: a directory like `data` with the modules that an administrator set for everybody.
+        """
         self._data = data
         self._memory = data / "modules"
         self._kept = ModuleVersions(self._memory)
         self._shipped = shipped
         self._folders = tuple(folders)
+        self._shared = ModuleVersions(shared / "modules") if shared is not None else None
+        self._memories = [self._memory, *([shared / "modules"] if shared is not None else [])]
         self.root = False
         """Whether modules that may be real root are, here."""
 
@@ -194,6 +209,9 @@ class Catalogue:
             if module.name in known:
                 raise UsageError(f"There is a module {module.name} already; rename the one in {each}.")
             known[module.name] = module
+        for each, origin in self._shared.current() if self._shared is not None else ():
+            module = replace(read(each, sdk=base, origin=origin), shared=True)
+            known.setdefault(module.name, module)  # nor can what everybody has
         for each, origin in self._kept.current():
             module = read(each, sdk=base, origin=origin)
             known.setdefault(module.name, module)  # what ships with us can't be replaced
@@ -211,7 +229,8 @@ class Catalogue:
             return found
         if digest is not None:
             base = payload.sdk_digest()
-            for folder, origin in self._kept.versions(name):
+            kept = [self._kept, *([self._shared] if self._shared is not None else [])]
+            for folder, origin in (one for each in kept for one in each.versions(name)):
                 module = read(folder, sdk=base, origin=origin)
                 if module.digest == digest:
                     return module
@@ -233,6 +252,10 @@ class Catalogue:
         modules = self.modules()
         if source.name in modules and modules[source.name].origin == "shipped":
             raise UsageError(f"A module {source.name} ships with the product; choose another name.")
+        if source.name in modules and modules[source.name].shared:
+            raise UsageError(
+                f"An administrator set a module {source.name} for everybody; choose another name."
+            )
         if origin == "agent" and source.name in modules and modules[source.name].origin == "user":
             raise UsageError(f"A person added a module {source.name}; choose another name.")
         folder = self._kept.add(source, origin)
@@ -260,6 +283,10 @@ class Catalogue:
         found = self.modules().get(name)
         if found is not None and found.origin == "shipped":
             raise UsageError(f"The module {name} ships with the product and can't be removed.")
+        if found is not None and found.shared:
+            raise UsageError(
+                f"An administrator set the module {name} for everybody; only an administrator can remove it."
+            )
         self._kept.remove(name)
 
     def recipe_of(self, module: CatalogueModule) -> Recipe:
@@ -272,7 +299,9 @@ class Catalogue:
         chosen = workshop.load(self._data) if module.workshop and manifest is not None else None
         if chosen is not None and manifest is not None:
             manifest = _told(manifest, chosen.described(root=self.root and module.trusted.root))
-        return CatalogueEntry(module.name, module.digest, module.origin, module.summary, manifest)
+        return CatalogueEntry(
+            module.name, module.digest, module.origin, module.summary, manifest, module.shared
+        )
 
     def remember(self, digest: str, manifest: bytes) -> None:
         """Keep what the module of this digest described itself with."""
@@ -281,8 +310,9 @@ class Catalogue:
 
     def _manifest(self, module: CatalogueModule) -> bytes | None:
         """What it described itself with; ours ship with that, so nobody starts them to know."""
-        with suppress(OSError):
-            return (self._memory / f"{module.digest}.manifest").read_bytes()
+        for memory in self._memories:
+            with suppress(OSError):
+                return (memory / f"{module.digest}.manifest").read_bytes()
         shipped = module.folder / MANIFEST
         if module.origin != "shipped" or not shipped.is_file():
             return None

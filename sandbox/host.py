@@ -90,18 +90,21 @@ class Host(ABC, Generic[Running]):
         folders: Sequence[Path] = (),
         outside: Outside | None = None,
         pool: int = 0,
+        shared: Path | None = None,
     ) -> None:
         """`patience`: seconds that a module has to come up. `shipped`: a folder of modules instead of our own.
         `folders`: modules of the user's, beside those.
         `outside`: how modules that are started with egress get out, and who is told of it.
         `pool`: for how many sessions modules run before they are called; see `sandbox.pool`.
+        `shared`: a directory like `data` with the modules and secrets that an administrator set for everybody.
         """
         self._data = data.resolve()
         self._bounds = bounds or limits.Limits()
         self._patience = patience
         self._outside = outside or Outside()
         self._secrets = Secrets(self._data)
-        self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders)
+        self._shared_secrets = Secrets(shared) if shared is not None else None
+        self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders, shared=shared)
         self._process = owner.Process.current()
         self._numbers = itertools.count(1)
         self._preparing: dict[Recipe, asyncio.Lock] = {}
@@ -169,7 +172,7 @@ class Host(ABC, Generic[Running]):
                 return pooled
             module = await asyncio.to_thread(self._catalogue.find, name, digest)
             if right == "work" or module.workspace == "write":
-                granted = await self._granted(key, tuple(egress), secrets, permit, report)
+                granted = await self._granted(module, tuple(egress), secrets, permit, report)
                 return await self._found(ModuleStart(module, key, workspace, granted, report))
         # What can't write in the workspace anyway has one instance, for looking and working.
         return await self.start(
@@ -186,14 +189,26 @@ class Host(ABC, Generic[Running]):
         )
 
     async def _granted(
-        self, key: Key, egress: tuple[str, ...], secrets: Sequence[str], permit: Permit | None, report: Report
+        self,
+        module: CatalogueModule,
+        egress: tuple[str, ...],
+        secrets: Sequence[str],
+        permit: Permit | None,
+        report: Report,
     ) -> Granted:
-        """What a person's word comes to now; says which secrets are not stored."""
-        given = await asyncio.to_thread(self._secrets.of, secrets) if secrets else {}
+        """What a person's word comes to now; says which secrets are not stored.
+
+        A module of everybody's has their secrets, and one of the user's has the user's: neither can be used to learn the
+        other's, whatever names it asks for.
+        """
+        stored = self._secrets
+        if module.shared:
+            assert self._shared_secrets is not None
+            stored = self._shared_secrets
+        given = await asyncio.to_thread(stored.of, secrets) if secrets else {}
         for missing in sorted(set(secrets) - set(given)):
-            report(
-                f"the module {key.name} asks for a secret that is not stored; run: iact secret set {missing}"
-            )
+            remedy = "ask an administrator" if module.shared else f"run: iact secret set {missing}"
+            report(f"the module {module.name} asks for a secret that is not stored; {remedy}")
         return Granted(egress, given, permit)
 
     async def _found(self, start: ModuleStart) -> Running:

@@ -25,7 +25,7 @@ from iact.web import choices, files, inspection, people, review, sessions, timel
 from iact.web.downloads import Content
 from iact.web.follower import Cursor
 from iact.web.history import RecordHistory
-from iact.web.ports import PeopleRegister, Product, Runtime, Session, Tenant
+from iact.web.ports import PeopleRegister, Product, Runtime, Session, SharedSetup, Tenant
 from iact.web.wire import answers, news, requests
 
 
@@ -124,6 +124,10 @@ class Client(Protocol):
 
     def register(self) -> PeopleRegister:
         """What is known of people; raises UsageError on a server with one user."""
+        ...
+
+    def setup(self) -> SharedSetup:
+        """What is set for everybody; raises UsageError on a server with one user."""
         ...
 
     def lease(self, user: str) -> AbstractAsyncContextManager[Tenant]:
@@ -439,11 +443,14 @@ async def _module_add(client: Client, message: requests.AddModule) -> answers.Mo
         source = await asyncio.to_thread(source_of, message.source)
     else:
         source = written_source(message.name, message.source)
-    return {"module": (await client.runtime.add_module(source)).to_json()}
+    added = await client.runtime.add_module(source)
+    await client.audit("module.added", module=added.entry.name, digest=added.entry.digest[:12])
+    return {"module": added.to_json()}
 
 
 async def _module_remove(client: Client, message: requests.RemoveModule) -> answers.Nothing:
     await client.runtime.remove_module(message.name)
+    await client.audit("module.removed", module=message.name)
     return {}
 
 
@@ -508,6 +515,8 @@ WHILE_OPENING: Final = frozenset(
         "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
         "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "shared",
         "account", "token.create", "token.revoke", "sign-out", "usage", "users", "user.add", "user.change", "audit",
+        "everybody", "everybody.module.add", "everybody.module.remove", "everybody.module.approve",
+        "everybody.secret.set", "everybody.secret.remove", "policy", "policy.change",
     }
 )  # fmt: skip
 """What is done while the watched session is still being opened; all else waits for that."""
@@ -612,4 +621,12 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "user.add": _command(requests.AddUser, people.add_user, "admin"),
     "user.change": _command(requests.ChangeUser, people.change_user, "admin"),
     "audit": _command(requests.ShowAudit, people.show_audit, "admin"),
+    "everybody": _command(requests.ShowEverybody, people.show_everybody, "admin"),
+    "everybody.module.add": _command(requests.AddModuleOfEverybody, people.add_module, "admin"),
+    "everybody.module.remove": _command(requests.RemoveModuleOfEverybody, people.remove_module, "admin"),
+    "everybody.module.approve": _command(requests.ApproveModuleOfEverybody, people.approve_module, "admin"),
+    "everybody.secret.set": _command(requests.SetSecret, people.set_secret, "admin"),
+    "everybody.secret.remove": _command(requests.RemoveSecret, people.remove_secret, "admin"),
+    "policy": _command(requests.ShowPolicy, people.show_policy, "admin"),
+    "policy.change": _command(requests.ChangePolicy, people.change_policy, "admin"),
 }

@@ -35,7 +35,7 @@ from iact.web.files import FileMessages
 from iact.web.follower import Cursor, Follower, node_fields, show_end
 from iact.web.history import RecordHistory
 from iact.web.outbox import Outbox, SlowReader
-from iact.web.ports import People, PeopleRegister, Product, Runtime, Session, Tenant, Tenants
+from iact.web.ports import People, PeopleRegister, Product, Runtime, Session, SharedSetup, Tenant, Tenants
 from iact.web.records import Fields
 from iact.web.render_cache import RenderCache, html_of
 from iact.web.render_tasks import blob_text
@@ -89,7 +89,8 @@ class Shared:
     tenants: Tenants | None = None
     people: People | None = None
     register: PeopleRegister | None = None
-    """Where there are several users: what each has, and what was granted to whom."""
+    setup: SharedSetup | None = None
+    """Where there are several users: what each has, what was granted to whom, and what is set for everybody."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -616,6 +617,16 @@ class Connection:
         if self._shared.register is None:
             raise UsageError("This server has one user, so there are no accounts.")
         return self._shared.register
+
+    def setup(self) -> SharedSetup:
+        """What is set for everybody.
+
+        Raises:
+            UsageError: this server has one user.
+        """
+        if self._shared.setup is None:
+            raise UsageError("This server has one user, so nothing is set for everybody.")
+        return self._shared.setup
 
     async def audit(self, kind: AuditKind, **about: str) -> None:
         """Have it in the audit that this user did something outside of sessions; nothing on a server with one user."""

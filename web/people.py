@@ -6,13 +6,17 @@ import asyncio
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import Final, Protocol
 
+from iact.accounts.people import AuditKind
 from iact.accounts.rights import EVERY_SCOPE, SCOPES, LinkView, Principal
 from iact.core.errors import IactError
 from iact.core.records.record import timestamp
-from iact.web.ports import PeopleRegister, Session, SessionInfo, Tenant
+from iact.core.session.source import source_of, written_source
+from iact.web.ports import PeopleRegister, Session, SessionInfo, SharedSetup, Tenant
 from iact.web.wire import answers, requests
+
+_EVERYBODY: Final[Mapping[str, str]] = {"for": "everybody"}
 
 
 class PeopleClient(Protocol):
@@ -23,6 +27,14 @@ class PeopleClient(Protocol):
 
     def register(self) -> PeopleRegister:
         """What is known of people; raises UsageError on a server with one user."""
+        ...
+
+    def setup(self) -> SharedSetup:
+        """What is set for everybody; raises UsageError on a server with one user."""
+        ...
+
+    async def audit(self, kind: AuditKind, **about: str) -> None:
+        """Have it in the audit that this user did something outside of sessions."""
         ...
 
     def watched(self) -> Session: ...
@@ -238,6 +250,68 @@ async def change_user(client: PeopleClient, message: requests.ChangeUser) -> ans
         )  # fmt: skip
 
     await asyncio.to_thread(change)
+    return {}
+
+
+async def show_everybody(client: PeopleClient, message: requests.ShowEverybody) -> answers.Everybody:
+    """What all users have of the administrators."""
+    setup = client.setup()
+    return {
+        "modules": [one.description() for one in await setup.modules()],
+        "secrets": [*await asyncio.to_thread(setup.secrets)],
+    }
+
+
+async def add_module(client: PeopleClient, message: requests.AddModuleOfEverybody) -> answers.Module:
+    """Add a module for everybody."""
+    if message.name is None:
+        source = await asyncio.to_thread(source_of, message.source)
+    else:
+        source = written_source(message.name, message.source)
+    added = await client.setup().add_module(source)
+    digest = added.entry.digest[:12]
+    await client.audit("module.added", module=added.entry.name, digest=digest, **_EVERYBODY)
+    return {"module": added.to_json()}
+
+
+async def remove_module(client: PeopleClient, message: requests.RemoveModuleOfEverybody) -> answers.Nothing:
+    """Take one away from everybody."""
+    await client.setup().remove_module(message.name)
+    await client.audit("module.removed", module=message.name, **_EVERYBODY)
+    return {}
+
+
+async def approve_module(client: PeopleClient, message: requests.ApproveModuleOfEverybody) -> answers.Module:
+    """Approve functions of one for everybody."""
+    approved = await client.setup().approve_module(message.name, message.functions, digest=message.digest)
+    functions = ", ".join(sorted(approved.approved))
+    await client.audit("module.approved", module=message.name, functions=functions, **_EVERYBODY)
+    return {"module": approved.to_json()}
+
+
+async def set_secret(client: PeopleClient, message: requests.SetSecret) -> answers.Nothing:
+    """Store a secret for modules of everybody's."""
+    await asyncio.to_thread(client.setup().store_secret, message.name, message.value)
+    await client.audit("secret.changed", secret=message.name, **_EVERYBODY)
+    return {}
+
+
+async def remove_secret(client: PeopleClient, message: requests.RemoveSecret) -> answers.Nothing:
+    """Remove one."""
+    await asyncio.to_thread(client.setup().remove_secret, message.name)
+    await client.audit("secret.changed", secret=message.name, removed="yes", **_EVERYBODY)
+    return {}
+
+
+async def show_policy(client: PeopleClient, message: requests.ShowPolicy) -> answers.Text:
+    """The policy as it is written."""
+    return {"text": await asyncio.to_thread(client.setup().policy)}
+
+
+async def change_policy(client: PeopleClient, message: requests.ChangePolicy) -> answers.Nothing:
+    """Write another one."""
+    await asyncio.to_thread(client.setup().change_policy, message.text, message.was)
+    await client.audit("policy.changed")
     return {}
 
 

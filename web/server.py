@@ -35,7 +35,7 @@ from iact.web.connection import Connection, Shared
 from iact.web.downloads import PREFIX, Content, Download
 from iact.web.limits import MAX_MESSAGE
 from iact.web.markup import NOTHING, html, trusted
-from iact.web.ports import Entrance, People, PeopleRegister, Product, Runtime, Tenant, Tenants
+from iact.web.ports import Entrance, People, PeopleRegister, Product, Runtime, SharedSetup, Tenant, Tenants
 from iact.web.streaming import Streams
 from iact.web.tokens import AccessTokens
 from iact.web.unverified import UnverifiedConnections
@@ -403,12 +403,13 @@ class PeopleOptions(TypedDict, total=False):
     tenants: Tenants
     entrance: Entrance
     register: PeopleRegister
+    setup: SharedSetup
     outside: str | None
 
 
 class WebServer(PageServer):
     """Serves the sessions of `runtime`. `product`: what the rest of the product can tell and make; without, those messages
-    are refused. `people`, `tenants`, `entrance`, `register`: where there are several users; `runtime` is then that of the user `local`, who is
+    are refused. `people`, `tenants`, `entrance`, `register`, `setup`: where there are several users; `runtime` is then that of the user `local`, who is
     whoever holds the key of this run. `options`: as `PageServer`."""
 
     def __init__(
@@ -420,6 +421,7 @@ class WebServer(PageServer):
         tenants: Tenants | None = None,
         entrance: Entrance | None = None,
         register: PeopleRegister | None = None,
+        setup: SharedSetup | None = None,
         **options: Unpack[PageOptions],
     ) -> None:
         super().__init__(**options)
@@ -429,7 +431,12 @@ class WebServer(PageServer):
         self._tenants = tenants
         self.accounts = people is not None
         self._shared = Shared(
-            self.new_url, refused=self._refused, tenants=tenants, people=people, register=register
+            self.new_url,
+            refused=self._refused,
+            tenants=tenants,
+            people=people,
+            register=register,
+            setup=setup,
         )
         self._open: set[Connection] = set()
 

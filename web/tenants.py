@@ -83,6 +83,11 @@ class UserTenants:
         """As `web.ports.Tenants`."""
         return sum((one.workload() for one in self._runtimes()), Workload())
 
+    async def refresh_modules(self) -> None:
+        """Let all sessions that are open know what the catalogue holds now."""
+        for one in self._runtimes():
+            await one.refresh_modules()
+
     def _runtimes(self) -> list[Runtime]:
         ready = [one.ready for one in self._open.values() if one.ready.done() and not one.ready.cancelled()]
         return [one.result().runtime for one in ready if one.exception() is None]

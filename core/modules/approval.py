@@ -36,10 +36,14 @@ _FILE: Final = TypeAdapter(dict[str, _Approved])
 
 
 class Approvals:
-    """The approvals of one data directory. Functions are named without their module (`search`, not `web.search`)."""
+    """The approvals of one data directory. Functions are named without their module (`search`, not `web.search`).
 
-    def __init__(self, path: Path) -> None:
+    `shared`: those of an administrator for everybody, which count beside a user's own.
+    """
+
+    def __init__(self, path: Path, shared: Approvals | None = None) -> None:
         self._path = path
+        self._shared = shared
         self._version: Version | None = None
         self._known: Mapping[str, _Approved] = {}
 
@@ -57,6 +61,8 @@ class Approvals:
 
     def approved(self, name: str, digest: str, function: str) -> bool:
         """Whether a person approved this function of exactly this module."""
+        if self._shared is not None and self._shared.approved(name, digest, function):
+            return True
         self._follow()
         known = self._known.get(name)
         return known is not None and known.digest == digest and function in known.functions
@@ -72,6 +78,17 @@ class Approvals:
             before = known.get(name)
             kept = before.functions if before is not None and before.digest == digest else frozenset()
             known[name] = _Approved(digest=digest, functions=kept | frozenset(functions))
+            _write(self._path, known)
+            self._known, self._version = known, version_of(self._path)
+
+    def withdraw(self, name: str) -> None:
+        """A person approves nothing of a module any more. On disk on return.
+
+        Raises:
+            UsageError: the file can't be read or written.
+        """
+        with locked(self._path, _WHAT):
+            known = {one: told for one, told in _read(self._path).items() if one != name}
             _write(self._path, known)
             self._known, self._version = known, version_of(self._path)
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from weakref import WeakSet
 
 from iact.core.errors import SandboxUnavailable
 from iact.core.modules.instances import Instances
+from iact.core.ports import ConcurrencyLimits
 
 
 class InstanceLimit:
-    """Shared by the sessions of a runtime. `most`: how many may run now; None: any number."""
+    """Shared by the sessions of a runtime. `limits`: how many may run now."""
 
-    def __init__(self, most: Callable[[], Awaitable[int | None]]) -> None:
-        self._most = most
+    def __init__(self, limits: ConcurrencyLimits) -> None:
+        self._limits = limits
         self._sessions: WeakSet[Instances] = WeakSet()
+        limits.count("containers", self._taken)
 
     def hold(self, instances: Instances) -> None:
         """Count what runs for a session, and ask here before more of it does."""
@@ -22,10 +23,18 @@ class InstanceLimit:
         instances.refusal = self._refusal
 
     async def _refusal(self) -> SandboxUnavailable | None:
-        most = await self._most()
-        if most is None or sum(one.taken for one in self._sessions) < most:
+        bound = await self._limits.containers()
+        if bound is None or self._taken() < bound.most:
             return None
+        if bound.group:
+            return SandboxUnavailable(
+                f"No more than {bound.shared} modules of the group {bound.group} may run at once, and as many do. Wait "
+                "until some are idle, or ask an administrator."
+            )
         return SandboxUnavailable(
-            f"No more than {most} of your modules may run at once, and as many do. Close another session, or wait until its "
-            "modules are idle."
+            f"No more than {bound.most} of your modules may run at once, and as many do. Close another session, or wait "
+            "until its modules are idle."
         )
+
+    def _taken(self) -> int:
+        return sum(one.taken for one in self._sessions)

@@ -21,6 +21,8 @@ from iact.core.journal.seal import KEY as KEY
 from iact.core.journal.seal import open_sealer, read_key
 from iact.core.journal.stores import SharedJournals
 from iact.core.models.roles import Models
+from iact.core.modules.approval import FILE as APPROVALS
+from iact.core.modules.approval import Approvals
 from iact.core.modules.instance_limit import InstanceLimit
 from iact.core.modules.invoker import Invoker
 from iact.core.ports import ConcurrencyLimits, Memory, ModuleHost, ObjectStore, OpenLive, Versions
@@ -112,12 +114,14 @@ async def open_runtime(
     limits: ConcurrencyLimits | None = None,
     user: str = "",
     observe: Observe | None = None,
+    everybody: Path | None = None,
 ) -> AsyncIterator[Runtime]:
     """A runtime on the data directory `data`; closes it, its models and its host at the end.
 
     `policies`: read before each new session, in place of the data directory's own. `limits`: of all sessions together.
     `user`: whose they are, for the log.
     `observe`: as of `Runtime`.
+    `everybody`: the directory with what an administrator approved for everybody.
     """
     asked, clock = options.clearance, SystemClock()
     async with AsyncExitStack() as stack:
@@ -131,7 +135,10 @@ async def open_runtime(
         runtime = Runtime(
             data, models, host,
             clock=clock, bounds=options.bounds, scope=options.scope,
-            authorities=Authorities(endpoint=endpoint, both=asked.both, seconds=asked.person_seconds),
+            authorities=Authorities(
+                endpoint=endpoint, both=asked.both, seconds=asked.person_seconds,
+                approvals=Approvals(data / APPROVALS, shared=Approvals(everybody / APPROVALS)) if everybody else None,
+            ),
             workspace=options.workspace, memory=memory, versions=versions, open_live=open_live,
             warm=options.warm, warm_live=options.warm_live,
             egress=rules_of({module: map(host_rule, hosts) for module, hosts in options.egress.items()}),
@@ -139,9 +146,9 @@ async def open_runtime(
             journals=journals, others=others,
             open_modules=partial(
                 Invoker, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle,
-                limit=InstanceLimit(limits.containers) if limits is not None else None,
+                limit=InstanceLimit(limits) if limits is not None else None,
             ),
-            at_once=limits.sessions if limits is not None else None,
             user=user, observe=observe,
+            limits=limits,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)

@@ -45,10 +45,14 @@ class ModuleRow(TypedDict):
 
 
 class ModuleDescription(ModuleRow):
-    """All that a person should know before approving it: where it comes from, and the whole manifest."""
+    """All that a person should know before approving it: where it comes from, and the whole manifest.
+
+    `shared`: an administrator set it for everybody, and they alone remove or approve it.
+    """
 
     origin: Origin
     summary: str
+    shared: bool
     manifest: ManifestObject | None
 
 
@@ -84,6 +88,7 @@ class KnownModule:
             **self.to_json(),
             "origin": self.entry.origin,
             "summary": self.entry.summary,
+            "shared": self.entry.shared,
             "manifest": self.manifest.model_dump(mode="json") if self.manifest else None,
         }
 
@@ -149,6 +154,14 @@ class ModuleCatalogue:
         """
         await self._host.remove(name)
 
+    def withdraw(self, name: str) -> None:
+        """A person approves nothing of a module any more.
+
+        Raises:
+            UsageError: the approvals can't be written.
+        """
+        self._approvals.withdraw(name)
+
     async def approve(self, name: str, functions: Sequence[str] = (), *, digest: str = "") -> KnownModule:
         """A person approves functions of a module's manifest (none named: all of it) for this digest.
 
@@ -204,6 +217,10 @@ def approve(
     if found is None:
         names = ", ".join(sorted(entry.name for entry in entries))
         raise UsageError(f"There is no module {name!r}; there are {names or 'none'}.")
+    if found.entry.shared:
+        raise UsageError(
+            f"An administrator set the module {name} for everybody; only an administrator can approve it."
+        )
     if not found.entry.digest.startswith(digest):
         raise UsageError(f"The module {name} has the digest {found.entry.digest} now; look at it again.")
     if found.manifest is None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from iact.core import whole_file
 from iact.core.errors import UsageError
-from iact.core.gate.policy_file import FILE, Policies
+from iact.core.gate.policy_file import DEFAULT, FILE, Policies
 
 
 def read_policies(data: Path) -> Policies:
@@ -21,3 +22,37 @@ def read_policies(data: Path) -> Policies:
         return Policies()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"The policy {path} can't be read: {error}.") from error
+
+
+def policy_text(data: Path) -> str:
+    """The text of a data directory's policy file; empty where there is none.
+
+    Raises:
+        UsageError: it can't be read.
+    """
+    path = data / FILE
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return ""
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"The policy {path} can't be read: {error}.") from error
+
+
+def write_policy(data: Path, text: str, *, was: str | None = None, scope: str = DEFAULT) -> None:
+    """Write the policy file of a data directory. `was`: what the writer saw there, None: whatever it is; `scope`: one that must be there.
+
+    Raises:
+        UsageError: it is no policy, lacks that scope, is another one by now, or can't be written.
+    """
+    Policies.from_toml(text).chosen(scope)
+    path = data / FILE
+    try:
+        with whole_file.locked(path):
+            if was is not None and policy_text(data) != was:
+                raise UsageError(
+                    "Somebody else changed the policy meanwhile. Look at it again, then change it."
+                )
+            whole_file.replace(path, text.encode())
+    except OSError as error:
+        raise UsageError(f"The policy {path} can't be written: {error.strerror}.") from error

@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,7 +27,16 @@ from iact.core.models.roles import Models
 from iact.core.modules.approval import FILE as APPROVALS
 from iact.core.modules.approval import Approvals
 from iact.core.modules.invoker import Invoker, OpenModules
-from iact.core.ports import Clock, Memory, ModelQuota, ModuleHost, ModuleSource, OpenLive, Versions
+from iact.core.ports import (
+    Clock,
+    ConcurrencyLimits,
+    Memory,
+    ModelQuota,
+    ModuleHost,
+    ModuleSource,
+    OpenLive,
+    Versions,
+)
 from iact.core.records.control import SetPolicy
 from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Bounds
@@ -106,17 +115,17 @@ class Runtime:
         egress: Iterable[Rule] = (),
         journals: JournalStore | None = None,
         others: SharedList | None = None,
-        at_once: Callable[[], Awaitable[int | None]] | None = None,
         user: str = "",
         observe: Observe | None = None,
+        limits: ConcurrencyLimits | None = None,
     ) -> None:
         """`policies`: reads the scopes that sessions can have, whenever one is opened; by default from `data`.
 
         `scope`: of new ones. `egress`: hosts that modules may reach whatever the policy is. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
         now, opens what remembers earlier ones, so that it can forget those that are deleted. `journals`: where they are
-        kept; by default in the data directory. `others`: where hosts tell each other of their sessions. `at_once`: how
-        many may be at work now; None: any number. `user`: whose they are, for the log. `observe`: told of each session that
-        is opened, and of what happens in it.
+        kept; by default in the data directory. `others`: where hosts tell each other of their sessions. `limits`: how many
+        may be at work at once. `user`: whose they are, for the log. `observe`: told of each session that is opened, and of
+        what happens in it.
         """
         self._policies = policies or partial(read_policies, data)
         self._scope = scope
@@ -160,7 +169,7 @@ class Runtime:
         self._group = asyncio.TaskGroup()
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
-        self._slots = SessionSlots(at_once, self._open) if at_once is not None else None
+        self._slots = SessionSlots(limits, self._open) if limits is not None else None
 
     async def __aenter__(self) -> Runtime:
         await self._group.__aenter__()
@@ -351,7 +360,7 @@ class Runtime:
         Raises as `ModuleCatalogue.add`.
         """
         added = await self.catalogue.add(source)
-        await self._refresh()
+        await self.refresh_modules()
         return added
 
     async def remove_module(self, name: str) -> None:
@@ -360,7 +369,7 @@ class Runtime:
         Raises as `ModuleCatalogue.remove`.
         """
         await self.catalogue.remove(name)
-        await self._refresh()
+        await self.refresh_modules()
 
     async def approve_module(
         self, name: str, functions: Sequence[str] = (), *, digest: str = ""
@@ -370,10 +379,11 @@ class Runtime:
         Raises as `ModuleCatalogue.approve`.
         """
         approved = await self.catalogue.approve(name, functions, digest=digest)
-        await self._refresh()
+        await self.refresh_modules()
         return approved
 
-    async def _refresh(self) -> None:
+    async def refresh_modules(self) -> None:
+        """Let the sessions that are open know what the catalogue holds now."""
         for session in list(self._open.values()):
             with contextlib.suppress(SandboxError, JournalError):
                 await session.refresh_modules()

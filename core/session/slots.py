@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Container
+from collections.abc import Container
 from typing import Final
 
 from iact.core.errors import QuotaExceeded
-from iact.core.ports import Spending
+from iact.core.ports import AtOnce, ConcurrencyLimits, Spending
 from iact.core.tree.tree import Tree
 
 
 class SessionSlots:
-    """Shared by the sessions of a runtime. `most`: how many may be at work now, None: any number; `opened`: which are open.
+    """Shared by the sessions of a runtime. `limits`: how many may be at work now; `opened`: which are open.
 
     A session takes a slot with its first call of a model, and has it until all of its agents are at rest.
     """
 
-    def __init__(self, most: Callable[[], Awaitable[int | None]], opened: Container[str]) -> None:
-        self._most = most
+    def __init__(self, limits: ConcurrencyLimits, opened: Container[str]) -> None:
+        self._limits = limits
         self._opened = opened
         self._taken: dict[str, Tree] = {}
+        limits.count("sessions", lambda: len(self._working()))
 
     def of(self, tree: Tree) -> SessionSlot:
         """What the models of a session are asked under."""
@@ -31,21 +32,32 @@ class SessionSlots:
         Raises:
             QuotaExceeded: others are, as many as may.
         """
-        most = await self._most()
-        working = {
+        bound = await self._limits.sessions()
+        working = self._working()
+        working.pop(tree.session, None)
+        self._taken = working
+        if bound is not None and len(working) >= bound.most:
+            raise QuotaExceeded(_refusal(bound), bound="quota")
+        working[tree.session] = tree
+
+    def _working(self) -> dict[str, Tree]:
+        return {
             session: one
             for session, one in self._taken.items()
             if session in self._opened and any(agent.active for agent in one.agents.values())
         }
-        working.pop(tree.session, None)
-        self._taken = working
-        if most is not None and len(working) >= most:
-            raise QuotaExceeded(
-                f"No more than {most} of your sessions may be at work at once, and as many are. Wait until one is done, or "
-                "stop one.",
-                bound="quota",
-            )
-        working[tree.session] = tree
+
+
+def _refusal(bound: AtOnce) -> str:
+    if bound.group:
+        return (
+            f"No more than {bound.shared} sessions of the group {bound.group} may be at work at once, and as many are. Wait "
+            "until one is done, or ask an administrator."
+        )
+    return (
+        f"No more than {bound.most} of your sessions may be at work at once, and as many are. Wait until one is done, or "
+        "stop one."
+    )
 
 
 class SessionSlot:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from iact.settings import Settings
 
 
+_everybody: Final = click.option(
+    "--everybody", is_flag=True, help="of all users of a server with accounts, in place of your own"
+)
+
+
 @click.group(cls=CommandGroup)
 def secret() -> None:
     """Manage the secrets that modules are given."""
@@ -21,29 +26,32 @@ def secret() -> None:
 
 @secret.command("set")
 @click.argument("name")
-def set_secret(settings: Settings, *, name: str) -> int:
+@_everybody
+def set_secret(settings: Settings, *, name: str, everybody: bool) -> int:
     """Store a secret; its value is asked for, or read from standard input."""
     from iact.commands import secret
 
-    return secret.store(settings, name)
+    return secret.store(settings, name, everybody=everybody)
 
 
 @secret.command("list")
+@_everybody
 @options.as_json
-def list_secrets(settings: Settings, *, as_json: bool) -> int:
+def list_secrets(settings: Settings, *, everybody: bool, as_json: bool) -> int:
     """List the names of the secrets."""
     from iact.commands import secret
 
-    return secret.names(settings, as_json=as_json)
+    return secret.names(settings, everybody=everybody, as_json=as_json)
 
 
 @secret.command("remove")
 @click.argument("name")
-def remove_secret(settings: Settings, *, name: str) -> int:
+@_everybody
+def remove_secret(settings: Settings, *, name: str, everybody: bool) -> int:
     """Remove a secret."""
     from iact.commands import secret
 
-    return secret.remove(settings, name)
+    return secret.remove(settings, name, everybody=everybody)
 
 
 @click.group(cls=CommandGroup)
@@ -52,53 +60,62 @@ def module() -> None:
 
 
 @module.command("list")
+@_everybody
 @options.as_json
-def list_modules(settings: Settings, *, as_json: bool) -> int:
+def list_modules(settings: Settings, *, everybody: bool, as_json: bool) -> int:
     """List the modules and their functions."""
     from iact.commands import catalogue
 
-    return catalogue.list_modules(settings, as_json=as_json)
+    return catalogue.list_modules(settings, everybody=everybody, as_json=as_json)
 
 
 @module.command()
 @click.argument("source", metavar="PATH-or-IMAGE")
+@_everybody
 @options.as_json
-def add(settings: Settings, *, source: str, as_json: bool) -> int:
+def add(settings: Settings, *, source: str, everybody: bool, as_json: bool) -> int:
     """Add a module: a folder with a module.toml, a .py file, or an image of the engine's."""
     from iact.commands import catalogue
 
-    return catalogue.add_module(settings, source, as_json=as_json)
+    return catalogue.add_module(settings, source, everybody=everybody, as_json=as_json)
 
 
 @module.command()
 @click.argument("name")
-def remove(settings: Settings, *, name: str) -> int:
+@_everybody
+def remove(settings: Settings, *, name: str, everybody: bool) -> int:
     """Take a module out of the catalogue."""
     from iact.commands import catalogue
 
-    return catalogue.remove_module(settings, name)
+    return catalogue.remove_module(settings, name, everybody=everybody)
 
 
 @module.command()
 @click.argument("name")
+@_everybody
 @options.as_json
-def describe(settings: Settings, *, name: str, as_json: bool) -> int:
+def describe(settings: Settings, *, name: str, everybody: bool, as_json: bool) -> int:
     """Show what a module offers and what it needs."""
     from iact.commands import catalogue
 
-    return catalogue.describe_module(settings, name, as_json=as_json)
+    return catalogue.describe_module(settings, name, everybody=everybody, as_json=as_json)
 
 
 @module.command()
 @click.argument("name")
 @click.argument("functions", metavar="[FUNCTION]...", nargs=-1)
 @click.option("--digest", metavar="DIGEST", default="", help="only if the module's digest begins so")
+@_everybody
 @options.as_json
-def approve(settings: Settings, *, name: str, functions: tuple[str, ...], digest: str, as_json: bool) -> int:
+def approve(
+    settings: Settings, *, name: str, functions: tuple[str, ...], digest: str, everybody: bool, as_json: bool
+) -> int:
     """Approve a module, or some of its functions: trust what it declares, and grant what it needs."""
     from iact.commands import catalogue
 
-    return catalogue.approve_module(settings, name, functions, digest=digest, as_json=as_json)
+    return catalogue.approve_module(
+        settings, name, functions, digest=digest, everybody=everybody, as_json=as_json
+    )
 
 
 @module.command()
@@ -144,3 +161,28 @@ def check(settings: Settings, *, path: Path, backend: str | None, here: bool, as
     from iact.commands import check
 
     return check.check_module(path, settings, backend=backend or "", here=here, as_json=as_json)
+
+
+@click.group(cls=CommandGroup)
+def policy() -> None:
+    """Show or replace the policy: what scopes let agents do."""
+
+
+@policy.command("show")
+def show_policy(settings: Settings) -> int:
+    """Print the policy file."""
+    from iact.commands import policy
+
+    return policy.show(settings)
+
+
+@policy.command("set")
+@click.argument("source", metavar="FILE")
+def set_policy(settings: Settings, *, source: str) -> int:
+    """Put FILE (- is standard input) in place of the policy, if it is a valid one.
+
+    It holds for sessions that begin, or are opened again.
+    """
+    from iact.commands import policy
+
+    return policy.replace(settings, source)

@@ -59,6 +59,7 @@ for _one in (
     controls.lockdown,
     modules.secret,
     modules.module,
+    modules.policy,
     workspace.workspace,
     plans.plan,
     gate.gate,

@@ -147,6 +147,11 @@ def _of_accounts(settings: Settings) -> Iterator[AuditLine]:
             yield AuditLine(at, one.kind, one.who, session=session, address=one.address, about=about)
 
 
+def whose(*, everybody: bool) -> Mapping[str, str]:
+    """What the audit says of something that everybody has, and of no other."""
+    return {"for": "everybody"} if everybody else {}
+
+
 def tell(settings: Settings, kind: AuditKind, **about: str) -> None:
     """Have it in the audit that whoever runs a command did something; nothing where there is one user."""
     if settings.accounts.authenticator == "token":

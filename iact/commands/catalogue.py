@@ -9,24 +9,22 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
 from iact.commands import audit, remote
 from iact.core.errors import IactError, ModuleLost, UsageError
-from iact.core.session.catalogue import KnownModule, ModuleCatalogue, ModuleRow
+from iact.core.session.catalogue import KnownModule, ModuleRow
 from iact.core.session.source import names_image, source_of
 from iact.doctor import checks
-from iact.sandbox import open_host
+from iact.everybody import Everybody, catalogue_of
 from iact.settings import Settings
-from iact.wiring import make_data_directory
 
 
-def list_modules(settings: Settings, *, as_json: bool) -> int:
-    """Print the catalogue. A module that has never run here and can't be started shows no functions."""
-    found = asyncio.run(known_modules(settings))
+def list_modules(settings: Settings, *, everybody: bool, as_json: bool) -> int:
+    """Print the catalogue, or what everybody has. A module that has never run here and can't be started shows no functions."""
+    found = asyncio.run(Everybody(settings).modules() if everybody else known_modules(settings))
     if as_json:
         print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
         return 0
@@ -36,22 +34,10 @@ def list_modules(settings: Settings, *, as_json: bool) -> int:
     return 0
 
 
-async def known_modules(settings: Settings) -> list[KnownModule]:
+async def known_modules(settings: Settings) -> Sequence[KnownModule]:
     """Every module, with what it says of itself; those that have never run here are started once."""
-    async with _catalogue(settings) as catalogue:
+    async with catalogue_of(settings) as catalogue:
         return await catalogue.described(_tell)
-
-
-@asynccontextmanager
-async def _catalogue(settings: Settings) -> AsyncIterator[ModuleCatalogue]:
-    make_data_directory(settings)
-    host = await open_host(
-        settings.data, backend=settings.sandbox, runtime=settings.runtime, kubernetes=settings.kubernetes
-    )
-    try:
-        yield ModuleCatalogue.of(host, settings.data)
-    finally:
-        await host.close()
 
 
 def _tell(line: str) -> None:
@@ -66,8 +52,9 @@ def _functions(one: KnownModule) -> str:
     return "".join(lines)
 
 
-def add_module(settings: Settings, source: str, *, as_json: bool) -> int:
-    """Add the module at `source`, a path or an image, to the catalogue: it is started once, and asked what it offers.
+def add_module(settings: Settings, source: str, *, everybody: bool, as_json: bool) -> int:
+    """Add the module at `source`, a path or an image, to the catalogue, or for everybody: it is started once, and asked
+    what it offers.
 
     Raises:
         UsageError: it can't be a module.
@@ -75,48 +62,65 @@ def add_module(settings: Settings, source: str, *, as_json: bool) -> int:
         ModuleFault: what it says of itself breaks the rules.
     """
     place = source if names_image(source) else str(Path(source).resolve())
-    answer = remote.ask_server(settings, {"type": "module.add", "source": place})
-    fields = answer["module"] if answer is not None else asyncio.run(_add(settings, place))
+    message = "everybody.module.add" if everybody else "module.add"
+    answer = remote.ask_server(settings, {"type": message, "source": place})
+    fields = (
+        answer["module"] if answer is not None else asyncio.run(_add(settings, place, everybody=everybody))
+    )
+    if answer is None and isinstance(fields, dict):
+        about = {"module": str(fields["name"]), "digest": str(fields["digest"])[:12]}
+        audit.tell(settings, "module.added", **about, **audit.whose(everybody=everybody))
     if as_json:
         print(json.dumps(fields, ensure_ascii=False, indent=2))
     elif isinstance(fields, dict):
         print(f"{fields['name']}  {str(fields['digest'])[:12]}")
-        _tell(f"Its functions are not approved; look at them with: iact module describe {fields['name']}")
+        how = " --everybody" if everybody else ""
+        _tell(
+            f"Its functions are not approved; look at them with: iact module describe {fields['name']}{how}"
+        )
     return 0
 
 
-async def _add(settings: Settings, place: str) -> ModuleRow:
+async def _add(settings: Settings, place: str, *, everybody: bool) -> ModuleRow:
     source = await asyncio.to_thread(source_of, place)
-    async with _catalogue(settings) as catalogue:
+    if everybody:
+        return (await Everybody(settings).add_module(source, _tell)).to_json()
+    async with catalogue_of(settings) as catalogue:
         try:
             return (await catalogue.add(source, _tell)).to_json()
         except ModuleLost as error:
             raise IactError(f"{error}\n{error.log}".rstrip()) from error
 
 
-def remove_module(settings: Settings, name: str) -> int:
-    """Take a module out of the catalogue; sessions of the running server lose its functions.
+def remove_module(settings: Settings, name: str, *, everybody: bool) -> int:
+    """Take a module out of the catalogue, or away from everybody; sessions of the running server lose its functions.
 
     Raises:
         UsageError: there is none, or it ships with the product.
     """
-    if remote.ask_server(settings, {"type": "module.remove", "name": name}) is None:
-        asyncio.run(_remove(settings, name))
+    message = "everybody.module.remove" if everybody else "module.remove"
+    if remote.ask_server(settings, {"type": message, "name": name}) is None:
+        asyncio.run(_remove(settings, name, everybody=everybody))
+        audit.tell(settings, "module.removed", module=name, **audit.whose(everybody=everybody))
     return 0
 
 
-async def _remove(settings: Settings, name: str) -> None:
-    async with _catalogue(settings) as catalogue:
+async def _remove(settings: Settings, name: str, *, everybody: bool) -> None:
+    if everybody:
+        await Everybody(settings).remove_module(name)
+        return
+    async with catalogue_of(settings) as catalogue:
         await catalogue.remove(name)
 
 
-def describe_module(settings: Settings, name: str, *, as_json: bool) -> int:
+def describe_module(settings: Settings, name: str, *, everybody: bool, as_json: bool) -> int:
     """Print what a module offers and needs: what a person should read before approving it.
 
     Raises:
         UsageError: there is none.
     """
-    found = {one.entry.name: one for one in asyncio.run(known_modules(settings))}
+    listed = asyncio.run(Everybody(settings).modules() if everybody else known_modules(settings))
+    found = {one.entry.name: one for one in listed}
     if name not in found:
         raise UsageError(f"There is no module {name!r}; there are {', '.join(sorted(found)) or 'none'}.")
     one = found[name]
@@ -141,17 +145,18 @@ def _needs(one: KnownModule) -> str:
 
 
 def approve_module(
-    settings: Settings, name: str, functions: Sequence[str], *, digest: str, as_json: bool
+    settings: Settings, name: str, functions: Sequence[str], *, digest: str, everybody: bool, as_json: bool
 ) -> int:
-    """Approve functions of a module (none named: its whole manifest, with what it needs).
+    """Approve functions of a module, or of one of everybody's (none named: its whole manifest, with what it needs).
 
     Sessions that run, in whatever process, see it at their next call.
 
     Raises:
         UsageError: there is no such module, version or function.
     """
-    one = asyncio.run(_approve(settings, name, functions, digest))
-    audit.tell(settings, "module.approved", module=name, functions=", ".join(sorted(one.approved)))
+    one = asyncio.run(_approve(settings, name, functions, digest, everybody=everybody))
+    about = {"module": name, "functions": ", ".join(sorted(one.approved))}
+    audit.tell(settings, "module.approved", **about, **audit.whose(everybody=everybody))
     if as_json:
         print(json.dumps(one.to_json(), ensure_ascii=False, indent=2))
         return 0
@@ -161,8 +166,12 @@ def approve_module(
     return 0
 
 
-async def _approve(settings: Settings, name: str, functions: Sequence[str], digest: str) -> KnownModule:
-    async with _catalogue(settings) as catalogue:
+async def _approve(
+    settings: Settings, name: str, functions: Sequence[str], digest: str, *, everybody: bool
+) -> KnownModule:
+    if everybody:
+        return await Everybody(settings).approve_module(name, functions, digest=digest)
+    async with catalogue_of(settings) as catalogue:
         return await catalogue.approve(name, functions, digest=digest)
 
 

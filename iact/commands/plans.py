@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -206,7 +206,7 @@ def explain(settings: Settings, path: str, *, mode: str, intent: str, as_json: b
     return 0
 
 
-def _modules(settings: Settings) -> list[KnownModule] | None:
+def _modules(settings: Settings) -> Sequence[KnownModule] | None:
     """The modules of the catalogue; None, with a note, where there is no sandbox to ask."""
     try:
         return asyncio.run(catalogue.known_modules(settings))

@@ -86,6 +86,7 @@ async def _people(
     if settings.accounts.authenticator == "token":
         return {}
     from iact.accounts.quotas import UserQuota
+    from iact.everybody import Everybody
     from iact.people import opened_people
     from iact.register import AccountRegister
     from iact.user_runtimes import open_tenants
@@ -93,12 +94,14 @@ async def _people(
     people = stack.enter_context(opened_people(settings, os.environ))
     quotas = people.accounts.quotas
     quotas.release()
+    tenants = await stack.enter_async_context(
+        open_tenants(settings, models, choices, scope, partial(UserQuota, quotas))
+    )
     return {
         "people": people.authentication,
         "entrance": people.entrance,
-        "tenants": await stack.enter_async_context(
-            open_tenants(settings, models, choices, scope, partial(UserQuota, quotas))
-        ),
+        "tenants": tenants,
+        "setup": Everybody(settings, tenants.refresh_modules, scope),
         "register": AccountRegister(people.accounts, public_links=settings.accounts.public_links),
         "outside": settings.accounts.url,
     }

@@ -92,6 +92,7 @@ class DockerHost(Host[DockerInstance]):
         folders: Sequence[Path] = (),
         outside: Outside | None = None,
         pool: int = 0,
+        shared: Path | None = None,
         runtime: str = isolation.AUTO,
     ) -> None:
         """As every host, and `runtime`: the engine's name of the one to use; left to us, gVisor if it has that."""
@@ -103,6 +104,7 @@ class DockerHost(Host[DockerInstance]):
             folders=folders,
             outside=outside,
             pool=pool,
+            shared=shared,
         )
         self._runtime = runtime
         self._isolation = isolation.Isolation()

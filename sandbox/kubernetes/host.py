@@ -125,13 +125,15 @@ class KubernetesHost(Host[PodInstance]):
         folders: Sequence[Path] = (),
         outside: Outside | None = None,
         pool: int = 0,
+        shared: Path | None = None,
     ) -> None:
         """As every host, and `coming_up`: seconds that a pod may wait for a node and its image; `asking`: that one
         request of the API may take; `lease`: after which a pod ends if this host does not say that it lives; `host`: its
         name, which must be the same when it comes back and no other's; by default the machine's.
         """
         super().__init__(
-            data, bounds=bounds, patience=patience, shipped=shipped, folders=folders, outside=outside, pool=pool
+            data, bounds=bounds, patience=patience, shipped=shipped, folders=folders, outside=outside, pool=pool,
+            shared=shared,
         )  # fmt: skip
         self._namespace = namespace
         self._coming_up = coming_up

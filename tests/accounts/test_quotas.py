@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from iact.accounts.people import Actor
 from iact.accounts.quotas import AccountQuota, Quotas, UserQuota
 from iact.accounts.users import Users
 from iact.core.errors import QuotaExceeded
-from iact.core.ports import Price, Spending
+from iact.core.ports import AtOnce, Price, Spending
 from iact.core.records.dialogue import Reply
 from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
@@ -120,6 +121,55 @@ async def test_who_waits_goes_on_when_there_is_room_and_who_leaves_holds_none(ke
     assert await quota.reserve(Spending(70))
     with pytest.raises(QuotaExceeded):
         await quota.reserve(Spending(71))
+
+
+async def test_what_goes_on_at_once_is_counted_over_the_members_of_a_group(kept: Kept) -> None:
+    group = f"staff {id(kept)}"
+    eve, bob, cy = kept.user("eve", group), kept.user("bob", group), kept.user("cy")
+    kept.quotas.set("group", group, AccountQuota(sessions=3, containers=5), by=ADMIN)
+    kept.quotas.set("each", "", AccountQuota(sessions=2), by=ADMIN)
+    hers, his, other = (UserQuota(kept.quotas, one) for one in (eve, bob, cy))
+    his.count("sessions", lambda: 2)
+    his.count("containers", lambda: 1)
+    other.count("sessions", lambda: 2)
+    assert await hers.sessions() == AtOnce(1, group, 3), "her own are 2, and Bob left 1 of the group's 3"
+    assert await hers.containers() == AtOnce(4, group, 5)
+    assert await other.sessions() == AtOnce(2), "who is in no group has their own alone"
+    assert await other.containers() is None
+    del his
+    assert await hers.sessions() == AtOnce(2), "nothing of Bob's is open any more"
+
+
+async def test_a_group_has_no_more_sessions_at_work_than_it_may(kept: Kept, tmp_path: Path) -> None:
+    group = f"staff {id(kept)}"
+    kept.quotas.set("group", group, AccountQuota(sessions=1), by=ADMIN)
+    hold = asyncio.Event()
+    models = [
+        ScriptedModel(lambda asked: "It is done.", holds={"/": hold}),
+        ScriptedModel(lambda asked: "It is done."),
+    ]
+    async with AsyncExitStack() as stack:
+        eve, bob = [
+            await stack.enter_async_context(
+                runtime(
+                    tmp_path / name,
+                    replies({}),
+                    model=model,
+                    limits=UserQuota(kept.quotas, kept.user(name, group)),
+                )
+            )
+            for name, model in zip(("eve", "bob"), models, strict=True)
+        ]
+        hers, his = await eve.open(), await bob.open()
+        async with asyncio.TaskGroup() as tasks:
+            first = tasks.create_task(hers.ask("Work."))
+            while not models[0].asked:  # noqa: ASYNC110 - it is asked in a task of the session
+                await asyncio.sleep(0)
+            refused = await his.ask("Work.")
+            assert f"No more than 1 sessions of the group {group} may be at work at once" in refused.body
+            hold.set()
+        assert first.result().body == "It is done."
+        assert (await his.ask("And now?")).body == "It is done."
 
 
 async def test_a_fan_out_ends_at_the_quota_without_a_call_too_many(kept: Kept, tmp_path: Path) -> None:

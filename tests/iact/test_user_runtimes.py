@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -29,11 +30,14 @@ class Unbounded:
     async def settle(self, used: Spending) -> None:
         """Nobody counts."""
 
-    async def sessions(self) -> int | None:
-        return None
+    async def sessions(self) -> None:
+        """Any number."""
 
-    async def containers(self) -> int | None:
-        return None
+    async def containers(self) -> None:
+        """Any number."""
+
+    def count(self, kind: str, taken: Callable[[], int]) -> None:
+        """Nobody shares anything."""
 
 
 def test_users_share_models_and_policy_and_nothing_else(

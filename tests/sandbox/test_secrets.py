@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from iact.core.errors import ModuleLost, UsageError
+from iact.core.ports import ModuleSource
+from iact.sandbox import DockerHost
+from iact.sandbox.catalogue import Catalogue
 from iact.sandbox.secrets import FILE, Secrets
 from tests.sandbox.calling import write_module
 from tests.sandbox.inside import called, hosting
@@ -117,5 +120,98 @@ def test_a_module_that_dies_with_a_secret_on_its_lips_does_not_tell(
                 await host.start("dying", session="s", workspace=tmp_path, report=print, secrets=("API_KEY",))
         assert "[secret API_KEY]" in lost.value.log
         assert VALUE not in lost.value.log + str(lost.value)
+
+    loop.run(scenario())
+
+
+def test_a_module_takes_up_no_code_from_the_workspace(loop: asyncio.Runner, tmp_path: Path) -> None:
+    """Where it starts, whoever owns the workspace could else be in its process, with its secrets."""
+    workspace, stolen = tmp_path / "workspace", tmp_path / "workspace" / "stolen"
+    taken = (
+        "import os, pathlib\npathlib.Path('/workspace/stolen').write_text(os.environ.get('API_KEY', ''))\n"
+    )
+    for name in (
+        "ext_modules/__init__.py",
+        "ext_modules/sdk/__main__.py",
+        "json.py",
+        "hashlib.py",
+        "helper.py",
+    ):
+        path = workspace / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(taken, encoding="utf-8")
+    source = (
+        "import importlib.util, os\nfrom ext_modules.sdk import Module\nmodule = Module('keeper', 'Knows a key.')\n"
+        "@module.function(impact=0)\ndef look() -> str:\n"
+        "    return f\"{len(os.environ['API_KEY'])} {os.getcwd()} {importlib.util.find_spec('helper')}\"\n"
+    )
+
+    async def scenario() -> None:
+        Secrets(tmp_path).store("API_KEY", VALUE)
+        shipped = write_module(tmp_path / "shipped", "keeper", source, needs='workspace = "write"')
+        async with hosting(tmp_path, shipped=shipped) as host:
+            instance = await host.start(
+                "keeper", session="s", workspace=workspace, report=print, secrets=("API_KEY",)
+            )
+            async with called(instance) as keeper:
+                assert await keeper.text("look") == f"{len(VALUE)} /workspace None"
+        assert not stolen.exists()
+
+    loop.run(scenario())
+
+
+def test_everybodys_module_has_everybodys_secret_and_a_users_own_has_the_users(
+    loop: asyncio.Runner, tmp_path: Path
+) -> None:
+    """Whatever both are called."""
+    source = (
+        "import os\nfrom ext_modules.sdk import Module\nmodule = Module('{name}', 'Knows a key.')\n"
+        "@module.function(impact=0)\ndef length() -> str:\n    return str(len(os.environ.get('API_KEY', '')))\n"
+    )
+    data, shared = tmp_path / "data", tmp_path / "shared"
+    everybodys = VALUE + " of everybody"
+
+    async def lengths(host: DockerHost) -> list[str]:
+        found = []
+        for name in ("team", "own"):
+            instance = await host.start(
+                name, session="s", workspace=tmp_path, report=print, secrets=("API_KEY",)
+            )
+            async with called(instance) as caller:
+                found.append(await caller.text("length"))
+        return found
+
+    async def scenario() -> None:
+        Secrets(shared).store("API_KEY", everybodys)
+        for folder, name in ((shared, "team"), (data, "own")):
+            catalogue = Catalogue(folder)
+            files = {"module.py": source.format(name=name).encode()}
+            entry = catalogue.add(ModuleSource(name, files, summary="Knows a key."), "user")
+            catalogue.adopt(name, entry.digest, "user")
+        host = DockerHost(data, shared=shared)
+        try:
+            known = {
+                entry.name: entry.shared for entry in await host.catalogue() if entry.origin != "shipped"
+            }
+            assert known == {"team": True, "own": False}
+            assert await lengths(host) == [str(len(everybodys)), "0"]
+            Secrets(data).store("API_KEY", VALUE)
+            assert await lengths(host) == [str(len(everybodys)), str(len(VALUE))]
+            with pytest.raises(UsageError, match="only an administrator can remove it"):
+                await host.remove("team")
+            for origin in ("agent", "user"):
+                with pytest.raises(UsageError, match="choose another name"):
+                    await host.add(ModuleSource("team", {"module.py": b"x = 1\n"}, summary="Mine."), origin)
+
+            # What counts no more for everybody is given nothing of theirs, also where a session still has that version.
+            digest = next(entry.digest for entry in await host.catalogue() if entry.name == "team")
+            Catalogue(shared).remove("team")
+            late = await host.start(
+                "team", session="t", workspace=tmp_path, report=print, digest=digest, secrets=("API_KEY",)
+            )
+            async with called(late) as caller:
+                assert await caller.text("length") == str(len(VALUE))
+        finally:
+            await host.close()
 
     loop.run(scenario())

@@ -523,6 +523,9 @@ class FakeRuntime:
         self.catalogue[source.name] = KnownModule(entry, None, frozenset())
         return self.catalogue[source.name]
 
+    async def refresh_modules(self) -> None:
+        """No session looks at the catalogue."""
+
     async def remove_module(self, name: str) -> None:
         if self.catalogue.pop(name, None) is None:
             raise UsageError(f"There is no module {name!r}.")

@@ -67,7 +67,10 @@ FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
     "sharing": {}, "share": {"name": "dee"}, "unshare": {"name": "dee"}, "link.create": {}, "link.revoke": {"link": "l"},
     "shared": {}, "account": {}, "token.create": {"name": "t", "scopes": ["sessions:read"]}, "token.revoke": {"token": "t"},
     "sign-out": {"sign_in": "s"}, "usage": {}, "users": {}, "user.add": {"name": "eve"}, "user.change": {"name": "dee"},
-    "audit": {},
+    "audit": {}, "everybody": {}, "everybody.module.add": {"source": "/etc"}, "everybody.module.remove": {"name": "m"},
+    "everybody.module.approve": {"name": "m", "digest": "0" * 64, "functions": []},
+    "everybody.secret.set": {"name": "API_KEY", "value": SECRET}, "everybody.secret.remove": {"name": "API_KEY"},
+    "policy": {}, "policy.change": {"text": "", "was": ""},
 }  # fmt: skip
 """One of each message, with a field at least where it needs one. SESSION stands for the owner's session."""
 
@@ -188,6 +191,14 @@ ADMINISTERING = frozenset(
         "user.add",
         "user.change",
         "audit",
+        "everybody",
+        "everybody.module.add",
+        "everybody.module.remove",
+        "everybody.module.approve",
+        "everybody.secret.set",
+        "everybody.secret.remove",
+        "policy",
+        "policy.change",
     ]
 )
 LOOKS = frozenset(  # with a token that may only read

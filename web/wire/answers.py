@@ -530,6 +530,13 @@ class Users(TypedDict):
     list: list[UserRow]
 
 
+class Everybody(TypedDict):
+    """`secrets`: their names; a value is told to nobody."""
+
+    modules: list[ModuleDescription]
+    secrets: list[str]
+
+
 class AuditRow(TypedDict):
     at: str
     kind: str

@@ -911,6 +911,55 @@ class ChangeUser(Message):
     groups: Annotated[list[PersonName], Field(max_length=100)] | None = None
 
 
+class ShowEverybody(Message):
+    """What is set for everybody: `modules`, as `modules` lists a user's own, and the names of `secrets`."""
+
+
+class AddModuleOfEverybody(AddModule):
+    """Add a module for everybody, as `module.add` adds one's own. Nothing of it is approved by that."""
+
+
+class RemoveModuleOfEverybody(RemoveModule):
+    """Take a module away from everybody, and what was approved of it."""
+
+
+class ApproveModuleOfEverybody(ApproveModule):
+    """Approve functions of a module for everybody, as `module.approve` approves one's own."""
+
+
+SecretName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
+
+
+class SetSecret(Message):
+    """Store a secret, which the modules that are set for everybody are given if they were approved with it.
+
+    No message tells its value, and no module of a user's own is given it.
+    """
+
+    name: SecretName
+    value: Annotated[str, StringConstraints(max_length=40_000)] = Field(repr=False)
+
+
+class RemoveSecret(Message):
+    """Remove such a secret."""
+
+    name: SecretName
+
+
+class ShowPolicy(Message):
+    """The policy: `text`, as its file has it; empty where there is none."""
+
+
+class ChangePolicy(Message):
+    """Put `text` in place of the policy, if it is one, and the policy still is what it `was`.
+
+    It holds for sessions that begin, or are opened again.
+    """
+
+    text: Annotated[str, StringConstraints(max_length=500_000)]
+    was: Annotated[str, StringConstraints(max_length=500_000)]
+
+
 class ShowAudit(Message):
     """Who signed in, or failed to, and who changed what about people: `list`, the newest first, never content."""
 

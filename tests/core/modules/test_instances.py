@@ -24,7 +24,7 @@ from iact.core.modules.instances import MOST
 from iact.core.modules.invoker import FunctionCall, Invoker
 from iact.core.modules.registry import Start
 from iact.core.modules.state_names import of_step
-from iact.core.ports import JSON
+from iact.core.ports import JSON, AtOnce
 from tests.core.modules.local_host import LocalHost
 
 WITHIN: Final = 60
@@ -270,11 +270,21 @@ def test_only_so_many_run_and_the_one_that_was_idle_longest_goes() -> None:
     assert MOST < 100
 
 
-async def test_all_sessions_of_a_user_together_run_no_more_than_they_may() -> None:
-    async def most() -> int | None:
-        return 2
+class TwoAtOnce:
+    """Limits of a user who may have two modules running."""
 
-    limit, den = InstanceLimit(most), Den()
+    async def sessions(self) -> None:
+        """Any number."""
+
+    async def containers(self) -> AtOnce:
+        return AtOnce(2)
+
+    def count(self, kind: str, taken: Callable[[], int]) -> None:
+        """Nobody shares them."""
+
+
+async def test_all_sessions_of_a_user_together_run_no_more_than_they_may() -> None:
+    limit, den = InstanceLimit(TwoAtOnce()), Den()
     with tempfile.TemporaryDirectory() as directory:
         host = LocalHost(Path(directory), {"den": den.make})
         mine, other = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -22,6 +22,7 @@ from iact.core.modules.registry import Start
 from iact.core.ports import (
     CatalogueEntry,
     ChatMessage,
+    ConcurrencyLimits,
     Memory,
     ModelEvent,
     ModelProfile,
@@ -372,7 +373,7 @@ def runtime(
     journals: JournalStore | None = None,
     others: SharedList | None = None,
     quotas: Sequence[ModelQuota] = (),
-    at_once: Callable[[], Awaitable[int | None]] | None = None,
+    limits: ConcurrencyLimits | None = None,
 ) -> Runtime:
     """A runtime whose models say what `script` says, with the module `t` of `world`, under a policy as TOML."""
     it = world or World()
@@ -396,7 +397,7 @@ def runtime(
         versions=versions,
         journals=journals,
         others=others,
-        at_once=at_once,
+        limits=limits,
     )
 
 

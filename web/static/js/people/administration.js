@@ -15,9 +15,10 @@ export class AdministrationDialog {
 
   async show() {
     try {
-      const [users, usage, audit] = await Promise.all([this.request("users"), this.request("usage", { everybody: true }), this.request("audit")]);
+      const [users, usage, audit, policy, shared] = await Promise.all([this.request("users"), this.request("usage", { everybody: true }), this.request("audit"), this.request("policy"), this.#shared()]);
       this.#frame.content.replaceChildren(
         section(t("Users"), users.list.map((one) => this.#user(one)), t("There is no user.")), this.#newUser(),
+        ...shared, this.#policy(policy.text),
         section(t("Usage"), usage.list.map((one) => row(one.user, [one.period, one.resource, one.most === null ? String(one.used) : t("{used} of {most}", { used: one.used, most: one.most })])), t("Nothing was counted.")),
         section(t("Audit"), audit.list.map((one) => row(one.kind, [dateTime(one.at), one.who, one.address, ...Object.entries(one.about).map(([name, value]) => `${name}: ${value}`)])), t("Nothing happened yet.")));
     } catch (error) {
@@ -31,6 +32,47 @@ export class AdministrationDialog {
     return row(name, [one.admin ? t("administrator") : "", one.disabled ? t("disabled") : "", one.groups.join(", "), one.seen ? t("last seen {when}", { when: dateTime(one.seen) }) : t("never signed in")],
       button(one.disabled ? t("Enable") : t("Disable"), name, () => this.#do(this.request("user.change", { name, disabled: !one.disabled }))),
       button(one.admin ? t("No administrator") : t("Make administrator"), name, () => this.#do(this.request("user.change", { name, admin: !one.admin }))));
+  }
+
+  /** Modules and secrets that all users have; without a sandbox there are none, and the rest is shown all the same. */
+  async #shared() {
+    try {
+      const { modules, secrets } = await this.request("everybody");
+      return [section(t("Modules for everybody"), modules.map((one) => this.#module(one)), t("There is none.")), this.#newModule(),
+        section(t("Secrets of these modules"), secrets.map((name) => row(name, [], button(t("Remove"), name, () => this.#do(this.request("everybody.secret.remove", { name }))))), t("There is none.")), this.#newSecret()];
+    } catch (error) {
+      return [section(t("Modules for everybody"), [], error instanceof Error ? error.message : String(error))];
+    }
+  }
+
+  /** @param {import("../state/wire.d.ts").ModuleDescription} one */
+  #module(one) {
+    const { name, digest } = one;
+    const needs = one.manifest?.needs;
+    const whole = one.functions.length > 0 && one.functions.every((each) => each.approved);
+    const facts = [`SHA-256 ${digest.slice(0, 16)}…`, whole ? t("approved") : t("not approved"), ...one.functions.map((each) => `${each.name} (${t("impact {impact}", { impact: each.impact })})`),
+      ...(needs?.egress ?? []).map((host) => t("reaches {host}", { host })), ...(needs?.secrets ?? []).map((secret) => t("is given {secret}", { secret }))];
+    return row(name, facts,
+      ...(whole || !one.functions.length ? [] : [button(t("Approve"), name, () => this.#do(this.request("everybody.module.approve", { name, digest, functions: [] })))]),
+      button(t("Remove"), name, () => this.#do(this.request("everybody.module.remove", { name }))));
+  }
+
+  #newModule() {
+    const source = el("input", { type: "text", required: true, autocomplete: "off", "data-role": "everybody-source" });
+    return form(t("Add for everybody"), () => this.#do(this.request("everybody.module.add", { source: source.value.trim() })), labelled(t("Folder, Python file or image on the server"), source));
+  }
+
+  #newSecret() {
+    const name = el("input", { type: "text", required: true, maxLength: 64, autocomplete: "off", "data-role": "everybody-secret" });
+    const value = el("input", { type: "password", required: true, autocomplete: "off", "data-role": "everybody-value" });
+    return form(t("Store the secret"), () => this.#do(this.request("everybody.secret.set", { name: name.value.trim(), value: value.value })), labelled(t("Name, such as API_KEY"), name), labelled(t("Value"), value));
+  }
+
+  /** @param {string} was */
+  #policy(was) {
+    const text = el("textarea", { rows: 8, spellcheck: false, value: was, "data-role": "policy", "aria-label": t("Policy") });
+    return el("section", {}, el("h3", {}, t("Policy")), el("p", { className: "facts" }, t("It holds for sessions that begin, or are opened again.")),
+      form(t("Change the policy"), () => this.#do(this.request("policy.change", { text: text.value, was })), text));
   }
 
   #newUser() {

@@ -106,12 +106,12 @@ export class ModulesDialog {
    * @param {boolean} open
    */
   #module(module, open) {
-    const strange = module.origin !== "shipped";
+    const strange = module.origin !== "shipped" && !module.shared;
     const approved = module.functions.filter((one) => one.approved).length;
     const state = !module.functions.length ? t("never ran here") : approved === module.functions.length ? t("approved") : t("{approved} of {all} approved", { approved, all: module.functions.length });
     const summary = el("summary", {}, el("span", { className: "function" }, module.name), " ",
       el("span", { className: `badge ${approved === module.functions.length && approved ? "ok" : "incomplete"}` }, state), " ",
-      el("span", { className: "facts" }, [module.version, module.origin === "shipped" ? t("built in") : t(module.origin), t(module.state)].filter(Boolean).join(" · ")));
+      el("span", { className: "facts" }, [module.version, module.origin === "shipped" ? t("built in") : module.shared ? t("for everybody") : t(module.origin), t(module.state)].filter(Boolean).join(" · ")));
     const details = el("details", { "data-module": module.name, open }, summary, el("p", {}, module.manifest?.purpose || module.summary),
       el("p", { className: "facts" }, `SHA-256 ${module.digest.slice(0, 16)}…`), ...needs(module.manifest), ...this.#reach(module),
       el("ul", { className: "functions" }, ...module.functions.map((one) => this.#function(module, one, strange))), ...(strange ? [this.#controls(module, approved)] : []));

@@ -158,6 +158,12 @@ export interface Download {
   href: string;
 }
 
+/** `secrets`: their names; a value is told to nobody. */
+export interface Everybody {
+  modules: Array<ModuleDescription>;
+  secrets: Array<string>;
+}
+
 export interface Example {
   id: string;
   title: string;
@@ -319,7 +325,7 @@ export interface Module {
   module: ModuleRow;
 }
 
-/** All that a person should know before approving it: where it comes from, and the whole manifest. */
+/** All that a person should know before approving it: where it comes from, and the whole manifest. `shared`: an administrator set it for everybody, and they alone remove or approve it. */
 export interface ModuleDescription {
   name: string;
   version: string | null;
@@ -328,6 +334,7 @@ export interface ModuleDescription {
   functions: Array<FunctionRow>;
   origin: "shipped" | "user" | "agent";
   summary: string;
+  shared: boolean;
   manifest: {protocol: 1; name: string; version: string; purpose: string; keywords: Array<string>; functions: Array<{name: string; alias: string; summary: string; documentation: string; schema_text: string; body: string; media_type: string; impact: 0 | 1 | 2; idempotent: boolean; exclusive: boolean; states: Array<string>; held: boolean; cache_key: string; timeout: number}>; states: Array<{name: string; summary: string}>; needs: {egress: Array<string>; secrets: Array<string>; workspace: "none" | "read" | "write"; memory_bytes: number; cpu: number; pids: number; own_instances: boolean}} | null;
 }
 
@@ -867,4 +874,12 @@ export interface Requests {
   "user.add": { fields: {name: string; password?: string | null; admin?: boolean}; answer: Nothing };
   "user.change": { fields: {name: string; password?: string | null; admin?: boolean | null; disabled?: boolean | null; groups?: Array<string> | null}; answer: Nothing };
   "audit": { fields: {most?: number}; answer: Audit };
+  "everybody": { fields: {}; answer: Everybody };
+  "everybody.module.add": { fields: {source: string; name?: string | null}; answer: Module };
+  "everybody.module.remove": { fields: {name: string}; answer: Nothing };
+  "everybody.module.approve": { fields: {name: string; functions?: Array<string>; digest: string}; answer: Module };
+  "everybody.secret.set": { fields: {name: string; value: string}; answer: Nothing };
+  "everybody.secret.remove": { fields: {name: string}; answer: Nothing };
+  "policy": { fields: {}; answer: Text };
+  "policy.change": { fields: {text: string; was: string}; answer: Nothing };
 }
