@@ -163,7 +163,9 @@ def _everybody(product: Product, endpoint: Endpoint, source: Path) -> None:
             before = journals(his).count(digest(VALUE))
             ask(bob, "Please ask the keeper.", 1)
             assert journals(his).count(digest(VALUE)) == before
-            expect(bob.locator(".entry.reply")).to_contain_text("keeper.tell")  # no action to him: it is out of scope
+            expect(bob.locator(".entry.reply")).to_contain_text(
+                "keeper.tell"
+            )  # no action to him: it is out of scope
             for context in browser.contexts:
                 context.close()
     wrongs.forgive("401", "404")
