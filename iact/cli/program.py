@@ -17,6 +17,7 @@ from iact.cli import (
     plans,
     quotas,
     sessions,
+    skills,
     workspace,
 )
 from iact.cli.options import CommandGroup
@@ -60,6 +61,7 @@ for _one in (
     modules.secret,
     modules.module,
     modules.policy,
+    skills.skill,
     workspace.workspace,
     plans.plan,
     gate.gate,

@@ -1,0 +1,76 @@
+"""`iact skill …`: Agent Skills as modules of the catalogue."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from iact.commands import catalogue
+from iact.core.errors import UsageError
+from iact.core.session.catalogue import KnownModule
+from iact.faces.skills.skill import PREFIX, Skill, read_skill
+from iact.settings import Settings
+
+
+def add(settings: Settings, folder: str) -> int:
+    """Add the skill in `folder` to the catalogue.
+
+    Raises:
+        UsageError: it breaks the specification.
+        SandboxError: there is no sandbox, or it did not come up in it.
+    """
+    place = Path(folder).resolve()
+    skill = read_skill(place)
+    with tempfile.TemporaryDirectory(prefix="iact-skill-") as made:
+        copy = Path(made, skill.module)
+        for name in skill.files:
+            target = copy / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(place / name, target, follow_symlinks=False)
+        for name, text in skill.sources().items():
+            (copy / name).write_text(text, encoding="utf-8")
+        return catalogue.add_module(settings, str(copy), as_json=False)
+
+
+def check(folder: str) -> int:
+    """Say whether a folder is a skill.
+
+    Raises:
+        UsageError: it breaks the specification.
+    """
+    skill = read_skill(Path(folder))
+    print(f"{skill.name}: {len(skill.files)} files, {len(skill.scripts)} scripts that can be run.")
+    return 0
+
+
+def list_skills(settings: Settings, *, as_json: bool) -> int:
+    """Print the skills of the catalogue."""
+    found = [one for one in asyncio.run(catalogue.known_modules(settings)) if _is_skill(one)]
+    if as_json:
+        print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
+        return 0
+    for one in found:
+        mark = "" if one.manifest and len(one.approved) == len(one.manifest.functions) else "  (not approved)"
+        print(f"{one.entry.name}  {one.entry.digest[:12]}{mark}  {one.entry.summary}")
+    if not found:
+        print("iact: There are no skills; add one with: iact skill add FOLDER", file=sys.stderr)
+    return 0
+
+
+def _is_skill(one: KnownModule) -> bool:
+    return one.entry.name.startswith(PREFIX)
+
+
+def module_of(name: str) -> str:
+    """The module of a skill, by the skill's name or the module's own.
+
+    Raises:
+        UsageError: it is no name of a skill.
+    """
+    if not name:
+        raise UsageError("The name of a skill is empty.")
+    return name if name.startswith(PREFIX) else Skill(name, "", ()).module
