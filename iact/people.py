@@ -50,6 +50,25 @@ def accounts_of(settings: Settings, clock: Callable[[], float] = time.time) -> I
         yield opened
 
 
+def check_remote(settings: Settings, host: str) -> None:
+    """See to it that a server which other machines reach is one that only a proxy with TLS does.
+
+    Raises:
+        UsageError: passwords and cookies could go over the network in clear.
+    """
+    about = settings.accounts
+    if not (about.url or "").lower().startswith("https://"):
+        raise UsageError(
+            f"Binding to {host} would have people sign in without encryption. Put a proxy with TLS before this server, and "
+            "its address into accounts.url: https://…"
+        )
+    if not about.proxies:
+        raise UsageError(
+            f"Binding to {host} would let anybody speak to this server without encryption. Name the addresses of the proxy "
+            "before it: accounts.proxies."
+        )
+
+
 @contextmanager
 def opened_people(settings: Settings, environment: Mapping[str, str]) -> Iterator[ServerPeople]:
     """All that a server needs of people.

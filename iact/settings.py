@@ -225,8 +225,8 @@ class AccountSettings(BaseModel):
     )
     proxies: tuple[IPvAnyNetwork, ...] = Field(
         default=(),
-        description="with `header`: the addresses from which that proxy comes (`10.0.0.5`, `fd00::/8`); from all others the "
-        "headers count for nothing",
+        description="the addresses from which the proxy comes (`10.0.0.5`, `fd00::/8`); what others say in its headers "
+        "counts for nothing, and a server that other machines reach (`--host`) answers no others",
     )
     issuer: str | None = Field(
         default=None, pattern=r"^https?://\S+$", description="with `oidc`: the provider's address, its issuer"
@@ -255,6 +255,8 @@ class AccountSettings(BaseModel):
 
     @model_validator(mode="after")
     def _complete(self) -> AccountSettings:
+        if any(one.prefixlen == 0 for one in self.proxies):
+            raise ValueError("accounts.proxies names every address there is; name those of the proxy")
         if self.authenticator == "header" and not self.proxies:
             raise ValueError(
                 "accounts.authenticator is header, and accounts.proxies names no address; else everybody could say who they are"

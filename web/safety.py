@@ -183,6 +183,8 @@ class AccessPolicy:
     good: Callable[[str], bool] = lambda token: False
     identify: Callable[[Asked], Principal | None] | None = None
     origins: frozenset[str] = frozenset()
+    admits: Callable[[str], bool] = lambda peer: True
+    """Whether requests may come from an address; where a proxy with TLS stands before us, others would speak in clear."""
 
     @property
     def cookie_name(self) -> str:
@@ -203,7 +205,11 @@ class AccessPolicy:
         path, _, query = asked.target.partition("?")
         if path in (ALIVE, READY) and asked.method == "GET" and not asked.origins:
             return WantsProbe(path)  # of whatever host: probes come to addresses, and are told nothing
-        named = len(asked.hosts) == 1 and asked.hosts[0].lower() in self.hosts
+        if not self.admits(asked.peer) and self._program(asked) is None:
+            return Refused(
+                403, "This server is reached through its proxy only; use the address that it has there."
+            )
+        named = len(asked.hosts) == 1 and asked.hosts[0].lower() in self.hosts | self._proxied
         # A page of another site that was rebound to us can't send a secret; what collects figures comes to an address.
         if not named and (path != METRICS or asked.origins or self._program(asked) is None):
             return Refused(
@@ -226,6 +232,11 @@ class AccessPolicy:
         if not may(who, right, "reader"):
             return Refused(404, "There is nothing at this address.")
         return WantsSocket(who) if path == SOCKET_PATH else WantsPath(path, who)
+
+    @property
+    def _proxied(self) -> frozenset[str]:
+        """Our names at a proxy. A page has its origin there, and with TLS none that begins with http."""
+        return frozenset(one.partition("://")[2] for one in self.origins)
 
     def _for_everybody(self, method: str, path: str) -> Verdict:
         if route_of(path) in _ENTRANCE and method in ("GET", "POST"):

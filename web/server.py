@@ -13,7 +13,7 @@ import logging
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from http import HTTPStatus
@@ -93,6 +93,7 @@ class PageOptions(TypedDict, total=False):
     allow_remote: bool
     names: Iterable[str]
     outside: str | None
+    admits: Callable[[str], bool]
     send_timeout: float
     hello_timeout: float
     open_timeout: float
@@ -108,6 +109,7 @@ class PageServer:
         token: that of the address of the start (`web.tokens`); likewise.
         names: further host names under which clients may reach a server beyond loopback.
         outside: the address under which a proxy serves this server.
+        admits: whether requests may then come from an address, if they come without a secret of a program.
         send_timeout, hello_timeout, open_timeout: seconds that a client may take to read a message, to send
             its first one, and to send its request.
 
@@ -125,14 +127,15 @@ class PageServer:
         allow_remote: bool = False,
         names: Iterable[str] = (),
         outside: str | None = None,
+        admits: Callable[[str], bool] = lambda peer: True,
         send_timeout: float = 10.0,
         hello_timeout: float = 10.0,
         open_timeout: float = 5.0,
     ) -> None:
         if not safety.is_loopback(host) and not allow_remote:
             raise UsageError(
-                f"Binding to {host} would open this server to other machines without encryption; "
-                "bind to 127.0.0.1, or say explicitly that you want it."
+                f"Binding to {host} would open this server to other machines without encryption; bind to 127.0.0.1, or "
+                "have accounts behind a proxy with TLS (docs/how-to/deploy.md)."
             )
         self._host = host
         self._port = port
@@ -141,6 +144,7 @@ class PageServer:
         self._used = asyncio.Event()
         self._names = tuple(names)
         self._outside = None if outside is None else outside.rstrip("/").lower()
+        self._admits = admits
         self._send_timeout = send_timeout
         self._hello_timeout = hello_timeout
         self._open_timeout = open_timeout
@@ -269,8 +273,7 @@ class PageServer:
         identify = self.identify if self.accounts else None
         self._policy = safety.AccessPolicy(self._key, self._port, hosts, self._tokens.good, identify)
         if self._outside is not None:
-            names = hosts | {self._outside.partition("://")[2]}
-            self._policy = replace(self._policy, hosts=names, origins=frozenset((self._outside,)))
+            self._policy = replace(self._policy, origins=frozenset((self._outside,)), admits=self._admits)
 
     async def stop(self) -> None:
         """Close every connection and the port; returns when all is gone."""
@@ -405,6 +408,8 @@ class PeopleOptions(TypedDict, total=False):
     register: PeopleRegister
     setup: SharedSetup
     outside: str | None
+    allow_remote: bool
+    admits: Callable[[str], bool]
 
 
 class WebServer(PageServer):

@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from iact import address, logs
 from iact.choices import Choices
@@ -18,8 +19,12 @@ from iact.opening import open_page
 from iact.settings import Settings
 from iact.shared_files import follow
 from iact.surroundings import ServerSurroundings
+from iact.web.safety import is_loopback
 from iact.web.server import PeopleOptions, WebServer
 from iact.wiring import make_data_directory, models_of, open_runtime
+
+if TYPE_CHECKING:
+    from iact.accounts.authentication import AuthenticationRules
 
 
 def serve(
@@ -52,7 +57,7 @@ async def _serve(
             open_runtime(settings, workspace, scope=scope, pool=pool, opened=models)
         )
         choices = Choices(settings, runtime.use_models)
-        people = await _people(stack, settings, models, choices, scope)
+        people = await _people(stack, settings, models, choices, scope, host)
         server = WebServer(runtime, product=ServerSurroundings(choices), host=host, port=port, **people)
         await server.start()
         try:
@@ -80,17 +85,20 @@ async def _serve(
 
 
 async def _people(
-    stack: AsyncExitStack, settings: Settings, models: Models, choices: Choices, scope: str
+    stack: AsyncExitStack, settings: Settings, models: Models, choices: Choices, scope: str, host: str
 ) -> PeopleOptions:
     """What a server with accounts has beside one without, of which nothing is imported there."""
     if settings.accounts.authenticator == "token":
         return {}
     from iact.accounts.quotas import UserQuota
     from iact.everybody import Everybody
-    from iact.people import opened_people
+    from iact.people import check_remote, opened_people
     from iact.register import AccountRegister
     from iact.user_runtimes import open_tenants
 
+    remote = not is_loopback(host)
+    if remote:
+        check_remote(settings, host)
     people = stack.enter_context(opened_people(settings, os.environ))
     quotas = people.accounts.quotas
     quotas.release()
@@ -104,4 +112,11 @@ async def _people(
         "setup": Everybody(settings, tenants.refresh_modules, scope),
         "register": AccountRegister(people.accounts, public_links=settings.accounts.public_links),
         "outside": settings.accounts.url,
+        "allow_remote": remote,
+        "admits": partial(_admitted, people.authentication.rules) if remote else lambda peer: True,
     }
+
+
+def _admitted(rules: AuthenticationRules, peer: str) -> bool:
+    """This machine, and the proxies."""
+    return is_loopback(peer) or rules.trusts(peer)

@@ -9,7 +9,19 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
-from iact.setup import browser, bubblewrap, engine, environment, git, gvisor, image, model, node, workshop
+from iact.setup import (
+    browser,
+    bubblewrap,
+    engine,
+    environment,
+    git,
+    gvisor,
+    image,
+    model,
+    node,
+    proxies,
+    workshop,
+)
 from iact.setup.report import ROOT, Missing, SetupFailed, say
 
 
@@ -29,10 +41,22 @@ _STEPS: dict[str, Callable[[], Missing | None]] = {
     "bubblewrap": bubblewrap.ensure,
     "gvisor": gvisor.ensure,
     "node": node.ensure,
+    "proxies": proxies.ensure,
 }
 _GROUPS: dict[str, Sequence[str]] = {
     "setup": ("environment", "engine", "git", "model", "image", "workshop"),
-    "test": ("environment", "engine", "git", "model", "image", "browser", "bubblewrap", "gvisor", "node"),
+    "test": (
+        "environment",
+        "engine",
+        "git",
+        "model",
+        "image",
+        "browser",
+        "bubblewrap",
+        "gvisor",
+        "node",
+        "proxies",
+    ),
 }
 
 

@@ -30,10 +30,10 @@ def with_people(product: Product, *names: str, settings: Sequence[str] = ()) -> 
         return {one.name: one.id for one in accounts.users.all()}
 
 
-def token_of(product: Product, name: str, *scopes: Scope) -> str:
+def token_of(product: Product, name: str, *scopes: Scope, called: str = "of-a-test") -> str:
     """A new API token of somebody; with every scope that is not an administrator's, unless some are named."""
     named = [part for one in scopes or [one for one in SCOPES if one != "admin"] for part in ("--scope", one)]
-    made = product.run("token", "create", "of-a-test", "--user", name, *named, "--json")
+    made = product.run("token", "create", called, "--user", name, *named, "--json")
     assert made.status == 0, made
     return str(json.loads(made.stdout)["token"])
 
