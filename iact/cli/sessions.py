@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 @click.option("--workspace", metavar="DIR", help="work in this directory instead of one per session")
 @options.scope
 @click.option("--open", "open_browser", is_flag=True, help="open the page in a browser")
+@click.option(
+    "--faces",
+    type=click.IntRange(0, 65535),
+    help="also serve other people's programs on this port (OpenAI's Responses and chat completions); 0: a free one",
+)
 @cluster.store
 @click.option(
     "--cluster", "address", metavar="ADDRESS", help=f"serve the sessions of several hosts; {cluster.CLUSTER}"
@@ -32,6 +37,7 @@ def serve(
     workspace: str | None,
     scope: str,
     open_browser: bool,
+    faces: int | None,
     store: str | None,
     address: str | None,
 ) -> int:
@@ -44,7 +50,13 @@ def serve(
     from iact.commands import serve
 
     return serve.serve(
-        settings, host=host, port=port, workspace=workspace, scope=scope, open_browser=open_browser
+        settings,
+        host=host,
+        port=port,
+        workspace=workspace,
+        scope=scope,
+        open_browser=open_browser,
+        faces=faces,
     )
 
 

@@ -15,6 +15,7 @@ from iact import address, logs
 from iact.choices import Choices
 from iact.core.session.models import Models
 from iact.core.session.policy import read_policies
+from iact.face_server import ServerVisitors, serving
 from iact.opening import open_page
 from iact.settings import Settings
 from iact.shared_files import follow
@@ -28,9 +29,16 @@ if TYPE_CHECKING:
 
 
 def serve(
-    settings: Settings, *, host: str, port: int, workspace: str | None, scope: str, open_browser: bool
+    settings: Settings,
+    *,
+    host: str,
+    port: int,
+    workspace: str | None,
+    scope: str,
+    open_browser: bool,
+    faces: int | None = None,
 ) -> int:
-    """Serve until SIGINT or SIGTERM; 0 after a clean end.
+    """Serve until SIGINT or SIGTERM; 0 after a clean end. `faces`: the port for other people's programs; None: none.
 
     Raises:
         UsageError: another server runs on the data directory, the address can't be had, or there is no such scope.
@@ -39,11 +47,17 @@ def serve(
     read_policies(settings.data).chosen(scope)  # what is wrong there is told now, not to the first session
     with address.claimed(settings.data):
         folder = Path(workspace) if workspace else None
-        return asyncio.run(_serve(settings, host, port, folder, scope, open_browser))
+        return asyncio.run(_serve(settings, host, port, folder, scope, open_browser, faces))
 
 
 async def _serve(
-    settings: Settings, host: str, port: int, workspace: Path | None, scope: str, open_browser: bool
+    settings: Settings,
+    host: str,
+    port: int,
+    workspace: Path | None,
+    scope: str,
+    open_browser: bool,
+    faces: int | None,
 ) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -61,11 +75,17 @@ async def _serve(
         server = WebServer(runtime, product=ServerSurroundings(choices), host=host, port=port, **people)
         await server.start()
         try:
+            served = None
+            if faces is not None:
+                visitors = ServerVisitors(server.key, runtime, people.get("people"), people.get("tenants"))
+                served = await stack.enter_async_context(serving(visitors, host, faces))
             started = datetime.now(UTC).isoformat(timespec="seconds")
             # Before the ready line: whoever waits for that line may use the other commands at once.
             published = address.Address(url=server.url, pid=os.getpid(), started=started, key=server.key)
             address.publish(settings.data, published)
             print(f"iact: ready {server.url}", flush=True)
+            if served is not None:
+                print(f"iact: faces at http://{host}:{served}", flush=True)
             if runtime.memory is not None:
                 runtime.memory.wake()
             async with asyncio.TaskGroup() as tasks:

@@ -1,0 +1,190 @@
+"""Chat completions: the whole chat comes each time, and the session that holds its beginning is found again.
+
+What a chat was when we answered is remembered by a digest, in memory alone: after a restart, or with a changed chat, a
+new session begins with what was said before as its first message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from iact.core.errors import IactError
+from iact.core.ports import JSON
+from iact.faces.responses import work
+from iact.faces.responses.events import TextStream
+from iact.faces.responses.output import ResponsePlace, question_item, texts
+from iact.faces.responses.wire import (
+    ChatMessage,
+    CreateCompletion,
+    CreateResponse,
+    InputMessage,
+    QuestionAnswer,
+)
+
+if TYPE_CHECKING:
+    from iact.faces.responses.routes import Begun
+
+_REMEMBERED: Final = 4096
+"""Chats, over all users."""
+
+
+class Chats:
+    """Which session holds which chat."""
+
+    def __init__(self) -> None:
+        self._places: OrderedDict[str, ResponsePlace] = OrderedDict()
+
+    def begun(self, user: str, given: CreateCompletion) -> Chat:
+        """A request, as one that the session's own interface knows."""
+        *before, last = given.messages
+        place = self._places.get(_digest(user, before)) if before else None
+        return Chat(self, user, given, _request(before, last, place, given))
+
+    def remember(self, user: str, messages: Sequence[ChatMessage], answer: str, place: ResponsePlace) -> None:
+        """The chat goes on from here."""
+        key = _digest(user, [*messages, ChatMessage(role="assistant", content=answer)])
+        self._places[key] = place
+        self._places.move_to_end(key)
+        while len(self._places) > _REMEMBERED:
+            self._places.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Chat:
+    """One request of a chat, and how its answer looks."""
+
+    chats: Chats
+    user: str
+    given: CreateCompletion
+    request: CreateResponse
+
+    def completion(self, begun: Begun) -> dict[str, JSON]:
+        """The answer in one piece."""
+        answer = "\n\n".join(texts(begun.records))
+        calls = _calls(begun)
+        self.chats.remember(self.user, self.given.messages, answer, begun.place)
+        message: dict[str, JSON] = {"role": "assistant", "content": answer or None, "refusal": None}
+        if calls:
+            message["tool_calls"] = [*calls]
+        used = work.used(begun.records)
+        return {
+            **self._head(begun, "chat.completion"),
+            "choices": [
+                {"index": 0, "message": message, "finish_reason": self._finish(begun), "logprobs": None}
+            ],
+            "usage": {
+                "prompt_tokens": used.prompt_tokens,
+                "completion_tokens": used.completion_tokens,
+                "total_tokens": used.prompt_tokens + used.completion_tokens,
+                "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
+            },
+        }
+
+    async def stream(self, begun: Begun) -> AsyncIterator[str]:
+        """The answer in pieces."""
+        text, done, first = TextStream(), False, True
+        try:
+            yield self._chunk(begun, {"role": "assistant", "content": ""})
+            try:
+                async for event in begun.events():
+                    for piece in text.take(event):
+                        if piece is not None:
+                            apart = "\n\n" if text.items and first else ""
+                            first = False
+                            yield self._chunk(begun, {"content": apart + piece})
+                        else:
+                            first = True
+                finish = self._finish(begun)
+            except IactError as error:
+                yield f"data: {json.dumps({'error': {'message': str(error), 'type': 'server_error', 'param': None, 'code': None}})}\n\n"
+                return
+            calls = _calls(begun)
+            if calls:
+                yield self._chunk(begun, {"tool_calls": [{"index": n, **one} for n, one in enumerate(calls)]})
+            self.chats.remember(self.user, self.given.messages, "\n\n".join(text.items), begun.place)
+            done = True
+            yield self._chunk(begun, {}, finish)
+            yield "data: [DONE]\n\n"
+        finally:
+            if not done:
+                await begun.give_up()
+            await begun.held.aclose()
+
+    def _chunk(self, begun: Begun, delta: dict[str, JSON], finish: str | None = None) -> str:
+        choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
+        told = {**self._head(begun, "chat.completion.chunk"), "choices": [choice]}
+        return f"data: {json.dumps(told, ensure_ascii=False)}\n\n"
+
+    def _head(self, begun: Begun, kind: str) -> dict[str, JSON]:
+        identity = f"chatcmpl-{begun.place.id.removeprefix('resp_')}"
+        return {"id": identity, "object": kind, "created": int(time.time()), "model": self.given.model}
+
+    def _finish(self, begun: Begun) -> str:
+        if begun.exchange.questions.waiting:
+            return "tool_calls"
+        _, status, _ = begun.output()
+        return "length" if status == "incomplete" else "stop"
+
+
+def _calls(begun: Begun) -> list[dict[str, JSON]]:
+    found: list[dict[str, JSON]] = []
+    for one in begun.exchange.questions.waiting:
+        item = question_item(begun.session.id, one)
+        function: dict[str, JSON] = {"name": item["name"], "arguments": item["arguments"]}
+        found.append({"id": item["call_id"], "type": "function", "function": function})
+    return found
+
+
+def _request(
+    before: Sequence[ChatMessage], last: ChatMessage, place: ResponsePlace | None, given: CreateCompletion
+) -> CreateResponse:
+    if last.role == "tool":
+        answers = []
+        for one in reversed([*before, last]):
+            if one.role != "tool":
+                break
+            answers.append(
+                QuestionAnswer(type="function_call_output", call_id=one.tool_call_id or "", output=one.text)
+            )
+        previous = _asked_by(answers[0].call_id) if place is None else place.id
+        return CreateResponse(
+            model=given.model, input=list(reversed(answers)), previous_response_id=previous, tools=given.tools
+        )
+    if place is not None:
+        return CreateResponse(
+            model=given.model,
+            input=[InputMessage(role="user", content=last.text)],
+            previous_response_id=place.id,
+            tools=given.tools,
+        )
+    instructions = "\n\n".join(one.text for one in before if one.role in ("system", "developer"))
+    earlier = [
+        f"{one.role.capitalize()}: {one.text}"
+        for one in before
+        if one.role in ("user", "assistant") and one.text
+    ]
+    said = last.text
+    if earlier:
+        said = "\n\n".join(["What was said before:", *earlier, "And now:", said])
+    return CreateResponse(
+        model=given.model,
+        input=[InputMessage(role="user", content=said)],
+        instructions=instructions or None,
+        tools=given.tools,
+    )
+
+
+def _asked_by(call_id: str) -> str:
+    """A response of the session that a question is of: the session is named by the question itself."""
+    return f"resp_{call_id.removeprefix('call_')}"
+
+
+def _digest(user: str, messages: Sequence[ChatMessage]) -> str:
+    told = [user, *((one.role, one.text) for one in messages if one.role != "tool")]
+    return hashlib.sha256(json.dumps(told).encode()).hexdigest()

@@ -1,0 +1,199 @@
+"""What a client is shown of a session's work on a message: items of a response, made of records alone.
+
+A turn of the root is a message: all of it if it is the answer, else what it says before its first action. A question
+that waits for a person is a call of the function `iact_clearance`, with the whole call as its arguments.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from iact.core.errors import UsageError
+from iact.core.ports import JSON, Usage
+from iact.core.records.calls import ClearanceAsk
+from iact.core.records.dialogue import Reply, Turn
+from iact.core.records.hosts import HostAsk
+from iact.core.records.record import Record
+from iact.core.session.question_text import host_words, words
+
+QUESTION: Final = "iact_clearance"
+"""The function by which a question comes to a client."""
+
+_RESPONSE: Final = re.compile(r"resp_(.{1,120})_(\d{1,9})")
+_QUESTION: Final = re.compile(r"call_(.{1,120})_(\d{1,9})")
+_FENCE: Final = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class ResponsePlace:
+    """What the id of a response says. `record`: what was said last before it, or the answer to a question."""
+
+    session: str
+    record: int
+
+    @property
+    def id(self) -> str:
+        """It as a client knows it."""
+        return f"resp_{self.session}_{self.record}"
+
+
+def place_of(identity: str) -> ResponsePlace:
+    """The place that an id names.
+
+    Raises:
+        UsageError: it is none of ours.
+    """
+    found = _RESPONSE.fullmatch(identity)
+    if found is None:
+        raise UsageError(f"There is no response {identity[:100]!r}.")
+    return ResponsePlace(found[1], int(found[2]))
+
+
+def question_of(session: str, call_id: str) -> int:
+    """The record of the question that a call's id names.
+
+    Raises:
+        UsageError: it is no question of this session.
+    """
+    found = _QUESTION.fullmatch(call_id)
+    if found is None or found[1] != session:
+        raise UsageError(f"There is no question {call_id[:100]!r} in this session.")
+    return int(found[2])
+
+
+def prose(text: str) -> str:
+    """What a turn says before its first fence, in which an action or code may begin."""
+    fence = _FENCE.search(text)
+    return text[: fence.start()].rstrip() if fence is not None else text
+
+
+def message_item(response: ResponsePlace, n: int, text: str, *, status: str = "completed") -> dict[str, JSON]:
+    """A message. `n`: its place among the items."""
+    parts: list[JSON] = (
+        [] if status == "in_progress" else [{"type": "output_text", "text": text, "annotations": []}]
+    )
+    return {
+        "type": "message",
+        "id": f"msg_{response.id}_{n}",
+        "status": status,
+        "role": "assistant",
+        "content": parts,
+    }
+
+
+def question_item(session: str, question: Record) -> dict[str, JSON]:
+    """A question, in full."""
+    asked = question.content
+    if isinstance(asked, HostAsk):
+        told = host_words(question.agent, asked)
+        given: dict[str, JSON] = {"module": asked.module, "host": asked.host, "port": asked.port}
+    else:
+        assert isinstance(asked, ClearanceAsk)
+        told = words(question.agent, asked)
+        given = {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
+    arguments = {
+        "question": told, "agent": question.agent, **given,
+        "answer_with": 'a function_call_output: "allow" or "deny"',
+    }  # fmt: skip
+    return {
+        "type": "function_call",
+        "id": f"fc_{session}_{question.n}",
+        "call_id": f"call_{session}_{question.n}",
+        "name": QUESTION,
+        "arguments": json.dumps(arguments, ensure_ascii=False),
+        "status": "completed",
+    }
+
+
+def texts(records: Iterable[Record]) -> list[str]:
+    """What the root said, in order: each turn's prose, and the answer."""
+    found: list[str] = []
+    for record in records:
+        if record.agent != "/":
+            continue
+        if isinstance(record.content, Turn) and (said := prose(record.body).strip()):
+            found.append(said)
+        elif isinstance(record.content, Reply):
+            found.append(record.body)
+    return found
+
+
+def reply_of(records: Sequence[Record]) -> Record | None:
+    """The root's last answer among records."""
+    return next(
+        (one for one in reversed(records) if isinstance(one.content, Reply) and one.agent == "/"), None
+    )
+
+
+def usage_fields(used: Usage) -> dict[str, JSON]:
+    """Tokens, as this interface counts them."""
+    return {
+        "input_tokens": used.prompt_tokens,
+        "input_tokens_details": {"cached_tokens": used.cached_tokens},
+        "output_tokens": used.completion_tokens,
+        "output_tokens_details": {"reasoning_tokens": 0},
+        "total_tokens": used.prompt_tokens + used.completion_tokens,
+    }
+
+
+def ending(reply: Record | None) -> tuple[str, dict[str, JSON]]:
+    """The status of a response, and what else it says of its end."""
+    if reply is None:
+        return "in_progress", {}
+    assert isinstance(reply.content, Reply)
+    match reply.content.status:
+        case "ok":
+            return "completed", {}
+        case "cancelled":
+            return "cancelled", {}
+        case "bound":
+            return "incomplete", {"incomplete_details": {"reason": "max_output_tokens"}}
+        case "failed":
+            return "failed", {"error": {"code": "server_error", "message": reply.body[:2000]}}
+
+
+def response_fields(
+    response: ResponsePlace,
+    *,
+    created: int,
+    model: str,
+    status: str,
+    output: Sequence[Mapping[str, JSON]],
+    previous: str | None = None,
+    usage: Usage | None = None,
+    ended: Mapping[str, JSON] | None = None,
+    instructions: str | None = None,
+    metadata: Mapping[str, str] | None = None,
+    background: bool = False,
+) -> dict[str, JSON]:
+    """A response. `created`: seconds since 1970."""
+    return {
+        "id": response.id,
+        "object": "response",
+        "created_at": created,
+        "status": status,
+        "background": background,
+        "error": None,
+        "incomplete_details": None,
+        "instructions": instructions,
+        "max_output_tokens": None,
+        "metadata": dict(metadata or {}),
+        "model": model,
+        "output": [dict(one) for one in output],
+        "parallel_tool_calls": True,
+        "previous_response_id": previous,
+        "reasoning": {"effort": None, "summary": None},
+        "store": True,
+        "temperature": None,
+        "text": {"format": {"type": "text"}},
+        "tool_choice": "auto",
+        "tools": [],
+        "top_p": None,
+        "truncation": "disabled",
+        "usage": usage_fields(usage) if usage is not None else None,
+        **(ended or {}),
+    }

@@ -1,0 +1,322 @@
+"""The routes: responses made, read and cancelled, the one model that there is, and what describes all of it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import Final, TypeVar
+
+from pydantic import BaseModel, ValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+
+from iact.core.errors import IactError, UsageError
+from iact.core.ports import JSON
+from iact.core.records.record import Record
+from iact.core.session.events import Event, RecordAppended
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.faces.conversation import Exchange
+from iact.faces.http.access import Access, body_of
+from iact.faces.http.server import error_response
+from iact.faces.responses import work
+from iact.faces.responses.chat import Chats
+from iact.faces.responses.description import description
+from iact.faces.responses.events import EventStream, TextStream
+from iact.faces.responses.output import (
+    ResponsePlace,
+    ending,
+    message_item,
+    place_of,
+    question_item,
+    response_fields,
+    texts,
+)
+from iact.faces.responses.wire import CreateCompletion, CreateResponse, InputMessage, QuestionAnswer
+
+MODEL: Final = "iact"
+
+_Model = TypeVar("_Model", bound=BaseModel)
+
+
+def routes(access: Access) -> Sequence[BaseRoute]:
+    """As `faces.http.server.Face`."""
+    made = _Responses(access)
+    return (
+        Route("/v1/models", made.models, methods=["GET"]),
+        Route("/v1/responses", made.create, methods=["POST"]),
+        Route("/v1/responses/{identity}", made.read, methods=["GET"]),
+        Route("/v1/responses/{identity}/cancel", made.cancel, methods=["POST"]),
+        Route("/v1/chat/completions", made.complete, methods=["POST"]),
+        Route("/v1/openapi.json", made.describe, methods=["GET"]),
+    )
+
+
+@dataclass(slots=True)
+class Begun:
+    """What a request began: the exchange, the place of its response, and what holds the session meanwhile."""
+
+    runtime: Runtime
+    exchange: Exchange
+    place: ResponsePlace
+    held: AsyncExitStack
+    new: bool
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def session(self) -> Session:
+        """Where it happens."""
+        return self.exchange.session
+
+    async def events(self) -> AsyncIterator[Event]:
+        """What happens until the root has answered, or waits for a person and nothing else is to be told."""
+        waiting = self.exchange.questions
+        if waiting.waiting:
+            return
+        async for event in self.exchange:
+            if isinstance(event, RecordAppended):
+                self.records.append(event.record)
+            yield event
+            if (
+                isinstance(event, RecordAppended)
+                and waiting.waiting
+                and not self.session.records(event.record.n)
+            ):
+                return
+
+    def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
+        """The items, the status, and what else is said of the end."""
+        items = [message_item(self.place, n, text) for n, text in enumerate(texts(self.records))]
+        waiting = self.exchange.questions.waiting
+        if waiting:
+            items += [question_item(self.session.id, one) for one in waiting]
+            return items, "completed", {}
+        status, ended = ending(self.exchange.reply)
+        return items, status, ended
+
+    async def close(self, *, keep: bool) -> None:
+        """Let go of the session; one that is not to be kept goes to the trash."""
+        if not keep and self.new and not self.exchange.questions.waiting:
+            await self.runtime.delete([self.session.id])
+        await self.held.aclose()
+
+    async def give_up(self) -> None:
+        """Nobody listens any more: what the request began is ended."""
+        try:
+            if self.session.state.root.active:
+                await self.session.cancel("/")
+        except IactError:
+            return  # it has stopped already
+
+
+class _Responses:
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._chats = Chats()
+
+    async def models(self, request: Request) -> Response:
+        await self._access.principal(request, "list")
+        one = {"id": MODEL, "object": "model", "created": 0, "owned_by": "iact"}
+        return JSONResponse({"object": "list", "data": [one]})
+
+    async def describe(self, request: Request) -> Response:
+        return JSONResponse(description())
+
+    # --- responses ------------------------------------------------------------------------------
+
+    async def create(self, request: Request) -> Response:
+        given = await _read(request, CreateResponse)
+        if isinstance(given, Response):
+            return given
+        try:
+            begun = await self._begin(request, given)
+        except UsageError as error:
+            return _usage(error)
+        created = int(time.time())
+        keep = given.store is not False
+
+        def fields(
+            status: str, output: Sequence[dict[str, JSON]], ended: dict[str, JSON] | None = None
+        ) -> dict[str, JSON]:
+            usage = work.used(begun.records) if status not in ("in_progress", "queued") else None
+            return response_fields(
+                begun.place, created=created, model=given.model, status=status, output=output, usage=usage,
+                previous=given.previous_response_id, ended=ended, instructions=given.instructions,
+                metadata=given.metadata, background=given.background is True,
+            )  # fmt: skip
+
+        if given.stream:
+            made = self._stream(begun, fields, keep=keep, goes_on=given.background is True)
+            return StreamingResponse(
+                made, media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+            )
+        if given.background:
+            await begun.held.aclose()
+            return JSONResponse(fields("in_progress", []))
+        try:
+            async for _ in begun.events():
+                pass
+            items, status, ended = begun.output()
+        except BaseException:
+            await begun.held.aclose()
+            raise
+        await begun.close(keep=keep)
+        return JSONResponse(fields(status, items, ended))
+
+    async def _begin(self, request: Request, given: CreateResponse) -> Begun:
+        """Say what a request wants said.
+
+        Raises:
+            UsageError: it can't be; says why.
+            HTTPException: whoever asks may not, or names what is not there.
+        """
+        if given.tools:
+            raise UsageError(
+                "Tools of the client's own can't be called from here: iact's agents work with its modules, behind its "
+                "gate. Leave out tools."
+            )
+        messages = [one for one in _items(given) if isinstance(one, InputMessage)]
+        answers = [one for one in _items(given) if isinstance(one, QuestionAnswer)]
+        news = [one for one in messages if one.role != "assistant"]
+        who = await self._access.principal(request, "steer")
+        if answers:
+            await self._access.principal(request, "clear")
+        async with AsyncExitStack() as stack:
+            runtime = await stack.enter_async_context(self._access.runtime(who))
+            previous = given.previous_response_id
+            if previous is None:
+                if answers:
+                    raise UsageError(
+                        "An answer to a question needs the previous_response_id of the response that asked."
+                    )
+                if not news:
+                    raise UsageError("There is no message: input needs one of the user's.")
+                session = await runtime.open()
+            else:
+                try:
+                    session = await work.continued(runtime, place_of(previous))
+                except UsageError as error:
+                    raise HTTPException(404, str(error)) from error
+            start = await work.answer(session, answers) if answers else None
+            if news:
+                parts = [part for one in news for part in work.parts_of(one)]
+                start = await work.say(session, parts, given.instructions)
+            if start is None:
+                raise UsageError("There is no message: input needs one of the user's.")
+            place = ResponsePlace(session.id, start.n)
+            return Begun(runtime, Exchange(session, start), place, stack.pop_all(), previous is None)
+
+    async def _stream(
+        self,
+        begun: Begun,
+        fields: Callable[..., dict[str, JSON]],
+        *,
+        keep: bool,
+        goes_on: bool,
+    ) -> AsyncIterator[str]:
+        wire, text = EventStream(begun.place), TextStream()
+        done = False
+        try:
+            yield wire.event("response.created", {"response": fields("in_progress", [])})
+            yield wire.event("response.in_progress", {"response": fields("in_progress", [])})
+            try:
+                async for line in wire.texts(begun.exchange, begun.events(), text):
+                    yield line
+                _, status, ended = begun.output()
+            except IactError as error:
+                status, ended = "failed", {"error": {"code": "server_error", "message": str(error)}}
+            items = [message_item(begun.place, n, one) for n, one in enumerate(text.items)]
+            for question in begun.exchange.questions.waiting:
+                item = question_item(begun.session.id, question)
+                for line in wire.item(len(items), item):
+                    yield line
+                items.append(item)
+            done = True
+            kind = status if status in ("completed", "incomplete", "failed") else "failed"
+            yield wire.event(f"response.{kind}", {"response": fields(status, items, ended)})
+        finally:
+            if not done and not goes_on:
+                await begun.give_up()
+            await begun.close(keep=keep or not done)
+
+    async def read(self, request: Request) -> Response:
+        who = await self._access.principal(request, "see")
+        async with self._access.runtime(who) as runtime:
+            try:
+                place = place_of(request.path_params["identity"])
+                found = await work.stored(runtime, place)
+            except UsageError as error:
+                raise HTTPException(404, str(error)) from error
+            return JSONResponse(_stored_fields(place, found))
+
+    async def cancel(self, request: Request) -> Response:
+        who = await self._access.principal(request, "steer")
+        async with self._access.runtime(who) as runtime:
+            try:
+                place = place_of(request.path_params["identity"])
+                found = await work.stored(runtime, place)
+            except UsageError as error:
+                raise HTTPException(404, str(error)) from error
+            if found.last and found.session.state.root.active:
+                await found.session.cancel("/")
+                await found.session.answer(found.start.n)
+                found = await work.stored(runtime, place)
+            return JSONResponse(_stored_fields(place, found))
+
+    # --- chat completions -----------------------------------------------------------------------
+
+    async def complete(self, request: Request) -> Response:
+        given = await _read(request, CreateCompletion)
+        if isinstance(given, Response):
+            return given
+        who = await self._access.principal(request, "steer")
+        chat = self._chats.begun(who.user, given)
+        try:
+            begun = await self._begin(request, chat.request)
+        except UsageError as error:
+            return _usage(error)
+        if given.stream:
+            return StreamingResponse(
+                chat.stream(begun), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
+            )
+        try:
+            async for _ in begun.events():
+                pass
+            told = chat.completion(begun)
+        finally:
+            await begun.held.aclose()
+        return JSONResponse(told)
+
+
+def _items(given: CreateResponse) -> Sequence[InputMessage | QuestionAnswer]:
+    return [InputMessage(role="user", content=given.input)] if isinstance(given.input, str) else given.input
+
+
+def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
+    items = [message_item(place, n, text) for n, text in enumerate(texts(found.records))]
+    status, ended = ending(found.reply)
+    if found.waiting:
+        status = "completed"
+        items += [question_item(place.session, one) for one in found.waiting]
+    created = int(time.mktime(time.strptime(found.start.at[:19], "%Y-%m-%dT%H:%M:%S"))) - time.timezone
+    usage = work.used(found.records) if status != "in_progress" else None
+    return response_fields(
+        place, created=created, model=MODEL, status=status, output=items, ended=ended, usage=usage
+    )
+
+
+async def _read(request: Request, model: type[_Model]) -> _Model | Response:
+    try:
+        return model.model_validate_json(await body_of(request))
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(one) for one in first["loc"])
+        return error_response(400, f"{where or 'The body'}: {first['msg']}.", param=where or None)
+
+
+def _usage(error: UsageError) -> Response:
+    return error_response(400, str(error))

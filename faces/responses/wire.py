@@ -1,0 +1,97 @@
+"""What clients send: the part of OpenAI's Responses and chat completions that a session can answer.
+
+Fields that only tune a model (temperature, top_p, reasoning …) are taken and have no effect: which model answers, and
+how, is for whoever runs the server to say. What would change what is done is refused where it can't be done.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+Text: TypeAlias = Annotated[str, Field(max_length=4_000_000)]
+
+
+class _Given(BaseModel):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+
+class InputText(_Given):
+    """Text in a message."""
+
+    type: Literal["input_text", "output_text", "text"]
+    text: Text
+
+
+class InputFile(_Given):
+    """A file, as a data URL; the root finds it as a variable."""
+
+    type: Literal["input_file"]
+    file_data: Text
+    filename: str = Field(default="file", max_length=255)
+
+
+class InputImage(_Given):
+    """A picture, as a data URL."""
+
+    type: Literal["input_image"]
+    image_url: Text
+
+
+InputPart: TypeAlias = Annotated[InputText | InputFile | InputImage, Field(discriminator="type")]
+
+
+class InputMessage(_Given):
+    """A message; of those of the assistant nothing is taken where the session has them."""
+
+    type: Literal["message"] = "message"
+    role: Literal["user", "assistant", "system", "developer"]
+    content: Text | list[InputPart]
+
+
+class QuestionAnswer(_Given):
+    """The answer to a question of ours, which came as a call of the function `iact_clearance`."""
+
+    type: Literal["function_call_output"]
+    call_id: str = Field(max_length=190)
+    output: str = Field(max_length=100_000)
+
+
+class CreateResponse(_Given):
+    """`POST /v1/responses`."""
+
+    model: str = Field(default="iact", max_length=200)
+    input: Text | list[InputMessage | QuestionAnswer]
+    instructions: Text | None = None
+    previous_response_id: str | None = Field(default=None, max_length=200)
+    stream: bool | None = False
+    background: bool | None = False
+    store: bool | None = True
+    tools: list[dict[str, object]] | None = None
+    metadata: dict[str, str] | None = None
+
+
+class ChatMessage(_Given):
+    """A message of a chat."""
+
+    role: Literal["user", "assistant", "system", "developer", "tool"]
+    content: Text | list[InputText] | None = None
+    tool_call_id: str | None = Field(default=None, max_length=190)
+
+    @property
+    def text(self) -> str:
+        """What it says."""
+        if isinstance(self.content, list):
+            return "\n\n".join(one.text for one in self.content)
+        return self.content or ""
+
+
+class CreateCompletion(_Given):
+    """`POST /v1/chat/completions`: the whole chat each time, as that interface has it."""
+
+    model: str = Field(default="iact", max_length=200)
+    messages: list[ChatMessage] = Field(min_length=1)
+    stream: bool | None = False
+    n: int | None = Field(default=1, ge=1, le=1)
+    tools: list[dict[str, object]] | None = None

@@ -1,0 +1,182 @@
+"""What a request does in a session: goes on with it or forks it, says something or answers a question, and is watched."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import unquote_to_bytes
+
+from iact.core.errors import UsageError
+from iact.core.ports import Usage
+from iact.core.records.calls import ClearanceAnswer
+from iact.core.records.dialogue import Reply, Say, Turn
+from iact.core.records.hosts import HostAnswer, HostAsk
+from iact.core.records.record import Record
+from iact.core.session.questions import OpenQuestions, is_question
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.faces.responses.output import ResponsePlace, question_of, reply_of
+from iact.faces.responses.wire import (
+    InputFile,
+    InputImage,
+    InputMessage,
+    InputPart,
+    InputText,
+    QuestionAnswer,
+)
+
+_DATA_URL: Final = re.compile(r"data:([\w.+/-]{1,100})?(?:;[\w=.-]+)*?(;base64)?,(.*)", re.DOTALL)
+_YES: Final = frozenset({"allow", "yes", "y", "true", "approve"})
+_NO: Final = frozenset({"deny", "no", "n", "false", "reject"})
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What there is of a response by now. `records`: from what began it to what was said next."""
+
+    session: Session
+    start: Record
+    records: tuple[Record, ...]
+    last: bool
+    """Whether nothing was said since."""
+
+    @property
+    def reply(self) -> Record | None:
+        """The answer, once it is one."""
+        busy = self.last and self.session.state.root.active
+        return None if busy else reply_of(self.records)
+
+    @property
+    def waiting(self) -> tuple[Record, ...]:
+        """The questions that keep it from going on."""
+        return OpenQuestions(self.session.records()).waiting if self.last and self.reply is None else ()
+
+
+async def stored(runtime: Runtime, place: ResponsePlace) -> Stored:
+    """A response of earlier; its session goes on if it was cut off at work.
+
+    Raises:
+        UsageError: there is none.
+        JournalError: its session can't be opened.
+    """
+    if runtime.store.holds(place.session):
+        session = await runtime.open(place.session)
+        start = next(iter(session.records(place.record - 1)), None)
+        if start is not None and start.n == place.record and _begins(start):
+            behind = session.records(place.record)
+            end = next((at for at, one in enumerate(behind) if _says(one)), None)
+            return Stored(session, start, tuple(behind[:end]), end is None)
+    raise UsageError(f"There is no response {place.id[:150]!r}.")
+
+
+async def continued(runtime: Runtime, place: ResponsePlace) -> Session:
+    """The session that goes on from a response: its own, or a fork where something else was said since.
+
+    Raises:
+        UsageError, JournalError: as `stored`.
+    """
+    found = await stored(runtime, place)
+    if found.last:
+        return found.session
+    at = found.records[-1].n if found.records else found.start.n
+    return await runtime.open(await runtime.fork(found.session.id, at))
+
+
+async def answer(session: Session, given: Sequence[QuestionAnswer]) -> Record:
+    """Answer questions; gives the record of the last answer.
+
+    Raises:
+        UsageError: one is no answer, or its question does not wait any more.
+    """
+    verdicts = [(question_of(session.id, one.call_id), _verdict(one.output)) for one in given]
+    record: Record | None = None
+    for number, (allow, remember) in verdicts:
+        question = next(iter(session.records(number - 1)), None)
+        if question is not None and isinstance(question.content, HostAsk):
+            record = await session.clear_host(number, allow, "session" if remember else "once")
+        else:
+            record = await session.clear(number, allow, "call" if allow and remember else None)
+    assert record is not None
+    return record
+
+
+async def say(session: Session, parts: Sequence[InputPart], instructions: str | None) -> Record:
+    """Hand over the files and say the text.
+
+    Raises:
+        UsageError: there is no text, or a file is not in the message itself.
+    """
+    files = [_file(one) for one in parts if not isinstance(one, InputText)]
+    text = "\n\n".join(one.text for one in parts if isinstance(one, InputText)).strip()
+    if not text:
+        raise UsageError("The message is empty: say in words what is to be done.")
+    for name, media, content in files:
+        await session.upload(name, media, content)
+    return await session.say(
+        f"{instructions.strip()}\n\n{text}" if instructions and instructions.strip() else text
+    )
+
+
+def parts_of(message: InputMessage) -> list[InputPart]:
+    """A message's parts."""
+    if isinstance(message.content, str):
+        return [InputText(type="input_text", text=message.content)]
+    return message.content
+
+
+def used(records: Sequence[Record]) -> Usage:
+    """The tokens of all models in these records."""
+    prompt = cached = completion = 0
+    for record in records:
+        content = record.content
+        generation = content.generation if isinstance(content, Turn | Reply) else None
+        if generation is not None:
+            prompt += generation.usage.prompt
+            cached += generation.usage.cached
+            completion += generation.usage.completion
+    return Usage(prompt, cached, completion)
+
+
+def _begins(record: Record) -> bool:
+    return _says(record) or is_question(record) or isinstance(record.content, ClearanceAnswer | HostAnswer)
+
+
+def _says(record: Record) -> bool:
+    return isinstance(record.content, Say) and record.agent == "/"
+
+
+def _verdict(output: str) -> tuple[bool, bool]:
+    """Whether it is allowed, and whether that is to be remembered."""
+    word = output.strip().lower()
+    if word in _YES | _NO:
+        return word in _YES, False
+    try:
+        told = json.loads(output)
+    except (ValueError, RecursionError):
+        told = None
+    if isinstance(told, dict) and isinstance(told.get("allow"), bool):
+        return told["allow"], told.get("remember") is True
+    raise UsageError(
+        'The answer to a question is "allow" or "deny", or {"allow": true, "remember": true} as JSON.'
+    )
+
+
+def _file(part: InputFile | InputImage) -> tuple[str, str, bytes]:
+    url = part.file_data if isinstance(part, InputFile) else part.image_url
+    name = part.filename if isinstance(part, InputFile) else "picture"
+    found = _DATA_URL.fullmatch(url)
+    if found is None:
+        raise UsageError(
+            "Files and pictures come as data URLs (data:image/png;base64,…); this server fetches no addresses."
+        )
+    media = found[1] or "application/octet-stream"
+    try:
+        content = base64.b64decode(found[3], validate=True) if found[2] else unquote_to_bytes(found[3])
+    except (binascii.Error, ValueError) as error:
+        raise UsageError(f"The content of {name} is no base64.") from error
+    return name, media, content

@@ -1,0 +1,64 @@
+"""The server of faces beside that of the page: who asks is judged by the same key, tokens and rights."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from importlib.util import find_spec
+
+from iact.accounts.rights import LOCAL, Principal
+from iact.core.errors import UsageError
+from iact.core.session.runtime import Runtime
+from iact.web.ports import People, Tenants
+from iact.web.safety import Asked
+
+
+class ServerVisitors:
+    """`faces.http.access.Visitors` of a server. `runtime`: that of whoever holds `key`; `people`, `tenants`: of users."""
+
+    def __init__(self, key: str, runtime: Runtime, people: People | None, tenants: Tenants | None) -> None:
+        self._key = f"Bearer {key}".encode()
+        self._runtime = runtime
+        self._people = people
+        self._tenants = tenants
+
+    def identify(self, authorization: str, peer: str) -> Principal | None:
+        """As `Visitors.identify`."""
+        if hmac.compare_digest(authorization.encode(), self._key):
+            return LOCAL
+        if self._people is None:
+            return None
+        return self._people.identify(
+            Asked(method="POST", target="/", authorizations=(authorization,), peer=peer)
+        )
+
+    def lease(self, who: Principal) -> AbstractAsyncContextManager[Runtime]:
+        """As `Visitors.lease`."""
+        if who.user == LOCAL.user:
+            return nullcontext(self._runtime)
+        assert self._tenants is not None
+        return self._leased(self._tenants, who)
+
+    @asynccontextmanager
+    async def _leased(self, tenants: Tenants, who: Principal) -> AsyncIterator[Runtime]:
+        async with tenants.lease(who.user) as tenant:
+            runtime = tenant.runtime
+            assert isinstance(runtime, Runtime)
+            yield runtime
+
+
+def serving(visitors: ServerVisitors, host: str, port: int) -> AbstractAsyncContextManager[int]:
+    """Serve the faces that speak HTTP until it is left; gives the port.
+
+    Raises:
+        UsageError: what it takes is not installed, or the address can't be had.
+    """
+    if find_spec("starlette") is None or find_spec("uvicorn") is None:
+        raise UsageError(
+            "--faces needs packages that are not installed. Install them: pip install 'iact[http]'."
+        )
+    from iact.faces.http import server
+    from iact.faces.responses.routes import routes
+
+    return server.serving(server.application([routes], visitors), host, port)
