@@ -12,23 +12,21 @@ import time
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from iact.core.errors import IactError
 from iact.core.ports import JSON
 from iact.faces.responses import work
+from iact.faces.responses.begun import Begun
 from iact.faces.responses.events import TextStream
 from iact.faces.responses.output import ResponsePlace, question_item, texts
 from iact.faces.responses.wire import (
-    ChatMessage,
+    CompletionMessage,
     CreateCompletion,
     CreateResponse,
     InputMessage,
     QuestionAnswer,
 )
-
-if TYPE_CHECKING:
-    from iact.faces.responses.routes import Begun
 
 _REMEMBERED: Final = 4096
 """Chats, over all users."""
@@ -46,9 +44,11 @@ class Chats:
         place = self._places.get(_digest(user, before)) if before else None
         return Chat(self, user, given, _request(before, last, place, given))
 
-    def remember(self, user: str, messages: Sequence[ChatMessage], answer: str, place: ResponsePlace) -> None:
+    def remember(
+        self, user: str, messages: Sequence[CompletionMessage], answer: str, place: ResponsePlace
+    ) -> None:
         """The chat goes on from here."""
-        key = _digest(user, [*messages, ChatMessage(role="assistant", content=answer)])
+        key = _digest(user, [*messages, CompletionMessage(role="assistant", content=answer)])
         self._places[key] = place
         self._places.move_to_end(key)
         while len(self._places) > _REMEMBERED:
@@ -142,7 +142,10 @@ def _calls(begun: Begun) -> list[dict[str, JSON]]:
 
 
 def _request(
-    before: Sequence[ChatMessage], last: ChatMessage, place: ResponsePlace | None, given: CreateCompletion
+    before: Sequence[CompletionMessage],
+    last: CompletionMessage,
+    place: ResponsePlace | None,
+    given: CreateCompletion,
 ) -> CreateResponse:
     if last.role == "tool":
         answers = []
@@ -185,6 +188,6 @@ def _asked_by(call_id: str) -> str:
     return f"resp_{call_id.removeprefix('call_')}"
 
 
-def _digest(user: str, messages: Sequence[ChatMessage]) -> str:
+def _digest(user: str, messages: Sequence[CompletionMessage]) -> str:
     told = [user, *((one.role, one.text) for one in messages if one.role != "tool")]
     return hashlib.sha256(json.dumps(told).encode()).hexdigest()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -16,14 +15,11 @@ from starlette.routing import BaseRoute, Route
 
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
-from iact.core.records.record import Record
-from iact.core.session.events import Event, RecordAppended
-from iact.core.session.runtime import Runtime
-from iact.core.session.session import Session
 from iact.faces.conversation import Exchange
 from iact.faces.http.access import Access, body_of
 from iact.faces.http.server import error_response
 from iact.faces.responses import work
+from iact.faces.responses.begun import Begun
 from iact.faces.responses.chat import Chats
 from iact.faces.responses.description import description
 from iact.faces.responses.events import EventStream, TextStream
@@ -54,63 +50,6 @@ def routes(access: Access) -> Sequence[BaseRoute]:
         Route("/v1/chat/completions", made.complete, methods=["POST"]),
         Route("/v1/openapi.json", made.describe, methods=["GET"]),
     )
-
-
-@dataclass(slots=True)
-class Begun:
-    """What a request began: the exchange, the place of its response, and what holds the session meanwhile."""
-
-    runtime: Runtime
-    exchange: Exchange
-    place: ResponsePlace
-    held: AsyncExitStack
-    new: bool
-    records: list[Record] = field(default_factory=list)
-
-    @property
-    def session(self) -> Session:
-        """Where it happens."""
-        return self.exchange.session
-
-    async def events(self) -> AsyncIterator[Event]:
-        """What happens until the root has answered, or waits for a person and nothing else is to be told."""
-        waiting = self.exchange.questions
-        if waiting.waiting:
-            return
-        async for event in self.exchange:
-            if isinstance(event, RecordAppended):
-                self.records.append(event.record)
-            yield event
-            if (
-                isinstance(event, RecordAppended)
-                and waiting.waiting
-                and not self.session.records(event.record.n)
-            ):
-                return
-
-    def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
-        """The items, the status, and what else is said of the end."""
-        items = [message_item(self.place, n, text) for n, text in enumerate(texts(self.records))]
-        waiting = self.exchange.questions.waiting
-        if waiting:
-            items += [question_item(self.session.id, one) for one in waiting]
-            return items, "completed", {}
-        status, ended = ending(self.exchange.reply)
-        return items, status, ended
-
-    async def close(self, *, keep: bool) -> None:
-        """Let go of the session; one that is not to be kept goes to the trash."""
-        if not keep and self.new and not self.exchange.questions.waiting:
-            await self.runtime.delete([self.session.id])
-        await self.held.aclose()
-
-    async def give_up(self) -> None:
-        """Nobody listens any more: what the request began is ended."""
-        try:
-            if self.session.state.root.active:
-                await self.session.cancel("/")
-        except IactError:
-            return  # it has stopped already
 
 
 class _Responses:
@@ -182,7 +121,7 @@ class _Responses:
         messages = [one for one in _items(given) if isinstance(one, InputMessage)]
         answers = [one for one in _items(given) if isinstance(one, QuestionAnswer)]
         news = [one for one in messages if one.role != "assistant"]
-        who = await self._access.principal(request, "steer")
+        who = await self._access.principal(request, "change")
         if answers:
             await self._access.principal(request, "clear")
         async with AsyncExitStack() as stack:
@@ -254,7 +193,7 @@ class _Responses:
             return JSONResponse(_stored_fields(place, found))
 
     async def cancel(self, request: Request) -> Response:
-        who = await self._access.principal(request, "steer")
+        who = await self._access.principal(request, "change")
         async with self._access.runtime(who) as runtime:
             try:
                 place = place_of(request.path_params["identity"])
@@ -273,7 +212,7 @@ class _Responses:
         given = await _read(request, CreateCompletion)
         if isinstance(given, Response):
             return given
-        who = await self._access.principal(request, "steer")
+        who = await self._access.principal(request, "change")
         chat = self._chats.begun(who.user, given)
         try:
             begun = await self._begin(request, chat.request)

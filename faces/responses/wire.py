@@ -72,7 +72,7 @@ class CreateResponse(_Given):
     metadata: dict[str, str] | None = None
 
 
-class ChatMessage(_Given):
+class CompletionMessage(_Given):
     """A message of a chat."""
 
     role: Literal["user", "assistant", "system", "developer", "tool"]
@@ -91,7 +91,7 @@ class CreateCompletion(_Given):
     """`POST /v1/chat/completions`: the whole chat each time, as that interface has it."""
 
     model: str = Field(default="iact", max_length=200)
-    messages: list[ChatMessage] = Field(min_length=1)
+    messages: list[CompletionMessage] = Field(min_length=1)
     stream: bool | None = False
     n: int | None = Field(default=1, ge=1, le=1)
     tools: list[dict[str, object]] | None = None

@@ -43,7 +43,7 @@ def show(settings: Settings, *, name: str, as_json: bool) -> int:
     """Show what a skill is for, and what it needs."""
     from iact.commands import catalogue, skills
 
-    return catalogue.describe_module(settings, skills.module_of(name), as_json=as_json)
+    return catalogue.describe_module(settings, skills.module_of(name), everybody=False, as_json=as_json)
 
 
 @skill.command()
@@ -53,7 +53,9 @@ def approve(settings: Settings, *, name: str, digest: str) -> int:
     """Approve a skill: its scripts may then do what they say."""
     from iact.commands import catalogue, skills
 
-    return catalogue.approve_module(settings, skills.module_of(name), (), digest=digest, as_json=False)
+    return catalogue.approve_module(
+        settings, skills.module_of(name), (), digest=digest, everybody=False, as_json=False
+    )
 
 
 @skill.command()
@@ -62,7 +64,7 @@ def remove(settings: Settings, *, name: str) -> int:
     """Take a skill out of the catalogue."""
     from iact.commands import catalogue, skills
 
-    return catalogue.remove_module(settings, skills.module_of(name))
+    return catalogue.remove_module(settings, skills.module_of(name), everybody=False)
 
 
 @skill.command()

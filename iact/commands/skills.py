@@ -33,7 +33,7 @@ def add(settings: Settings, folder: str) -> int:
             shutil.copyfile(place / name, target, follow_symlinks=False)
         for name, text in skill.sources().items():
             (copy / name).write_text(text, encoding="utf-8")
-        return catalogue.add_module(settings, str(copy), as_json=False)
+        return catalogue.add_module(settings, str(copy), everybody=False, as_json=False)
 
 
 def check(folder: str) -> int:

@@ -13,6 +13,7 @@ import httpx
 import openai
 import pytest
 from openai import OpenAI
+from openai.types.chat import ChatCompletionMessageParam
 
 from iact.core.journal import read_journal
 from tests.acceptance.members import token_of, with_people
@@ -30,6 +31,8 @@ def serving(product: Product) -> Iterator[str]:
         told = process.stdout.readline()
         assert told.startswith("iact: faces at http://127.0.0.1:"), told
         yield told.split()[-1]
+        process.terminate()
+        assert process.wait(60) == 0
 
 
 def client(product: Product, url: str) -> OpenAI:
@@ -145,18 +148,21 @@ def test_chat_completions_find_their_session_again(tmp_path: Path) -> None:
         product = Product.at(tmp_path, endpoint, **NO_MODULES)
         with serving(product) as url:
             model = client(product, url)
-            chat = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "First"}]
+            chat: list[ChatCompletionMessageParam] = [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "First"},
+            ]
             for said, expected in (("Second", "One."), ("Third", "Two.")):
-                answer = model.chat.completions.create(model="iact", messages=chat)  # type: ignore[call-overload]
+                answer = model.chat.completions.create(model="iact", messages=chat)
                 assert answer.choices[0].message.content == expected
                 assert answer.choices[0].finish_reason == "stop"
                 chat += [{"role": "assistant", "content": expected}, {"role": "user", "content": said}]
-            chunks = list(model.chat.completions.create(model="iact", messages=chat, stream=True))  # type: ignore[call-overload]
+            chunks = list(model.chat.completions.create(model="iact", messages=chat, stream=True))
             assert "".join(one.choices[0].delta.content or "" for one in chunks) == "Three."
             assert chunks[-1].choices[0].finish_reason == "stop"
             (session,) = sessions(product)
             # A chat that nobody here knows begins a session with what was said.
-            strange = [
+            strange: list[ChatCompletionMessageParam] = [
                 {"role": "user", "content": "A"},
                 {"role": "assistant", "content": "B"},
                 {"role": "user", "content": "C"},
@@ -164,7 +170,7 @@ def test_chat_completions_find_their_session_again(tmp_path: Path) -> None:
             assert (
                 model.chat.completions.create(model="iact", messages=strange).choices[0].message.content
                 == "From anew."
-            )  # type: ignore[arg-type]
+            )
             (other,) = set(sessions(product)) - {session}
             text = (tmp_path / "sessions" / other / "journal.md").read_text()
             assert "User: A\n\nAssistant: B\n\nAnd now:\n\nC" in text
@@ -236,13 +242,16 @@ def test_it_goes_on_after_the_server_was_killed(tmp_path: Path) -> None:
         assert sessions(product) == [first.id.split("_")[1]]
 
 
+@pytest.mark.no_prefix_law("several sessions speak to one endpoint")
 def test_a_token_may_what_its_scopes_say_and_nobody_sees_what_is_anothers(tmp_path: Path) -> None:
     with Endpoint({"/": [Reply("Yes.", repeat=True)]}) as endpoint:
         product = Product.at(tmp_path, endpoint, **NO_MODULES)
         with_people(product, "ada", "bob", "eve")
         ada = token_of(product, "ada")
         bob = token_of(product, "bob")
-        made_by = product.run("token", "create", "reader", "--user", "bob", "--scope", "sessions:read", "--json")
+        made_by = product.run(
+            "token", "create", "reader", "--user", "bob", "--scope", "sessions:read", "--json"
+        )
         reader = json.loads(made_by.stdout)["token"]
         with serving(product) as url:
 

@@ -1,0 +1,73 @@
+"""What a request began in a session, until it is answered."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+
+from iact.core.errors import IactError
+from iact.core.ports import JSON
+from iact.core.records.record import Record
+from iact.core.session.events import Event, RecordAppended
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.faces.conversation import Exchange
+from iact.faces.responses.output import ResponsePlace, ending, message_item, question_item, texts
+
+
+@dataclass(slots=True)
+class Begun:
+    """What a request began: the exchange, the place of its response, and what holds the session meanwhile."""
+
+    runtime: Runtime
+    exchange: Exchange
+    place: ResponsePlace
+    held: AsyncExitStack
+    new: bool
+    records: list[Record] = field(default_factory=list)
+
+    @property
+    def session(self) -> Session:
+        """Where it happens."""
+        return self.exchange.session
+
+    async def events(self) -> AsyncIterator[Event]:
+        """What happens until the root has answered, or waits for a person and nothing else is to be told."""
+        waiting = self.exchange.questions
+        if waiting.waiting:
+            return
+        async for event in self.exchange:
+            if isinstance(event, RecordAppended):
+                self.records.append(event.record)
+            yield event
+            if (
+                isinstance(event, RecordAppended)
+                and waiting.waiting
+                and not self.session.records(event.record.n)
+            ):
+                return
+
+    def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
+        """The items, the status, and what else is said of the end."""
+        items = [message_item(self.place, n, text) for n, text in enumerate(texts(self.records))]
+        waiting = self.exchange.questions.waiting
+        if waiting:
+            items += [question_item(self.session.id, one) for one in waiting]
+            return items, "completed", {}
+        status, ended = ending(self.exchange.reply)
+        return items, status, ended
+
+    async def close(self, *, keep: bool) -> None:
+        """Let go of the session; one that is not to be kept goes to the trash."""
+        if not keep and self.new and not self.exchange.questions.waiting:
+            await self.runtime.delete([self.session.id])
+        await self.held.aclose()
+
+    async def give_up(self) -> None:
+        """Nobody listens any more: what the request began is ended."""
+        try:
+            if self.session.state.root.active:
+                await self.session.cancel("/")
+        except IactError:
+            return  # it has stopped already
