@@ -6,6 +6,7 @@ import hmac
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from importlib.util import find_spec
+from urllib.parse import urlsplit
 
 from iact.accounts.rights import LOCAL, Principal
 from iact.core.errors import UsageError
@@ -48,8 +49,10 @@ class ServerVisitors:
             yield runtime
 
 
-def serving(visitors: ServerVisitors, host: str, port: int) -> AbstractAsyncContextManager[int]:
-    """Serve the faces that speak HTTP until it is left; gives the port.
+def serving(
+    visitors: ServerVisitors, host: str, port: int, outside: str | None
+) -> AbstractAsyncContextManager[int]:
+    """Serve the faces that speak HTTP until it is left; gives the port. `outside`: the address of a proxy in front.
 
     Raises:
         UsageError: what it takes is not installed, or the address can't be had.
@@ -61,4 +64,5 @@ def serving(visitors: ServerVisitors, host: str, port: int) -> AbstractAsyncCont
     from iact.faces.http import server
     from iact.faces.responses.routes import routes
 
-    return server.serving(server.application([routes], visitors), host, port)
+    names = [urlsplit(outside).netloc] if outside else []
+    return server.serving(server.application([routes], visitors), host, port, names=names)

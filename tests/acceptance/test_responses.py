@@ -64,7 +64,16 @@ def test_a_program_speaks_to_a_session_as_to_a_model(tmp_path: Path) -> None:
             assert len(sessions(product)) == 2
             assert model.responses.retrieve(second.id).output_text == "Two."
             assert model.responses.retrieve(first.id).output_text == "One."
-            model.responses.create(model="iact", input="For once", store=False)
+            history = [
+                {"role": "user", "content": "A"},
+                {"role": "assistant", "content": "B"},
+                {"role": "user", "content": "C"},
+            ]
+            model.responses.create(model="iact", input=history, store=False)  # type: ignore[arg-type]
+            asked = endpoint.requests[-1].messages[-1][1]
+            assert "User:\n\nA\n\nAssistant:\n\nB\n\nAnd now:\n\nC" in asked, (
+                "a client that sends all is heard whole"
+            )
             assert len(sessions(product)) == 2, "it is in the trash"
         for session in sessions(product):
             assert product.run("replay", "--verify", session).status == 0
