@@ -75,17 +75,17 @@ class _Stored:
 
 
 async def listed(runtime: Runtime, cursor: str | None) -> ListResourcesResult:
-    """A page of the sessions' resources, those of the session that changed last first.
+    """A page of the sessions' resources, the newest session first: an order that work between two pages does not change.
 
     Raises:
         UsageError: the cursor is none of ours.
     """
     infos = sorted(await asyncio.to_thread(runtime.store.sessions), key=_place, reverse=True)
     if cursor is not None:
-        changed, _, identity = cursor.partition(" ")
+        created, _, identity = cursor.partition(" ")
         if not identity:
             raise UsageError("That is no cursor of this list; begin again without one.")
-        infos = [one for one in infos if _place(one) < (changed, identity)]
+        infos = [one for one in infos if _place(one) < (created, identity)]
     page, more = infos[:_PAGE], len(infos) > _PAGE
     return ListResourcesResult(
         resources=[resource for info in page for resource in _of(info)],
@@ -94,7 +94,7 @@ async def listed(runtime: Runtime, cursor: str | None) -> ListResourcesResult:
 
 
 def _place(info: SessionInfo) -> tuple[str, str]:
-    return info.changed, info.id
+    return info.created, info.id
 
 
 def _of(info: SessionInfo) -> list[Resource]:

@@ -9,7 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from moto.server import ThreadedMotoServer
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
+from werkzeug.serving import make_server
 
 from iact.cluster.objects import open_objects
 from iact.core.errors import StoreUnavailable, UsageError
@@ -22,13 +23,16 @@ KINDS = ("fake", "directory", "s3")
 @pytest.fixture(scope="module")
 def s3() -> Iterator[str]:
     """The address of an S3 server with a bucket."""
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
+    # One request at a time: S3 looks whether a name is taken and takes it in one step, which moto's threads do in two.
+    server = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=False)
+    serving = threading.Thread(target=server.serve_forever)
+    serving.start()
     try:
-        yield f"http://{host}:{port}"
+        yield f"http://127.0.0.1:{server.server_port}"
     finally:
-        server.stop()
+        server.shutdown()
+        serving.join()
+        server.server_close()
 
 
 @pytest.fixture(params=KINDS)

@@ -129,7 +129,7 @@ class Kubelet:
         if run is None:
             return
         run.stopped.set()
-        for container in run.containers.values():
+        for container in list(run.containers.values()):  # it may still come up, and then ends itself
             with suppress(APIError):
                 container.remove(force=True, v=True)
         shutil.rmtree(run.folder, ignore_errors=True)
