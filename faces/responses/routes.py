@@ -68,6 +68,7 @@ class _Responses:
     # --- responses ------------------------------------------------------------------------------
 
     async def create(self, request: Request) -> Response:
+        await self._access.principal(request, "change")  # before a byte of a stranger's is read
         given = await _read(request, CreateResponse)
         if isinstance(given, Response):
             return given
@@ -210,10 +211,10 @@ class _Responses:
     # --- chat completions -----------------------------------------------------------------------
 
     async def complete(self, request: Request) -> Response:
+        who = await self._access.principal(request, "change")
         given = await _read(request, CreateCompletion)
         if isinstance(given, Response):
             return given
-        who = await self._access.principal(request, "change")
         chat = self._chats.begun(who.user, given)
         try:
             begun = await self._begin(request, chat.request)

@@ -207,6 +207,8 @@ def test_who_may_not_is_refused_and_what_is_wrong_is_said(tmp_path: Path) -> Non
                 model.responses.create(model="iact", input=[message])  # type: ignore[list-item]
             key = {"Authorization": f"Bearer {model.api_key}"}
             assert httpx.post(f"{url}/v1/responses", headers=key, content=b"{").status_code == 400
+            for path in ("responses", "chat/completions"):
+                assert httpx.post(f"{url}/v1/{path}", content=b"{").status_code == 401, "before it is read"
             # No page of a browser asks it, and nobody who was led here under another name.
             assert (
                 httpx.get(f"{url}/v1/models", headers={**key, "Origin": "http://evil.test"}).status_code
