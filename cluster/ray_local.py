@@ -23,16 +23,10 @@ _STORE_BYTES = 80 << 20
 @contextmanager
 def local_cluster(nodes: int) -> Iterator[str]:
     """So many nodes, until the end; gives the cluster's address."""
-    system = {
-        "health_check_period_ms": 1000,
-        "health_check_timeout_ms": 2000,
-        "health_check_failure_threshold": 3,
-    }
     head = {
         "num_cpus": 1,
         "object_store_memory": _STORE_BYTES,
         "include_dashboard": False,
-        "_system_config": system,
     }
     cluster = Cluster(initialize_head=True, head_node_args=head)
     try:

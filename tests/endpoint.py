@@ -176,7 +176,7 @@ class Endpoint:
         """Close all connections and end the thread."""
         if self._loop is not None and self._stop is not None and self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._stop.set)
-            self._thread.join(20)
+            self._thread.join(300)
 
     def __enter__(self) -> Endpoint:
         return self.start()
@@ -190,7 +190,7 @@ class Endpoint:
         """The requests of one agent."""
         return [request for request in self.requests if request.agent == agent]
 
-    def wait_for(self, count: int, *, agent: str | None = None, timeout: float = 60.0) -> bool:
+    def wait_for(self, count: int, *, agent: str | None = None, timeout: float = 300.0) -> bool:
         """Block until `count` requests (of `agent`) have come in; False after `timeout` seconds."""
 
         def enough() -> bool:

@@ -26,11 +26,11 @@ class Gate:
         self.arrived: Future[None] = Future()
         self.released: Future[None] = Future()
 
-    def wait(self, timeout: float = 60.0) -> bool:
+    def wait(self, timeout: float = 300.0) -> bool:
         """Block until a stream stands at this gate; False after `timeout` seconds."""
         return bool(wait([self.arrived], timeout).done)
 
-    async def reached(self, within: float = 60.0) -> None:
+    async def reached(self, within: float = 300.0) -> None:
         """As `wait`, for a test on an event loop; raises TimeoutError."""
         async with asyncio.timeout(within):
             await asyncio.shield(asyncio.wrap_future(self.arrived))
@@ -121,11 +121,11 @@ class Request:
         """The content of the newest message."""
         return self.messages[-1][1] if self.messages else ""
 
-    def wait(self, timeout: float = 60.0) -> bool:
+    def wait(self, timeout: float = 300.0) -> bool:
         """Block until the endpoint is through with this request; False after `timeout` seconds."""
         return bool(wait([self.ended], timeout).done)
 
-    async def over(self, within: float = 60.0) -> None:
+    async def over(self, within: float = 300.0) -> None:
         """As `wait`, for a test on an event loop; raises TimeoutError."""
         async with asyncio.timeout(within):
             await asyncio.shield(asyncio.wrap_future(self.ended))

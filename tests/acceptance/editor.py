@@ -34,7 +34,7 @@ from pydantic import BaseModel
 
 from tests.acceptance.product import Product
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 
 class Person:

@@ -59,7 +59,7 @@ def bearer(token: str) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def until_record(socket: ClientConnection, kind: str, *, within: float = 60.0) -> dict[str, object]:
+def until_record(socket: ClientConnection, kind: str, *, within: float = 300.0) -> dict[str, object]:
     """What comes in until a record of this kind does."""
     while True:
         frame = json.loads(socket.recv(timeout=within))

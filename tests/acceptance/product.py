@@ -36,7 +36,7 @@ _QUIET = {"IACT_MEMORY": "off", "IACT_POOL": "0"}
 """Tests of memory and of the pool turn them on; they cost every process a second or two of the machine's time."""
 
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "DOCKER_HOST", "XDG_DATA_HOME", "TMPDIR", "SYSTEMROOT")
-_PATIENCE = 180.0
+_PATIENCE = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class Product:
                 yield process
             finally:
                 process.kill()
-                process.wait(20)
+                process.wait(300)
                 errors.seek(0)
                 assert "Traceback" not in errors.read()
 
@@ -225,7 +225,7 @@ class Server:
 
 
 def acknowledged(
-    socket: ClientConnection, message: dict[str, object], *, within: float = 60.0
+    socket: ClientConnection, message: dict[str, object], *, within: float = 300.0
 ) -> dict[str, object]:
     """Send a message and wait for its `ok`; what else comes in meanwhile is dropped."""
     socket.send(json.dumps({**message, "id": "test"}))
@@ -242,7 +242,7 @@ def kill(process: subprocess.Popen[str]) -> bool:
     """SIGKILL; whether the process was still at work."""
     running = process.poll() is None
     process.send_signal(signal.SIGKILL)
-    process.wait(20)
+    process.wait(300)
     return running
 
 
@@ -265,7 +265,7 @@ def reap(data: Path) -> None:
         client.close()
 
 
-def until(condition: Callable[[], bool], what: str, *, within: float = 60.0) -> None:
+def until(condition: Callable[[], bool], what: str, *, within: float = 300.0) -> None:
     """Wait until `condition` holds of something outside this process; look again and again, not for ever."""
     end = time.monotonic() + within
     while not condition():

@@ -105,7 +105,7 @@ def proxy(which: str, folder: Path, port: int, server: str) -> Iterator[None]:
             yield
         finally:
             process.terminate()
-            process.wait(20)
+            process.wait(300)
 
 
 def _until_listening(process: subprocess.Popen[bytes], port: int, log: Path) -> None:

@@ -177,7 +177,7 @@ def listening(serve: Serve) -> Iterator[int]:
     finally:
         loop.call_soon_threadsafe(opened.close)
         loop.call_soon_threadsafe(loop.stop)
-        thread.join(20)
+        thread.join(300)
         loop.close()
 
 

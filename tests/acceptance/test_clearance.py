@@ -25,7 +25,7 @@ from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server, acknowledged, kill, until
 from tests.command import Command
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 ASKS = '[scope.default]\nfunctions = ["*"]\nclearance = ["shell.*"]\n'
 MAKE = "I make it.\n\n```shell.run\ntouch made\n```"
 
@@ -232,7 +232,7 @@ class Authority:
                 length = int(self.headers["Content-Length"])
                 outer.asked.append(json.loads(self.rfile.read(length)))
                 if outer.hold is not None:
-                    outer.hold.wait(60)
+                    outer.hold.wait(300)
                 try:
                     self.send_response(307 if outer.redirect else outer.status)
                     if outer.redirect:

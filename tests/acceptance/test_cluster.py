@@ -94,7 +94,7 @@ def closed(socket: ClientConnection) -> int | None:
     """Wait until a websocket is closed; with which code."""
     with contextlib.suppress(ConnectionClosed):
         while True:
-            socket.recv(timeout=60)
+            socket.recv(timeout=300)
     return socket.close_code
 
 
@@ -111,7 +111,7 @@ def said(socket: ClientConnection, text: str) -> str:
 def lists(socket: ClientConnection, sessions: set[str]) -> bool:
     """Whether the list at a connection shows all of these; if not, it has looked for a second for what changes."""
     socket.send(json.dumps({"type": "sessions", "id": 99}))
-    while (message := json.loads(socket.recv(timeout=60)))["type"] != "sessions":
+    while (message := json.loads(socket.recv(timeout=300)))["type"] != "sessions":
         assert message["type"] != "error", message
     if sessions <= {str(one["id"]) for one in message["list"]}:
         return True
@@ -150,14 +150,16 @@ def test_a_person_at_the_page_stays_with_their_session_wherever_it_goes(tmp_path
             env=hosts.product("desk").environment, cwd=tmp_path, stdout=subprocess.PIPE, text=True,
         ) as moving:  # fmt: skip
             gate.release()  # it waits for what is under way; the person sees how that goes on
-            told, _ = moving.communicate(timeout=60)
+            told, _ = moving.communicate(timeout=300)
         assert told == f"The session {session} is at the host {there} now (epoch 2).\n"
         expect(page.get_by_text("Two is long in coming.", exact=True)).to_have_count(1)
         kill(hosts.hosts[there])
         until(lambda: hosts.holder(session) == here, "the other host to go on with it")
-        expect(page.locator("[data-role=connection]")).to_have_attribute("data-state", "open", timeout=30_000)
+        expect(page.locator("[data-role=connection]")).to_have_attribute(
+            "data-state", "open", timeout=300_000
+        )
         say(page, "Third")
-        expect(page.get_by_text("Three.", exact=True)).to_have_count(1, timeout=30_000)
+        expect(page.get_by_text("Three.", exact=True)).to_have_count(1, timeout=300_000)
         dialogue = page.locator("[data-role=dialogue]")
         for text in ("First", "One.", "Second", "Two is long in coming.", "Third"):
             expect(dialogue.get_by_text(text, exact=True)).to_have_count(1)
@@ -186,7 +188,7 @@ def test_hosts_are_drained_stopped_and_started_and_nobody_loses_anything(tmp_pat
                 assert closed(sockets[one]) == 4009
                 sockets[one] = greeted(hosts, right, one)
             hosts.hosts[name].terminate()
-            assert hosts.hosts[name].wait(60) == 0
+            assert hosts.hosts[name].wait(300) == 0
             hosts.start_host(name)
             for one, socket in sockets.items():
                 assert said(socket, f"Round {round_}") == one
@@ -228,7 +230,7 @@ def test_the_way_in_is_guarded_and_says_what_is_wrong(tmp_path: Path) -> None:
                 ), "what lets people in at a gateway lets nobody in at a host"
             other = hosts.processes.enter_context(server.connect())
             other.send(json.dumps({"type": "hello", "session": "none", "since": 0, "id": 1}))
-            frame = json.loads(other.recv(timeout=60))
+            frame = json.loads(other.recv(timeout=300))
             assert (frame["type"], frame["id"]) == ("error", 1)
             assert "There is no session" in frame["message"]
             acknowledged(other, {"type": "hello", "session": session, "since": 0})

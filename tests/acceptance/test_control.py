@@ -43,7 +43,7 @@ def play(scenario: Callable[[], Awaitable[None]]) -> None:
     """Run a scenario, but not for ever."""
 
     async def bounded() -> None:
-        async with asyncio.timeout(90):
+        async with asyncio.timeout(300):
             await scenario()
 
     asyncio.run(bounded())
@@ -63,7 +63,7 @@ async def recorded(session: Session, kind: str, agent: str, since: int = 0, **fi
         held = {**record.fields, "n": record.n}
         return record.kind == kind and record.agent == agent and fields.items() <= held.items()
 
-    async with asyncio.timeout(30), session.watch() as events:
+    async with asyncio.timeout(300), session.watch() as events:
         for record in session.records(since):
             if wanted(record):
                 return record
@@ -75,7 +75,7 @@ async def recorded(session: Session, kind: str, agent: str, since: int = 0, **fi
 
 async def appears(session: Session, name: str) -> None:
     """Wait for a file in the workspace: a tool says that it runs."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(300):
         while not (session.workspace / name).exists():  # noqa: ASYNC110 - it is made in a container
             await asyncio.sleep(0.01)
 
@@ -343,7 +343,7 @@ def test_cancel_in_the_middle_of_a_tool(stage: Stage) -> None:
             session = await runtime.open()
             said = await session.say("Go.")
             await appears(session, "here")
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(300):
                 while len(await asyncio.to_thread(sleepers, product)) < 3:  # noqa: ASYNC110 - as above
                     await asyncio.sleep(0.01)
             began = time.monotonic()

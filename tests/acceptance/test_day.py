@@ -206,7 +206,7 @@ def serving(product: Product, port: int = 0) -> Iterator[Server]:
         yield Server(process, int(found[1]), found[2], key)
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            assert process.wait(60) == 0
+            assert process.wait(300) == 0
 
 
 def resident(process: subprocess.Popen[str]) -> float:
@@ -226,7 +226,7 @@ def morning(day: Day) -> list[str]:
     expect(page.locator("main")).to_contain_text(re.compile("rate limit", re.I), timeout=SLOW)
     day.answered(day.said[sessions[0]][-1])
     stalled = day.say("(stalls)")
-    assert day.moods.stalling.wait(60)
+    assert day.moods.stalling.wait(300)
     expect(page.locator(".entry.draft")).to_contain_text("Answer t")
     # Something else is done meanwhile; what stalled is there afterwards, once.
     day.go(sessions[1])
@@ -334,7 +334,7 @@ def at_length(day: Day) -> None:
     """While one answer is being written, two messages wait, and a third is taken back; the answer is stopped, they are read."""
     page = day.page
     stopped = day.say("(long)")
-    assert day.moods.long.wait(60)
+    assert day.moods.long.wait(300)
     first, away, second = day.say("too"), day.say("not this"), day.say("and this")
     bubbles = page.locator(".queued")
     expect(bubbles).to_have_count(3)
@@ -376,7 +376,7 @@ def stopped(day: Day, server: Server, wrongs: Wrongs) -> str:
     text = "What is written when the server goes"
     day.field.fill(text)
     server.process.send_signal(signal.SIGTERM)
-    assert server.process.wait(60) == 0
+    assert server.process.wait(300) == 0
     expect(day.page.locator("[data-role=connection]")).to_have_attribute("data-state", "offline")
     day.field.press("Enter")
     expect(day.page.locator("[data-role=news]")).not_to_be_empty()

@@ -62,7 +62,7 @@ def audited(product: Product) -> list[tuple[str, str, dict[str, str]]]:
 def ask(page: Page, text: str, replies: int) -> None:
     """Have something done, and wait until it is told. `replies`: how many there are then."""
     say(page, text)
-    expect(page.locator(".entry.reply")).to_have_count(replies, timeout=120_000)
+    expect(page.locator(".entry.reply")).to_have_count(replies, timeout=300_000)
 
 
 def journals(folder: Path) -> str:
@@ -103,7 +103,7 @@ def _everybody(product: Product, endpoint: Endpoint, source: Path) -> None:
             ada.locator("[data-role=everybody-source]").fill(str(source))
             ada.get_by_role("button", name="Add for everybody").click()
             approve = dialog.get_by_role("button", name="Approve: keeper")
-            expect(approve).to_be_visible(timeout=120_000)
+            expect(approve).to_be_visible(timeout=300_000)
             expect(dialog).to_contain_text("is given TEAM_KEY")
             approve.click()
             expect(approve).to_be_hidden()

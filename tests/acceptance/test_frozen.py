@@ -93,7 +93,7 @@ def running(product: Product) -> Iterator[Host]:
     with product.serving() as server:
         yield Host(product, server)
         server.process.send_signal(signal.SIGTERM)
-        assert server.process.wait(60) == 0
+        assert server.process.wait(300) == 0
 
 
 def _say(socket: ClientConnection, text: str) -> None:

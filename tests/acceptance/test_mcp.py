@@ -255,7 +255,7 @@ def test_it_ends_cleanly_and_prints_nothing_of_its_own(stage: Stage, how: str) -
             process.stdin.close()
         else:
             process.send_signal(signal.SIGTERM)
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
         assert process.stdout.read() == b""
 
 

@@ -232,7 +232,7 @@ def test_a_person_adds_and_removes_a_module_while_agents_run(stage: Stage, tmp_p
         with server.connect() as socket:
             acknowledged(socket, {"type": "hello", "session": spoken.session, "since": 0})
             acknowledged(socket, {"type": "say", "text": "Is it still there?"})
-            assert gate.wait(60)
+            assert gate.wait(300)
             acknowledged(socket, {"type": "module.remove", "name": "scout"})
             gate.release()
         answered(spoken, 2)

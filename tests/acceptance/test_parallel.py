@@ -21,7 +21,7 @@ from tests.endpoint import Gate, Reply, Request
 
 Json = dict[str, object]
 
-_LONG = 120.0
+_LONG = 300.0
 """Seconds of patience where a container must start first."""
 
 TOGETHER = "touch {name}; until [ $(ls | grep -c '^s[0-9]') = {count} ]; do sleep 0.02; done; echo met"

@@ -17,7 +17,7 @@ from tests.endpoint import Gate, Reply, Request
 
 Json = dict[str, object]
 
-_LONG = 120.0
+_LONG = 300.0
 """Seconds of patience where a container must start first."""
 
 

@@ -117,7 +117,7 @@ def test_a_proxy_that_is_named_says_who_somebody_is_and_nobody_else_does(
         settings = product.data / "iact.toml"
         settings.write_text(settings.read_text().replace('"password"', '"header"'))
         server.process.terminate()
-        server.process.wait(60)
+        server.process.wait(300)
         there, url = own_address(), f"https://{NAME}:{port}"
         with product.serving("serve", "--host", "0.0.0.0", "--port", str(server.port)):
             # The page's configuration passes this header on, as a proxy would set one of its own.

@@ -25,7 +25,7 @@ from tests.endpoint import Request
 from tests.rounds import short
 
 Json = dict[str, object]
-_LONG = 120.0
+_LONG = 300.0
 """Seconds of patience where a container must start first."""
 
 RACE: list[Json] = [

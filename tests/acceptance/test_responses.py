@@ -32,7 +32,7 @@ def serving(product: Product) -> Iterator[str]:
         assert told.startswith("iact: faces at http://127.0.0.1:"), told
         yield told.split()[-1]
         process.terminate()
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
 
 
 def client(product: Product, url: str) -> OpenAI:

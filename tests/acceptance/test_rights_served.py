@@ -33,7 +33,7 @@ def answer(socket: ClientConnection, message: dict[str, object]) -> tuple[dict[s
     socket.send(json.dumps({**message, "id": "asked"}))
     seen = ""
     while True:
-        frame = json.loads(socket.recv(timeout=60))
+        frame = json.loads(socket.recv(timeout=300))
         seen += json.dumps(frame)
         if frame.get("id") == "asked" and frame["type"] in ("ok", "error"):
             return dict(frame), seen

@@ -131,7 +131,7 @@ def served(product: Product) -> Iterator[Server]:
         yield server
         if server.process.poll() is None:
             server.process.send_signal(signal.SIGINT)
-            assert server.process.wait(30) == 0
+            assert server.process.wait(300) == 0
 
 
 # --- scene 1 ------------------------------------------------------------------------------------------

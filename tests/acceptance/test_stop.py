@@ -61,7 +61,7 @@ def test_an_interrupt_ends_a_running_script_with_all_its_processes_and_keeps_wha
         product = stage.product(endpoint)
         async with opened(product) as runtime:
             session = await runtime.open()
-            async with asyncio.timeout(30), session.watch() as events:
+            async with asyncio.timeout(300), session.watch() as events:
                 said = await session.say("Go.")
                 printed = ""
                 async for event in events:

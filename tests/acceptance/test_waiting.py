@@ -106,7 +106,7 @@ def test_reasoning_with_a_lost_beginning_is_expected_once_it_was_met(stage: Stag
 def until_reply(socket: ClientConnection) -> Iterator[dict[str, object]]:
     """What comes over a websocket until the root has replied."""
     while True:
-        frame = json.loads(socket.recv(timeout=60))
+        frame = json.loads(socket.recv(timeout=300))
         yield frame
         if frame.get("kind") == "reply":
             return

@@ -172,7 +172,7 @@ def test_the_websocket_says_in_a_mode_and_foresees_what_auto_would_choose(stage:
         assert told["n"] > said["n"]
         assert "One and two." in told["body"]
         server.process.terminate()
-        assert server.process.wait(60) == 0
+        assert server.process.wait(300) == 0
 
 
 def test_each_part_of_a_plan_is_asked_at_the_endpoint_of_its_role(stage: Stage) -> None:

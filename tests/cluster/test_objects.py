@@ -86,7 +86,7 @@ def test_of_many_that_create_the_same_one_does(store: ObjectStore) -> None:
     start = threading.Barrier(8)
 
     def create(n: int) -> bool:
-        start.wait(30)
+        start.wait(300)
         return store.create("race", b"%d" % n)
 
     with ThreadPoolExecutor(8) as pool:

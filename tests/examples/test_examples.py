@@ -306,7 +306,7 @@ def test_an_example_is_gone_on_with_in_a_fork(stage: Stage) -> None:
         acknowledged(socket, {"type": "open", "journal": "research"})
         acknowledged(socket, {"type": "fork", "at": last, "text": "Why is lzma behind?"})
         while True:
-            frame = json.loads(socket.recv(timeout=60))
+            frame = json.loads(socket.recv(timeout=300))
             if frame.get("type") == "record" and frame["n"] > last and frame["kind"] == "reply":
                 break
     assert frame["body"] == "Because of the window size."

@@ -55,7 +55,7 @@ def served(module: Path) -> Iterator[str]:
             yield f"unix:{target}"
         finally:
             process.terminate()
-            output, _ = process.communicate(timeout=10)
+            output, _ = process.communicate(timeout=300)
         assert process.returncode == 0
         assert f"serving on {target}" in output
 
@@ -80,7 +80,7 @@ def probe() -> Iterator[str]:
 
 def through(target: str, play: Callable[[ModuleClient], Awaitable[T]]) -> T:
     async def run() -> T:
-        async with asyncio.timeout(30), ModuleClient(target) as client:
+        async with asyncio.timeout(300), ModuleClient(target) as client:
             await client.wait_serving(20)
             return await play(client)
 
@@ -158,7 +158,7 @@ def _running(mark: str) -> int:
 
 async def _until(true: Callable[[], bool]) -> None:
     """Wait for a fact of the system, ten seconds at most."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(300):
         while not true():  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 
@@ -214,7 +214,7 @@ def test_states_change_what_is_offered(probe: str) -> None:
 def test_watching_tells_of_changes_that_happen_by_themselves(probe: str) -> None:
     async def watch() -> list[str]:
         seen: list[str] = []
-        async with grpc.aio.insecure_channel(probe) as channel, asyncio.timeout(20):
+        async with grpc.aio.insecure_channel(probe) as channel, asyncio.timeout(300):
             stub = stubs.ExtModuleStub(channel)
             async for change in stub.Watch(pb.WatchRequest(session="s", agent="/w"), wait_for_ready=True):
                 seen.append(change.state)

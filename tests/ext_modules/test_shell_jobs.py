@@ -15,7 +15,7 @@ from ext_modules.shell.module import module
 from tests.ext_modules.test_shell import processes
 
 _SLEEPS = 700_000 + os.getpid()
-PATIENCE = 90.0
+PATIENCE = 300.0
 
 
 @pytest.fixture

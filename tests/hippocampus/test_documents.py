@@ -70,7 +70,7 @@ async def test_a_slow_model_is_asked_behind_and_a_broken_one_tells_nothing(tmp_p
         memory = opened.of("anna")
         assert await memory.about("Send the mail.", FUNCTIONS) == []
         embedder.gate.set()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(300):
             await opened.settled()
         assert set(FUNCTIONS.values()) <= set(embedder.read)
         embedder.fail = True

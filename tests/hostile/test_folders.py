@@ -31,7 +31,7 @@ from tests.hostile.looks import look, looks
 from tests.sealing import SEALER, give_key
 
 FOLDERS = 100
-PATIENCE = 120
+PATIENCE = 300
 """Seconds after which something counts as hanging."""
 
 

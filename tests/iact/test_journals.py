@@ -190,7 +190,7 @@ def test_follow_prints_what_comes_and_ends_with_the_session(
         assert process.stdout.readline().split()[-1] == "three"
         append(journal, kind="close", body="")
         assert process.stdout.readline().split()[-1] == "close"
-        assert process.wait(20) == 0
+        assert process.wait(300) == 0
         assert process.stdout.read() == ""
     assert int(first.split()[0]) == len(read_journal(session).records) - 1
 
@@ -206,7 +206,7 @@ def test_following_ends_well_by_an_interrupt(product: Product, session: Path, tm
         assert process.stdout is not None
         process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        assert process.wait(20) == 0
+        assert process.wait(300) == 0
 
 
 def test_following_says_so_when_the_journal_is_damaged(
@@ -218,7 +218,7 @@ def test_following_says_so_when_the_journal_is_damaged(
         process.stdout.readline()
         with journal.open("ab") as stream:
             stream.write(b"nonsense\n")
-        assert process.wait(20) == 1
+        assert process.wait(300) == 1
 
 
 # --- fork -------------------------------------------------------------------------------------------

@@ -130,7 +130,7 @@ def test_whoever_waits_for_a_paused_root_is_told_what_to_do(stage: Stage) -> Non
         until(lambda: "note: the root is paused" in errors.read_text(), "the note")
         assert f"iact resume --session {stage.session}" in errors.read_text()
         stage.number("resume")
-        assert process.wait(30) == 0
+        assert process.wait(300) == 0
         assert process.stdout.read() == "Understood.\n"
 
 
@@ -145,7 +145,7 @@ def test_a_cancelled_answer_ends_the_wait_of_whoever_said(stage: Stage) -> None:
     waiting.start()
     assert stage.gates["beta"].wait()
     n = stage.number("cancel")
-    waiting.join(30)
+    waiting.join(300)
     stage.gates["beta"].release()
     assert stage.record(n).text("op") == "cancel"
     assert ended == [(1, "The user cancelled this work.")]
@@ -199,7 +199,7 @@ def test_a_session_that_another_process_holds_says_so(stage: Stage) -> None:
         assert ran.status == 1
         assert "open in another process" in ran.sentence
         endpoint_gate.release()
-        process.wait(30)
+        process.wait(300)
 
 
 # --- the server's address ---------------------------------------------------------------------------
@@ -239,7 +239,7 @@ def test_a_server_that_ends_takes_its_address_away(tmp_path: Path) -> None:
         with product.serving() as server:
             assert (product.data / "server.json").exists()
             server.process.send_signal(ending)
-            assert server.process.wait(30) == 0
+            assert server.process.wait(300) == 0
         assert not (product.data / "server.json").exists()
 
 
@@ -281,7 +281,7 @@ def test_whoever_waits_is_told_when_the_server_goes(tmp_path: Path) -> None:
         waiting.start()
         assert stage.gates["alpha"].wait()
         kill(stage.server.process)
-        waiting.join(30)
+        waiting.join(300)
         assert ended
         assert ended[0][0] == 1
         assert "The server closed the connection" in ended[0][1]

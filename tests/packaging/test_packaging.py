@@ -173,7 +173,7 @@ def test_the_server_comes_up_and_serves_its_page(installed: Installed) -> None:
             assert re.fullmatch(r"iact: ready http://127\.0\.0\.1:\d+/\?token=\S+\n", line), line
         finally:
             process.terminate()
-            assert process.wait(60) == 0
+            assert process.wait(300) == 0
 
 
 def test_a_tool_is_called_in_a_container(installed: Installed) -> None:

@@ -77,7 +77,7 @@ def need_bubblewrap() -> None:
     system_folder.ensure(print)
 
 
-async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = 20) -> None:
+async def until(condition: Callable[[], Awaitable[bool]], *, seconds: float = 300) -> None:
     """Wait until `condition` holds, looking again and again, but not for ever."""
     async with asyncio.timeout(seconds):
         while not await condition():  # noqa: ASYNC110 - what is waited for happens in the engine

@@ -124,7 +124,7 @@ async def browse(url: str, host: str | None = None, sent: str = "") -> tuple[str
     reader, writer = await asyncio.open_connection("127.0.0.1", int(port))
     head = f"{'POST' if sent else 'GET'} / HTTP/1.1\r\nHost: {host or f'{name}:{port}'}\r\nContent-Length: {len(sent)}"
     writer.write(f"{head}\r\nConnection: keep-alive\r\n\r\n{sent}".encode())
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(300):
         answer = (await reader.read()).decode()
     writer.close()
     top, _, body = answer.partition("\r\n\r\n")
@@ -201,7 +201,7 @@ def test_apps_are_bounded_and_end_by_themselves(loop: asyncio.Runner, app_module
             for caller in callers[:4]:
                 await caller.text("stop")
             app = await served(callers[4], dying)
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(300):
                 while app_module.open_app(app) is not None:  # noqa: ASYNC110 - it ends in the container
                     await asyncio.sleep(0.05)
 

@@ -110,7 +110,7 @@ def test_output_streams_and_a_cancelled_call_takes_its_processes_along(
                 timeout_ms=3_600_000,
             )
             call = stub.Invoke(request)
-            async with asyncio.timeout(60):
+            async with asyncio.timeout(300):
                 async for event in call:
                     if "begun" in event.output.text:
                         break

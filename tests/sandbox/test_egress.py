@@ -139,7 +139,7 @@ def play(
             proxy = EgressProxy(folder / "egress", ALLOWED, world.outside, session="s", module="m")
             await proxy.open()
             try:
-                async with asyncio.timeout(20):
+                async with asyncio.timeout(300):
                     await scenario(proxy, world)
             finally:
                 await proxy.close()

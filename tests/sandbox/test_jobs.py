@@ -16,7 +16,7 @@ from tests.core.modules.clock import HeldClock
 from tests.sandbox.calling import until
 from tests.sandbox.test_rest import IDLE, Starts, _drop
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 
 
 async def call(invoker: Invoker, function: str, arguments: dict[str, JSON]) -> Completed:

@@ -21,7 +21,7 @@ from tests.sandbox.calling import need_bubblewrap, shell, until
 from tests.sandbox.conftest import sweep
 from tests.sandbox.test_lifecycle import containers, folders, volumes
 
-PATIENCE = 120.0
+PATIENCE = 300.0
 RIGHTS: tuple[Right, ...] = ("look", "work")
 
 

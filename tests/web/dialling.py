@@ -15,7 +15,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from iact.web.server import WebServer
 from tests.web.fitting import Traffic
 
-PATIENCE = 60.0
+PATIENCE = 300.0
 Message = dict[str, Any]
 
 

@@ -218,14 +218,14 @@ class FakeSession:
 
     async def watched(self, count: int = 1) -> None:
         """Wait until that many watch."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while len(self._watchers) < count:
                 self._entered.clear()
                 await self._entered.wait()
 
     async def called(self, name: str) -> None:
         """Wait until a method of this name was called last."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while not self.calls or self.calls[-1][0] != name:
                 self._noted.clear()
                 await self._noted.wait()

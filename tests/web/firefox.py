@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from websockets.asyncio.client import ClientConnection, connect
 
-PATIENCE: Final = 60.0
+PATIENCE: Final = 300.0
 _PREFERENCES: Final = """\
 user_pref("datareporting.policy.dataSubmissionEnabled", false);
 user_pref("app.update.disabledForTesting", true);

@@ -18,7 +18,7 @@ def ask(message: dict[str, object], memory: FakeMemory | None) -> dict[str, Any]
     """The server's answer to one message."""
 
     async def scene() -> dict[str, Any]:
-        async with WebServer(FakeRuntime(memory=memory)) as server, asyncio.timeout(30):
+        async with WebServer(FakeRuntime(memory=memory)) as server, asyncio.timeout(300):
             headers = {"Authorization": f"Bearer {server.token}"}
             address = f"ws://127.0.0.1:{server.port}/ws"
             async with connect(address, additional_headers=headers, proxy=None) as socket:

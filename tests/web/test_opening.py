@@ -41,7 +41,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
             read = getattr(module, name)
 
             def later(*given: object, read: object = read, **named: object) -> object:
-                assert gate.wait(60)
+                assert gate.wait(300)
                 assert callable(read)
                 return read(*given, **named)
 

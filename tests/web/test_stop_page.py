@@ -48,7 +48,7 @@ class Room:
 async def until_async(look: Callable[[], Awaitable[list[str]]], holds: Callable[[list[str]], bool]) -> None:
     shown: list[str] = []
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(300):
             while not holds(shown := await look()):  # noqa: ASYNC110 - the page is outside of this loop
                 await asyncio.sleep(0.02)
     except TimeoutError:

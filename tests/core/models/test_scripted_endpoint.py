@@ -147,7 +147,7 @@ def test_a_gate_holds_the_stream() -> None:
         assert endpoint.requests[0].sent == 3
         assert not endpoint.requests[0].ended.done()
         gate.release()
-        client.join(20)
+        client.join(300)
         assert endpoint.requests[0].wait()
     assert len(answers) == 1
     assert not endpoint.requests[0].disconnected
@@ -225,4 +225,4 @@ def test_as_a_process(tmp_path: Path) -> None:
             "/",
         ]
         process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
+        assert process.wait(300) == 0

@@ -19,7 +19,7 @@ from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 T = TypeVar("T")
 Context = grpc.aio.ServicerContext[bytes, bytes]
-PATIENCE = 90.0
+PATIENCE = 300.0
 
 
 def result(call: str, text: str) -> bytes:

@@ -114,7 +114,7 @@ def changes(records: Sequence[Record], path: str = "/audit") -> list[tuple[str, 
 
 async def until(condition: Callable[[], object]) -> None:
     """Wait for `condition`: timers of plans are real, so this looks again and again, not for ever."""
-    for _ in range(20_000):
+    for _ in range(150_000):
         if condition():
             return
         await asyncio.sleep(0.002)

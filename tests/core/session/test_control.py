@@ -24,7 +24,7 @@ DEEP = {
 
 async def until(condition: Callable[[], object]) -> None:
     """Give way until `condition` holds; fails if it never does."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(300):
         while not condition():  # noqa: ASYNC110 - some conditions are outside of this loop
             await asyncio.sleep(0)
 

@@ -33,7 +33,7 @@ class Disk:
         monkeypatch.setattr(os, "fdatasync", self._write)
 
     def _write(self, descriptor: int) -> None:
-        self.works.wait(60)
+        self.works.wait(300)
         if self.full:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         self._sync(descriptor)

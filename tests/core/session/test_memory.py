@@ -122,14 +122,14 @@ async def test_an_agent_that_is_paused_while_memory_is_asked_has_no_turn(tmp_pat
     async with opened(tmp_path, script, memory) as it:
         session = await it.open()
         record = await session.say("Go.")
-        await asyncio.wait_for(memory.was_asked.wait(), 30)
+        await asyncio.wait_for(memory.was_asked.wait(), 300)
         await session.pause("/")
         memory.gate.set()
         for _ in range(100):
             await asyncio.sleep(0)
         assert not said
         await session.resume("/")
-        assert (await asyncio.wait_for(session.answer(record.n), 30)).body == "Done."
+        assert (await asyncio.wait_for(session.answer(record.n), 300)).body == "Done."
         assert len(said) == 1
     replay(session.journal, verify=True)
 

@@ -285,5 +285,5 @@ class Slow(GitVersions):
 
     def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:
         self._begun.set()
-        assert self._free.wait(60)
+        assert self._free.wait(300)
         return super().take_over(workspace, store, base, copy)

@@ -202,7 +202,7 @@ async def live(story: Story) -> tuple[Tree, list[Record]]:
 
 async def settle(session: Session) -> None:
     """Wait until every agent rests."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(300):
         while any(agent.active for agent in session.state.agents.values()):
             await session._live.moved()
 

@@ -30,7 +30,7 @@ class SessionLimits:
 async def test_one_session_too_many_is_refused_until_another_is_done(tmp_path: Path) -> None:
     hold, limits = asyncio.Event(), SessionLimits()
     model = ScriptedModel(lambda asked: "Done and done and done.", holds={"/": hold})
-    async with asyncio.timeout(60), runtime(tmp_path, replies({}), model=model, limits=limits) as opened:
+    async with asyncio.timeout(300), runtime(tmp_path, replies({}), model=model, limits=limits) as opened:
         first, second, third = [await opened.open() for _ in range(3)]
         working = asyncio.create_task(first.ask("Go."))
         while not model.asked:  # noqa: ASYNC110 - it is asked in a task of the session
