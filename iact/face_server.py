@@ -61,8 +61,9 @@ def serving(
         raise UsageError(
             "--faces needs packages that are not installed. Install them: pip install 'iact[http]'."
         )
+    from iact.faces.ag_ui.routes import routes as ag_ui
     from iact.faces.http import server
-    from iact.faces.responses.routes import routes
+    from iact.faces.responses.routes import routes as responses
 
     names = [urlsplit(outside).netloc] if outside else []
-    return server.serving(server.application([routes], visitors), host, port, names=names)
+    return server.serving(server.application([responses, ag_ui], visitors), host, port, names=names)

@@ -1,0 +1,362 @@
+"""What happens in a session, in the terms of AG-UI: a fold from records and live text to events.
+
+The root speaks in messages, piece by piece; all that is called is a tool call; a child is a subagent, whose messages
+and calls carry its name; a plan's steps are steps. Records are the truth: of what a child says, the records alone tell.
+The protocol wants everything closed at a run's end, so a run that stops for a question suspends who is at work, and the
+run that goes on begins them again. Nothing here waits, asks or sends.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from ag_ui.core import (
+    BaseEvent,
+    ReasoningEndEvent,
+    ReasoningMessageContentEvent,
+    ReasoningMessageEndEvent,
+    ReasoningMessageStartEvent,
+    ReasoningStartEvent,
+    StepFinishedEvent,
+    StepStartedEvent,
+    SubagentErrorEvent,
+    SubagentFinishedEvent,
+    SubagentFinishedSuspendedOutcome,
+    SubagentStartedEvent,
+    TextMessageContentEvent,
+    TextMessageEndEvent,
+    TextMessageStartEvent,
+    TokenUsage,
+    ToolCallArgsEvent,
+    ToolCallEndEvent,
+    ToolCallResultEvent,
+    ToolCallStartEvent,
+)
+
+from iact.core.ports import JSON
+from iact.core.records.calls import Call, ClearanceAsk, Gate, Result
+from iact.core.records.dialogue import Reply, Turn
+from iact.core.records.plans import Fire, Node
+from iact.core.records.record import Record
+from iact.core.session.events import Delta, Event, RecordAppended
+from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
+from iact.faces.ag_ui.heard import name
+from iact.faces.responses.events import TextStream
+from iact.faces.responses.output import prose
+
+_ROOT: Final = "/"
+_LONGEST: Final = 100_000
+"""Characters of a result that a front end is told; the journal has all of it."""
+
+
+@dataclass(slots=True)
+class _Child:
+    """A child or a plan at work for a call. `tools`: the calls that its reply answers."""
+
+    run: str
+    tools: list[str] = field(default_factory=list)
+    steps: dict[str, None] = field(default_factory=dict)
+    told: bool = False
+    """Whether this run has begun it."""
+
+
+class EventFold:
+    """The events of one run. Give it the earlier records first, with `before`, and then whatever happens."""
+
+    def __init__(
+        self, session: str, is_action: Callable[[str], IsAction | None], before: Iterable[Record] = ()
+    ) -> None:
+        self._session = session
+        self._is_action = is_action
+        self._text = TextStream()
+        self._record = 0
+        self._message = ""
+        """The root's message that is being written."""
+        self._thought = ""
+        self._thinking = False
+        """Whether some of what the root's model thinks in this turn was told."""
+        self._count = 0
+        self._said: dict[str, tuple[int, str]] = {}
+        """Of each agent's newest turn: its record, and the message."""
+        self._blocks: dict[str, tuple[int, dict[int, ActionBlock]]] = {}
+        self._fired: dict[tuple[str, int, int], Fire] = {}
+        self._begun: set[str] = set()
+        """Tool calls without a result yet."""
+        self._children: dict[str, _Child] = {}
+        self._models: dict[str, list[int]] = {}
+        for record in before:
+            for _ in self.take(RecordAppended(record)):
+                pass
+        self._models.clear()
+        for child in self._children.values():
+            child.told = False
+        self._text = TextStream()
+        self._message = self._thought = ""
+        self._said.clear()
+
+    @property
+    def record(self) -> int:
+        """The last record that was told."""
+        return self._record
+
+    @property
+    def usage(self) -> list[TokenUsage]:
+        """The tokens of this run, by model."""
+        return [
+            TokenUsage(
+                model=model, input_tokens=prompt, output_tokens=completion, total_tokens=prompt + completion,
+                cached_input_tokens=cached,
+            )
+            for model, (prompt, cached, completion) in self._models.items()
+        ]  # fmt: skip
+
+    def take(self, event: Event) -> Iterator[BaseEvent]:
+        """The next event of the session."""
+        if isinstance(event, Delta) and event.agent == _ROOT:
+            yield from self._thinks(event)
+            yield from self._writes(event)
+        elif isinstance(event, RecordAppended):
+            if event.record.agent == _ROOT:
+                yield from self._thought_of(event.record)
+                yield from self._writes(event)
+            self._record = event.record.n
+            yield from self._take(event.record)
+
+    def end(self, *, suspended: dict[str, list[str]] | None) -> Iterator[BaseEvent]:
+        """What the protocol wants closed. `suspended`: the interrupts of each agent, if the run stops for some."""
+        yield from self._thought_ends()
+        if self._message:
+            yield TextMessageEndEvent(message_id=self._message)
+            self._message = ""
+        for path, child in sorted(self._children.items(), key=lambda one: -one[0].count("/")):
+            if not child.told:
+                continue
+            for step in child.steps:
+                yield StepFinishedEvent(step_name=step, subagent_run_id=child.run)
+            if suspended is None:
+                yield SubagentErrorEvent(subagent_run_id=child.run, message="It was ended.", code="cancelled")
+            else:
+                outcome = SubagentFinishedSuspendedOutcome(interrupt_ids=suspended.get(path, []))
+                yield SubagentFinishedEvent(subagent_run_id=child.run, outcome=outcome)
+
+    def tool_of(self, question: Record) -> str | None:
+        """The tool call that a question is about."""
+        asked = question.content
+        return self._tool(asked.turn, asked.action) if isinstance(asked, ClearanceAsk) else None
+
+    def owner(self, agent: str) -> str | None:
+        """The subagent that an agent is now."""
+        return self._children[agent].run if agent in self._children else None
+
+    # --- the root's text ------------------------------------------------------------------------
+
+    def _writes(self, event: Event) -> Iterator[BaseEvent]:
+        for piece in self._text.take(event):
+            if piece is None:
+                yield TextMessageEndEvent(message_id=self._message)
+                self._said[_ROOT] = (
+                    event.record.n if isinstance(event, RecordAppended) else 0,
+                    self._message,
+                )
+                self._message = ""
+                continue
+            if not self._message:
+                yield from self._thought_ends()
+                self._message = self._name("m")
+                yield TextMessageStartEvent(message_id=self._message, role="assistant")
+            yield TextMessageContentEvent(message_id=self._message, delta=piece)
+
+    def _thinks(self, event: Delta) -> Iterator[BaseEvent]:
+        if not event.thought or event.restart:
+            yield from self._thought_ends()
+        if event.thought and event.text:
+            self._thinking = True
+            if not self._thought:
+                self._thought = self._name("r")
+                yield ReasoningStartEvent(message_id=self._thought)
+                yield ReasoningMessageStartEvent(message_id=self._thought, role="reasoning")
+            yield ReasoningMessageContentEvent(message_id=self._thought, delta=event.text)
+
+    def _thought_of(self, record: Record) -> Iterator[BaseEvent]:
+        """What a turn's record has of the model's thoughts, if nothing of them was told while they were thought."""
+        if not isinstance(record.content, Turn | Reply):
+            return
+        generation = record.content.generation
+        if generation is not None and generation.reasoning and not self._thinking:
+            yield from self._thinks(Delta(_ROOT, generation.reasoning, thought=True))
+        self._thinking = False
+
+    def _thought_ends(self) -> Iterator[BaseEvent]:
+        if self._thought:
+            yield ReasoningMessageEndEvent(message_id=self._thought)
+            yield ReasoningEndEvent(message_id=self._thought)
+            self._thought = ""
+
+    # --- records --------------------------------------------------------------------------------
+
+    def _take(self, record: Record) -> Iterator[BaseEvent]:
+        content = record.content
+        match content:
+            case Turn() | Reply():
+                yield from self._spoke(record, content)
+            case Fire():
+                self._fired[record.agent, content.turn, content.action] = content
+            case ClearanceAsk() if content.to == "person":
+                yield from self._begin(record.agent, content.turn, content.action, content.function)
+            case Gate(allow=False):
+                yield from self._begin(record.agent, content.turn, content.action, content.function)
+                why = f"Denied by {content.by}: {content.reason}".rstrip(": ")
+                yield from self._result(record.agent, self._tool(content.turn, content.action), why)
+            case Call():
+                yield from self._begin(record.agent, content.turn, content.action, content.function)
+                if content.to:
+                    tool = self._tool(content.turn, content.action)
+                    child = self._children.setdefault(
+                        content.to, _Child(name(self._session, record.n, "s", 0))
+                    )
+                    child.tools.append(tool)
+                    yield from self._child(content.to)
+            case Result():
+                yield from self._ended(record, content)
+            case Node():
+                yield from self._stepped(record.agent, content)
+
+    def _spoke(self, record: Record, content: Turn | Reply) -> Iterator[BaseEvent]:
+        generation = content.generation
+        if generation is not None:
+            used = self._models.setdefault(generation.model, [0, 0, 0])
+            used[0] += generation.usage.prompt
+            used[1] += generation.usage.cached
+            used[2] += generation.usage.completion
+        if isinstance(content, Turn):
+            is_action = self._is_action(record.agent) or looks_like_action
+            found = [one for one in pieces(record.body, is_action) if isinstance(one, ActionBlock)]
+            self._blocks[record.agent] = record.n, {one.index: one for one in found}
+        if record.agent == _ROOT:
+            yield from self._thought_ends()
+            return
+        yield from self._child(record.agent)
+        text = record.body if isinstance(content, Reply) else prose(record.body).strip()
+        if text:
+            message = self._name("m")
+            self._said[record.agent] = record.n, message
+            owner = self.owner(record.agent)
+            yield TextMessageStartEvent(message_id=message, role="assistant", subagent_run_id=owner)
+            yield TextMessageContentEvent(message_id=message, delta=text, subagent_run_id=owner)
+            yield TextMessageEndEvent(message_id=message, subagent_run_id=owner)
+        if isinstance(content, Reply):
+            yield from self._replied(record, content)
+
+    def _replied(self, record: Record, reply: Reply) -> Iterator[BaseEvent]:
+        child = self._children.pop(record.agent)
+        for step in child.steps:
+            yield StepFinishedEvent(step_name=step, subagent_run_id=child.run)
+        if reply.status == "ok" and reply.plan != "failed":
+            yield SubagentFinishedEvent(subagent_run_id=child.run)
+        else:
+            message = record.body[:2000] or f"Its work ended: {reply.status}."
+            yield SubagentErrorEvent(
+                subagent_run_id=child.run, message=message, code=reply.bound or reply.status
+            )
+        for tool in child.tools:
+            yield from self._result(_above(record.agent), tool, record.body)
+
+    # --- tool calls -----------------------------------------------------------------------------
+
+    def _tool(self, turn: int, action: int) -> str:
+        return name(self._session, turn, "c", action)
+
+    def _begin(self, agent: str, turn: int, action: int, function: str) -> Iterator[BaseEvent]:
+        tool = self._tool(turn, action)
+        if tool in self._begun:
+            return
+        self._begun.add(tool)
+        yield from self._child(agent)
+        owner = self.owner(agent)
+        newest, message = self._said.get(agent, (0, ""))
+        parent = message if newest == turn else name(self._session, turn, "m", 0)
+        yield ToolCallStartEvent(
+            tool_call_id=tool, tool_call_name=function, parent_message_id=parent, subagent_run_id=owner
+        )
+        given = json.dumps(self._given(agent, turn, action), ensure_ascii=False)
+        yield ToolCallArgsEvent(tool_call_id=tool, delta=given, subagent_run_id=owner)
+        yield ToolCallEndEvent(tool_call_id=tool, subagent_run_id=owner)
+
+    def _given(self, agent: str, turn: int, action: int) -> dict[str, JSON]:
+        """What an action was given, as its agent wrote it."""
+        fired = self._fired.pop((agent, turn, action), None)
+        if fired is not None:
+            return {"step": fired.node}
+        newest, blocks = self._blocks.get(agent, (0, {}))
+        block = blocks.get(action) if newest == turn else None
+        return {} if block is None else {"arguments": block.arguments, "body": block.body}
+
+    def _ended(self, record: Record, result: Result) -> Iterator[BaseEvent]:
+        tool = self._tool(result.turn, result.action)
+        if result.status == "ok" and any(tool in child.tools for child in self._children.values()):
+            return  # it was handed over, and ends with the reply of whom it is for
+        for child in self._children.values():
+            child.tools = [one for one in child.tools if one != tool]
+        text = record.body
+        if not text and result.blob is not None:
+            text = f"{result.blob.size} bytes of {result.media or 'text'}"
+        yield from self._result(record.agent, tool, text or result.status)
+
+    def _result(self, agent: str, tool: str, text: str) -> Iterator[BaseEvent]:
+        if tool not in self._begun:
+            return  # it was denied, which was told, or is an action that only concerns the agent
+        self._begun.discard(tool)
+        cut = (
+            text
+            if len(text) <= _LONGEST
+            else f"{text[:_LONGEST]}\n… ({len(text) - _LONGEST} more characters)"
+        )
+        yield ToolCallResultEvent(
+            message_id=self._name("t"),
+            tool_call_id=tool,
+            content=cut,
+            role="tool",
+            subagent_run_id=self.owner(agent),
+        )
+
+    # --- children and steps ---------------------------------------------------------------------
+
+    def _child(self, path: str) -> Iterator[BaseEvent]:
+        """Begin a child in this run, and those above it, if that was not told."""
+        if path == _ROOT:
+            return
+        child = self._children.setdefault(path, _Child(name(self._session, self._record, "s", 0)))
+        if child.told:
+            return
+        child.told = True
+        above = _above(path)
+        yield from self._child(above)
+        yield SubagentStartedEvent(
+            subagent_run_id=child.run, name=path, parent_subagent_run_id=self.owner(above),
+            parent_tool_call_id=child.tools[-1] if child.tools else None,
+        )  # fmt: skip
+        for step in child.steps:
+            yield StepStartedEvent(step_name=step, subagent_run_id=child.run)
+
+    def _stepped(self, path: str, node: Node) -> Iterator[BaseEvent]:
+        yield from self._child(path)
+        if path not in self._children:
+            return
+        child = self._children[path]
+        if node.to == "running" and node.node not in child.steps:
+            child.steps[node.node] = None
+            yield StepStartedEvent(step_name=node.node, subagent_run_id=child.run)
+        elif node.to != "running" and node.to != "waiting_human" and node.node in child.steps:
+            del child.steps[node.node]
+            yield StepFinishedEvent(step_name=node.node, subagent_run_id=child.run)
+
+    def _name(self, kind: str) -> str:
+        self._count += 1
+        return name(self._session, self._record, kind, self._count)
+
+
+def _above(path: str) -> str:
+    return path.rpartition("/")[0] or _ROOT

@@ -1,0 +1,153 @@
+"""What a front end sends with a run: where in which session it goes on, and what is said there.
+
+A front end chooses the names of its threads and of its messages, and sends all messages each time. Ours carry their
+place in their ids, so nothing is remembered here: what a message follows is told by the message before it. Where
+something else was said since, a fork goes on from there, as nothing is ever rewritten.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from ag_ui.core import (
+    AssistantMessage,
+    DataSource,
+    DeveloperMessage,
+    Message,
+    ReasoningMessage,
+    ResumeEntry,
+    RunAgentInput,
+    SystemMessage,
+    TextPart,
+    ToolMessage,
+    UserMessage,
+)
+
+from iact.core.errors import UsageError
+from iact.core.records.dialogue import Say
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.faces.responses.wire import InputFile, InputPart, InputText, QuestionAnswer
+
+_OURS: Final = re.compile(r"(.{1,120})_(\d{1,9})_[a-z]\d{1,6}")
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run goes on. `record`: the last one that the front end was told of; None: whatever was last."""
+
+    session: str
+    record: int | None
+
+
+def name(session: str, record: int, kind: str, n: int) -> str:
+    """The id of something that a front end is told of: it says where in its session it is."""
+    return f"{session}_{record}_{kind}{n}"
+
+
+def place_of(given: RunAgentInput) -> tuple[Place | None, int]:
+    """Where a run goes on, and how many of its messages are there already; None: nowhere yet."""
+    messages = given.messages
+    for at in range(len(messages) - 1, -1, -1):
+        one = messages[at]
+        if isinstance(one, AssistantMessage | ToolMessage | ReasoningMessage) and (
+            found := _OURS.fullmatch(one.id)
+        ):
+            return Place(found[1], int(found[2])), at + 1
+    session, record = told(given.state)
+    users = [at for at, one in enumerate(messages) if isinstance(one, UserMessage)]
+    return (Place(session, record) if session else None), (users[-1] if users and session else 0)
+
+
+def told(state: object) -> tuple[str, int | None]:
+    """The session and the record that the state of an earlier run names."""
+    ours = state.get("iact") if isinstance(state, dict) else None
+    if not isinstance(ours, dict) or not isinstance(ours.get("session"), str):
+        return "", None
+    record = ours.get("record")
+    return ours["session"], record if isinstance(record, int) and record >= 0 else None
+
+
+async def opened(runtime: Runtime, place: Place) -> Session:
+    """The session that goes on from a place: its own, or a fork where something else was said since.
+
+    Raises:
+        UsageError: there is none.
+        JournalError: it can't be opened.
+    """
+    if not runtime.store.holds(place.session):
+        raise UsageError(f"There is no session {place.session[:100]!r}. Begin a new thread.")
+    session = await runtime.open(place.session)
+    if place.record is None:
+        return session
+    for one in session.records(place.record):
+        if isinstance(one.content, Say) and one.agent == "/":
+            return await runtime.open(await runtime.fork(session.id, one.n - 1))
+    return session
+
+
+def parts(given: RunAgentInput, known: int, *, new: bool) -> list[InputPart]:
+    """What is said: the user's messages that are not there yet, with what the front end tells of itself.
+
+    Raises:
+        UsageError: a file is not in the message itself.
+    """
+    messages = given.messages[known:]
+    said: list[InputPart] = []
+    if new:
+        said += [_text(one.content) for one in messages if isinstance(one, SystemMessage | DeveloperMessage)]
+    said += [_text(f"{one.description}: {one.value}") for one in given.context or ()]
+    spoken = [one for one in messages if isinstance(one, UserMessage | AssistantMessage)]
+    users = [one for one in spoken if isinstance(one, UserMessage)]
+    if not users:
+        raise UsageError("There is no message: the last of messages is to be one of the user's.")
+    if not new or len(users) == len(spoken):
+        return [*said, *(part for one in users for part in _parts(one))]
+    said.append(_text("What was said before:"))
+    last = users[-1]
+    for one in spoken[: spoken.index(last)]:
+        said += [_text(f"{one.role.capitalize()}:"), *_parts(one)]
+    return [*said, _text("And now:"), *_parts(last)]
+
+
+def answers(entries: Sequence[ResumeEntry]) -> list[QuestionAnswer]:
+    """The answers to interrupts, as a session's questions are answered; one that was abandoned is a no."""
+    found = []
+    for one in entries:
+        payload = one.payload
+        if isinstance(payload, dict) and isinstance(payload.get("approved"), bool) and "allow" not in payload:
+            payload = {**payload, "allow": payload["approved"]}
+        output = payload if isinstance(payload, str) else json.dumps(payload)
+        found.append(
+            QuestionAnswer(
+                type="function_call_output", call_id=one.interrupt_id[:190],
+                output=output[:100_000] if one.status == "resolved" else "deny",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _parts(message: Message) -> list[InputPart]:
+    content = message.content
+    if not isinstance(content, list):
+        return [_text(content)] if isinstance(content, str) else []
+    found: list[InputPart] = []
+    for one in content:
+        if isinstance(one, TextPart):
+            found.append(_text(one.text))
+        elif isinstance(one.source, DataSource):
+            url = f"data:{one.source.mime_type};base64,{one.source.value}"
+            found.append(InputFile(type="input_file", file_data=url, filename=one.type))
+        else:
+            raise UsageError(
+                "Files and pictures come in the message itself; this server fetches no addresses."
+            )
+    return found
+
+
+def _text(text: str) -> InputText:
+    return InputText(type="input_text", text=text)

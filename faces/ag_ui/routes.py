@@ -1,0 +1,74 @@
+"""The route of AG-UI. Its package is loaded with the first request, and nobody else pays for it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, aclosing
+from importlib.util import find_spec
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from iact.core.errors import UsageError
+from iact.faces.http.access import Access, body_of
+from iact.faces.http.server import error_response
+
+if TYPE_CHECKING:
+    from iact.faces.ag_ui.run import Run
+
+
+def routes(access: Access) -> Sequence[BaseRoute]:
+    """As `faces.http.server.Face`."""
+
+    async def run(request: Request) -> Response:
+        who = await access.principal(request, "change")  # before a byte of a stranger's is read
+        if find_spec("ag_ui") is None:
+            return error_response(
+                501, "AG-UI needs a package that is not installed. Install it: pip install 'iact[ag-ui]'."
+            )
+        from ag_ui.core import RunAgentInput
+
+        from iact.faces.ag_ui.run import Run, begin
+
+        try:
+            given = RunAgentInput.model_validate_json(await body_of(request))
+        except ValidationError as error:
+            first = error.errors()[0]
+            where = ".".join(str(one) for one in first["loc"])
+            return error_response(400, f"{where or 'The body'}: {first['msg']}.", param=where or None)
+        if given.resume:
+            await access.principal(request, "clear")
+        async with AsyncExitStack() as stack:
+            runtime = await stack.enter_async_context(access.runtime(who))
+            try:
+                exchange = await begin(runtime, given)
+            except UsageError as error:
+                return error_response(400, str(error))
+            return _Stream(Run(given, exchange, stack.pop_all()))
+
+    return (Route("/ag-ui", run, methods=["POST"]),)
+
+
+class _Stream(StreamingResponse):
+    """The events of a run. However it ends, the run is told."""
+
+    def __init__(self, run: Run) -> None:
+        self._lines = _lines(run)
+        super().__init__(self._lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async with aclosing(self._lines):
+            await super().__call__(scope, receive, send)
+
+
+async def _lines(run: Run) -> AsyncGenerator[str, None]:
+    from ag_ui.encoder import EventEncoder
+
+    encoder = EventEncoder()
+    async with aclosing(run.events()) as events:
+        async for event in events:
+            yield encoder.encode(event)

@@ -1,0 +1,233 @@
+"""One run: what is said or answered in a session, and its events until the root has answered or asks a person."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+import anyio
+from ag_ui.core import (
+    PROTOCOL_VERSION,
+    BaseEvent,
+    Interrupt,
+    RunAgentInput,
+    RunErrorEvent,
+    RunFinishedCancelledOutcome,
+    RunFinishedEvent,
+    RunFinishedInterruptOutcome,
+    RunFinishedSuccessOutcome,
+    RunStartedEvent,
+)
+
+from iact.core.errors import IactError, UsageError
+from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAnswer, ClearanceAsk
+from iact.core.records.dialogue import Discard, Reply, Turn
+from iact.core.records.hosts import HostAnswer, HostAsk
+from iact.core.records.record import Record
+from iact.core.session.events import Delta, Event, RecordAppended, TreeChanged
+from iact.core.session.question_text import host_words, words
+from iact.core.session.questions import OpenQuestions
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
+from iact.faces.ag_ui import heard
+from iact.faces.ag_ui.events import EventFold
+from iact.faces.ag_ui.state import SharedState
+from iact.faces.conversation import Exchange
+from iact.faces.responses import work
+from iact.faces.responses.output import question_of
+
+_ANSWER: dict[str, JSON] = {
+    "type": "object",
+    "properties": {"allow": {"type": "boolean"}, "remember": {"type": "boolean"}},
+    "required": ["allow"],
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run that has begun. `held`: what keeps the session meanwhile."""
+
+    given: RunAgentInput
+    exchange: Exchange
+    held: AsyncExitStack
+
+    async def events(self) -> AsyncGenerator[BaseEvent, None]:
+        """Its events, in the protocol's order. Whoever stops listening before the end ends the work."""
+        given, session = self.given, self.exchange.session
+        done = False
+        try:
+            start = self.exchange.said.n
+            fold = EventFold(session.id, session.view.is_action, session.records()[:start])
+            state = SharedState(session.id, given.state)
+            yield RunStartedEvent(
+                thread_id=given.thread_id, run_id=given.run_id, parent_run_id=given.parent_run_id,
+                protocol_version=PROTOCOL_VERSION,
+            )  # fmt: skip
+            yield state.snapshot(start, session.tree())
+            try:
+                async for event in self._happens():
+                    for one in fold.take(event):
+                        yield one
+                    if isinstance(event, TreeChanged):
+                        for change in state.changed(fold.record, event.nodes):
+                            yield change
+            except IactError as error:
+                done = True
+                yield RunErrorEvent(message=str(error), code="stopped", usage=fold.usage)
+                return
+            last = self._end(fold)
+            interrupts = _interrupts(last)
+            for one in fold.end(suspended=interrupts):
+                yield one
+            for change in state.changed(fold.record, session.tree()):
+                yield change
+            done = True
+            yield last
+        finally:
+            with anyio.CancelScope(shield=True):  # whoever hung up has cancelled this
+                if not done:
+                    await self._give_up()
+                await self.held.aclose()
+
+    async def _happens(self) -> AsyncIterator[Event]:
+        """What happens until the root has answered, or waits for a person and nothing else is to be told.
+
+        What the root writes can be here before the records that came before it, or after the one that holds it. So it
+        waits until all is told that had happened by then; where a turn's end comes first, records alone tell that turn
+        and the next.
+        """
+        session, questions = self.exchange.session, self.exchange.questions
+        last = self.exchange.said.n
+        early: deque[tuple[int, Event]] = deque()
+        deaf = missed = False
+        if questions.waiting and not session.records(last):
+            return
+        async for event in self.exchange:
+            if isinstance(event, RecordAppended):
+                if event.record.agent == "/" and isinstance(event.record.content, Turn | Reply | Discard):
+                    deaf, missed = bool(early) or missed, False
+                    early.clear()
+                yield event
+                last = event.record.n
+            elif not isinstance(event, Delta):
+                yield event
+            elif event.agent == "/" and not deaf:
+                early.append((session.state.records, event))
+            elif event.agent == "/":
+                missed = missed or session.state.records > last
+            while early and early[0][0] <= last:
+                yield early.popleft()[1]
+            if isinstance(event, RecordAppended) and questions.waiting and not session.records(last):
+                return
+
+    def _end(self, fold: EventFold) -> RunFinishedEvent | RunErrorEvent:
+        given, session = self.given, self.exchange.session
+        waiting = self.exchange.questions.waiting
+        if waiting:
+            asked = [_interrupt(session.id, one, fold) for one in waiting]
+            return RunFinishedEvent(
+                thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
+                outcome=RunFinishedInterruptOutcome(interrupts=asked),
+            )  # fmt: skip
+        reply = self.exchange.reply
+        assert isinstance(reply.content, Reply)
+        if reply.content.status in ("failed", "bound"):
+            code = reply.content.bound or "failed"
+            return RunErrorEvent(message=reply.body[:2000] or "The work failed.", code=code, usage=fold.usage)
+        cancelled = reply.content.status == "cancelled"
+        return RunFinishedEvent(
+            thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
+            outcome=RunFinishedCancelledOutcome() if cancelled else RunFinishedSuccessOutcome(),
+        )  # fmt: skip
+
+    async def _give_up(self) -> None:
+        """Nobody listens any more: what the run began is ended."""
+        session = self.exchange.session
+        try:
+            if session.state.root.active:
+                await session.cancel("/")
+        except IactError:
+            return  # it has stopped already
+
+
+async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
+    """Say what a run wants said, or answer what it was asked.
+
+    Raises:
+        UsageError: it can't be; says why.
+    """
+    entries = given.resume or []
+    place, known = heard.place_of(given)
+    if entries:
+        if place is None:
+            raise UsageError(
+                "An answer to an interrupt needs the messages or the state of the run that asked."
+            )
+        session = await heard.opened(runtime, place)
+        return Exchange(session, await _answered(session, given))
+    if place is None and runtime.store.holds(given.thread_id):
+        place = heard.Place(given.thread_id, None)
+        known = max(len(given.messages) - 1, 0)
+    said = heard.parts(given, known, new=place is None)
+    session = await runtime.open() if place is None else await heard.opened(runtime, place)
+    return Exchange(session, await work.say(session, said, None))
+
+
+async def _answered(session: Session, given: RunAgentInput) -> Record:
+    """Answer the questions of a run; gives the record after which the front end knows nothing yet.
+
+    One that somebody has answered meanwhile stays answered: the run goes on from there.
+    """
+    first: list[Record] = []
+    for one in heard.answers(given.resume or []):
+        number = question_of(session.id, one.call_id)
+        waits = any(open.n == number for open in OpenQuestions(session.records()).waiting)
+        before = None if waits else _answer_of(session, number)
+        first.append(before or await work.answer(session, [one]))
+    start = min(one.n for one in first)
+    told, record = heard.told(given.state)
+    if told == session.id and record is not None and 0 < record < start:
+        start = record
+    return session.records(start - 1)[0]
+
+
+def _answer_of(session: Session, question: int) -> Record | None:
+    """The answer that a question has."""
+    for one in session.records(question):
+        content = one.content
+        if isinstance(content, ClearanceAnswer | HostAnswer) and content.ask == question:
+            return one
+    return None
+
+
+def _interrupt(session: str, question: Record, fold: EventFold) -> Interrupt:
+    asked = question.content
+    if isinstance(asked, HostAsk):
+        told = host_words(question.agent, asked)
+        about: dict[str, JSON] = {"module": asked.module, "host": asked.host, "port": asked.port}
+    else:
+        assert isinstance(asked, ClearanceAsk)
+        told = words(question.agent, asked)
+        about = {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
+    expires = None
+    if asked.seconds is not None:
+        expires = (datetime.fromisoformat(question.at) + timedelta(seconds=asked.seconds)).isoformat()
+    return Interrupt(
+        id=f"call_{session}_{question.n}", reason="host" if isinstance(asked, HostAsk) else "tool_call", message=told,
+        tool_call_id=fold.tool_of(question), response_schema=_ANSWER, expires_at=expires,
+        subagent_run_id=fold.owner(question.agent), metadata={"iact": {"agent": question.agent, **about}},
+    )  # fmt: skip
+
+
+def _interrupts(last: BaseEvent) -> dict[str, list[str]] | None:
+    """The interrupts of a run's last event, by agent; None: it stops for none."""
+    if not isinstance(last, RunFinishedEvent) or not isinstance(last.outcome, RunFinishedInterruptOutcome):
+        return None
+    found: dict[str, list[str]] = {}
+    for one in last.outcome.interrupts:
+        found.setdefault(str((one.metadata or {})["iact"]["agent"]), []).append(one.id)
+    return found

@@ -1,0 +1,42 @@
+// A front end's client of AG-UI by other people: every event goes through its schema and its verifier of their order.
+// Usage: node ag_ui_client.js URL KEY STEPS; a step of the JSON list STEPS is {say}, {resume: PAYLOAD}, {back: N} (as if
+// the last N messages had never been), {state} or {abort: TYPE}, which hangs up at the first such event. Prints what it
+// saw of each run as JSON.
+import { HttpAgent, buildResumeArray } from "@ag-ui/client";
+
+const [url, key, given] = process.argv.slice(2);
+const agent = new HttpAgent({ url, headers: { Authorization: `Bearer ${key}` }, initialState: { mine: "kept" } });
+const warnings = [];
+console.warn = (...words) => warnings.push(words.join(" "));
+console.error = () => {}; // a run that fails is in what is printed
+const runs = [];
+
+for (const step of JSON.parse(given)) {
+  const seen = { events: [], failed: null };
+  runs.push(seen);
+  if (step.back) agent.setMessages(agent.messages.slice(0, -step.back));
+  if (step.state) agent.setState(step.state);
+  if (step.say) agent.addMessage({ id: crypto.randomUUID(), role: "user", content: step.say });
+  const parameters = {};
+  if (step.resume !== undefined) {
+    const answers = agent.pendingInterrupts.map((one) => [one.id, { status: "resolved", payload: step.resume }]);
+    parameters.resume = buildResumeArray(agent.pendingInterrupts, Object.fromEntries(answers));
+  }
+  await agent
+    .runAgent(parameters, {
+      onEvent: ({ event }) => {
+        seen.events.push(event);
+        if (event.type === step.abort) agent.abortRun();
+      },
+      onRunFailed: ({ error }) => {
+        seen.failed = error.message;
+      },
+    })
+    .catch((error) => {
+      seen.failed = error.message;
+    });
+  seen.messages = structuredClone(agent.messages);
+  seen.state = structuredClone(agent.state);
+  seen.interrupts = structuredClone(agent.pendingInterrupts);
+}
+console.log(JSON.stringify({ runs, warnings }));
