@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NoReturn
 
 from iact.core.errors import IactError
+from iact.core.gate.deciding import Kind, kind_of
 from iact.core.gate.grant import Grant
 from iact.core.gate.policy import CallRate, Policy, Require
 from iact.core.gate.provenance import USER, Labels, Provenance
@@ -169,16 +170,12 @@ def consider(
         return Denial("provenance", impact, f"{request.function} is for agents of intent 0 alone.")
     if over is not None:
         return Denial("rate", impact, f"More than {over.calls} calls of {over.function} in {over.per:g} s.")
-    for rule in policy.requires_of(request.function):
-        if rule.parameter in arguments:
-            wrong = _unmet(rule, arguments[rule.parameter], provenance, policy, known or {})
-            if wrong is not None:
-                reason = (
-                    f"The argument {rule.parameter} of {request.function} is not covered: {wrong[:120]!r}."
-                )
-                if rule.otherwise == "deny":
-                    return Denial("provenance", impact, reason)
-                return Question(request, impact, "provenance", reason, right)
+    broken = _broken(request, arguments, provenance, policy, known or {})
+    if broken is not None:
+        rule, reason = broken
+        if rule.otherwise == "deny":
+            return Denial("provenance", impact, reason)
+        return Question(request, impact, "provenance", reason, right)
     if impact >= ASK_FROM and (strange := provenance.strange(provenance.all(), policy.trusted)):
         names = ", ".join(sorted(strange))
         why = f"The call has impact {impact:g} and is touched by {names}."
@@ -193,6 +190,60 @@ def settle(question: Question, answer: Answer) -> Ticket | Denial:
     if answer.allow:
         return Ticket(_MAKER, question.request, question.impact, question.right)
     return Denial("clearance", question.impact, f"{question.reason} Clearance was denied: {answer.reason}")
+
+
+def _broken(
+    request: CallRequest,
+    arguments: Mapping[str, JSON],
+    provenance: Provenance,
+    policy: Policy,
+    known: Mapping[str, frozenset[str]],
+) -> tuple[Require, str] | None:
+    """The rule about an argument that decides against a call, and what it says to people.
+
+    A rule that denies comes before those that ask, and among those the argument that decides comes first.
+    """
+    broken = (
+        (rule, wrong)
+        for rule in policy.requires_of(request.function)
+        if rule.parameter in arguments
+        and (wrong := _unmet(rule, arguments[rule.parameter], provenance, policy, known)) is not None
+    )
+    if policy.questions == 0:
+        first = next(broken, None)
+        return first and (first[0], _uncovered(first[0].parameter, request.function, first[1]))
+    ranked = sorted(broken, key=lambda one: _rank(one[0], arguments[one[0].parameter]))
+    if not ranked:
+        return None
+    rule, wrong = ranked[0]
+    kind = kind_of(rule.parameter, arguments[rule.parameter])
+    return rule, _unsaid(kind, rule.parameter, request.function, wrong, provenance.of(rule.parameter))
+
+
+def _rank(rule: Require, value: JSON) -> tuple[bool, int, int, Require]:
+    return rule.otherwise != "deny", rule.rank or _UNRANKED, kind_of(rule.parameter, value), rule
+
+
+_UNRANKED: Final = 1_000
+"""Arguments that the policy ranks come before all that it does not."""
+
+
+def _uncovered(parameter: str, function: str, wrong: str) -> str:
+    return f"The argument {parameter} of {function} is not covered: {wrong[:120]!r}."
+
+
+def _unsaid(kind: Kind, parameter: str, function: str, wrong: str, labels: Labels) -> str:
+    """What decides, where it comes from, and what is unusual about it: that neither the user nor the policy named it."""
+    value, origins = wrong[:120], ", ".join(sorted(labels))
+    match kind:
+        case Kind.WHO:
+            return f"Neither the user nor the policy named who gets it: {value!r}, {parameter} of {function}, from {origins}."
+        case Kind.WHERE:
+            return f"Neither the user nor the policy named where it goes: {value!r}, {parameter} of {function}, from {origins}."
+        case Kind.HOW_MUCH:
+            return f"Neither the user nor the policy named how much it is: {value!r}, {parameter} of {function}, from {origins}."
+        case Kind.OTHER:
+            return f"Neither the user nor the policy named this: {value!r}, {parameter} of {function}, from {origins}."
 
 
 def _unmet(

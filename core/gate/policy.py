@@ -27,7 +27,8 @@ class Require:
     Each value must be in one of the sets named by `within` ("user": the user wrote it) or have one of `hosts`, or
     the argument comes from nothing but the user and `sources` (patterns of labels; "picked" lets the agent choose
     among what one of them holds). `links`: instead, every link and address in the text must. A parameter that is
-    not given is not judged.
+    not given is not judged. `rank`: which of several broken rules a question names, the lowest first; 0 leaves it to
+    what the argument says (`core.gate.deciding`).
     """
 
     function: str
@@ -37,6 +38,7 @@ class Require:
     links: bool = False
     otherwise: Otherwise = "ask"
     sources: tuple[str, ...] = ()
+    rank: int = 0
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -77,7 +79,8 @@ class Policy:
     0 may call, because they bring in what nobody vouches for (a caller that may do more leaves them to such a child). `remember`: whether a person's yes may be
     remembered. `sets`: pairs of the name of a set of values and one value in it. `levels`: pairs of a name and the
     level of intent that it stands for. `egress`: pairs of a module and a rule about hosts that it may reach
-    (`core.gate.hosts`).
+    (`core.gate.hosts`). `questions`: which version of the gate's questions holds, so that what a journal says is decided
+    and said again as it was: 0 names the first argument by the alphabet, 1 the one that decides.
     """
 
     names: frozenset[str] = frozenset()
@@ -95,6 +98,7 @@ class Policy:
     levels: frozenset[tuple[str, float]] = frozenset()
     effects: frozenset[EffectRule] = frozenset()
     egress: frozenset[Rule] = frozenset()
+    questions: int = 0
     _requires: dict[str, tuple[Require, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -149,6 +153,7 @@ class Policy:
             self.levels | other.levels,
             self.effects | other.effects,
             self.egress | other.egress,
+            max(self.questions, other.questions),
         )
 
     def requires_of(self, function: str) -> tuple[Require, ...]:

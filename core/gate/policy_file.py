@@ -26,6 +26,7 @@ within = ["user", "address-book"]           # the user wrote it, or it is in a n
 hosts = ["example.com", "*.example.org"]    # or: the host of every address is one of these
 sources = ["tool:contacts.find"]            # or: it comes from these alone, found by words of the user's
 otherwise = "ask"                           # or "deny"
+rank = 1                                    # a question names the broken rule of the lowest rank first
 
 [[scope.office.impact]]                     # raises (never lowers) the impact of matching calls
 function = "http.request"
@@ -76,6 +77,9 @@ FILE: Final = "policy.toml"
 DEFAULT: Final = "default"
 """The scope of a session for which nobody chose another."""
 
+QUESTIONS: Final = 1
+"""The newest version of the gate's questions; see `Policy`. What a file says is read in it."""
+
 _Level = Annotated[float, Field(ge=-1, le=2, allow_inf_nan=False)]
 _Pattern = Annotated[str, Field(min_length=1, max_length=200)]
 _Name = Annotated[str, Field(pattern=r"\A[a-z][a-z0-9_-]{0,63}\z")]
@@ -104,6 +108,7 @@ class _Require(_Strict):
     links: bool = False
     otherwise: Otherwise = "ask"
     sources: tuple[_Pattern, ...] = ()
+    rank: Annotated[int, Field(ge=0, le=100)] = 0
 
 
 class _Impact(_Strict):
@@ -146,6 +151,7 @@ class _Scope(_Strict):
         levels: Mapping[str, float],
         *,
         lockdown: bool,
+        questions: int = QUESTIONS,
     ) -> Policy:
         return Policy(
             frozenset(names),
@@ -163,6 +169,7 @@ class _Scope(_Strict):
             frozenset(levels.items()),
             frozenset(self.effect_rules(names)),
             rules_of(self.egress),
+            questions,
         )
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
@@ -273,6 +280,7 @@ class _Stored(_Scope):
     sets: dict[_Pattern, tuple[str, ...]] = {}
     lockdown: bool = False
     levels: dict[_Pattern, float] = {}
+    questions: Annotated[int, Field(ge=0, le=QUESTIONS)] = 0
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
         """Each of the scope that it came from."""
@@ -297,6 +305,7 @@ def policy_json(policy: Policy) -> dict[str, JSON]:
         levels=dict(sorted(policy.levels)),
         effects=tuple(_StoredEffect(**dataclasses.asdict(one)) for one in sorted(policy.effects)),
         egress=lists_of(policy.egress),
+        questions=policy.questions,
     )
     found: dict[str, JSON] = stored.model_dump(mode="json", exclude_defaults=True)
     return found
@@ -310,4 +319,6 @@ def policy_from_json(data: JSON) -> Policy:
         stored = _Stored.model_validate(data)
     except ValidationError:
         return Policy(lockdown=True)
-    return stored.policy(stored.names, stored.sets, stored.levels, lockdown=stored.lockdown)
+    return stored.policy(
+        stored.names, stored.sets, stored.levels, lockdown=stored.lockdown, questions=stored.questions
+    )
