@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import stat
@@ -47,7 +48,7 @@ def read_source(path: Path) -> ModuleSource:
     """
     try:
         if path.is_dir():
-            files = dict(_files(path))
+            files = dict(files_below(path.resolve()))
         elif path.suffix == ".py":
             files = {"module.py": path.read_bytes()}
         else:
@@ -74,20 +75,39 @@ def _name(path: Path, files: Mapping[str, bytes]) -> str:
     return str(card.get("name", path.resolve().stem))
 
 
-def _files(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """Regular files below `folder`, by relative path."""
+def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Regular files below `folder`, by relative path. It may be changed meanwhile by whom nobody trusts: no link is followed.
+
+    Raises:
+        UsageError: there are too many, or they are too large.
+        OSError: it can't be read, or is a link.
+    """
     size = count = 0
-    for here, folders, names in os.walk(folder):
+    os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
+    for here, folders, names, at in os.fwalk(folder):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         for name in sorted(names):
-            file = Path(here, name)
-            status = file.lstat()
-            if not stat.S_ISREG(status.st_mode) or file.suffix == ".pyc":
+            if name.endswith(".pyc"):
                 continue
-            size, count = size + status.st_size, count + 1
+            content = _regular_file(name, at, _LARGEST - size)
+            if content is None:
+                continue
+            size, count = size + len(content), count + 1
             if size > _LARGEST or count > _MOST:
                 raise UsageError(
-                    f"The module in {folder} has more than {_MOST} files or {_LARGEST >> 20} MiB; "
-                    "give the folder of the module alone."
+                    f"{folder} has more than {_MOST} files or {_LARGEST >> 20} MiB; "
+                    "give the folder of the module or the skill alone."
                 )
-            yield file.relative_to(folder).as_posix(), file.read_bytes()
+            yield Path(here, name).relative_to(folder).as_posix(), content
+
+
+def _regular_file(name: str, at: int, most: int) -> bytes | None:
+    """Up to one byte more than `most` of a file in an open directory; None if it is a link or no file."""
+    try:
+        opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.ENOENT):
+            return None
+        raise
+    with os.fdopen(opened, "rb") as stream:
+        return stream.read(most + 1) if stat.S_ISREG(os.fstat(opened).st_mode) else None

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Final
 import yaml
 
 from iact.core.errors import UsageError
+from iact.core.session.source import files_below
 
 PREFIX: Final = "skill_"
 """The names of modules that are skills begin so."""
@@ -155,11 +157,34 @@ def read_skill(folder: Path) -> Skill:
     Raises:
         UsageError: it breaks the specification; the sentence says where.
     """
-    folder = folder.resolve()
+    return read_files(folder)[0]
+
+
+def read_files(folder: Path) -> tuple[Skill, dict[str, bytes]]:
+    """The skill in `folder`, as `read_skill`, with what its files hold. Blocks.
+
+    Raises:
+        UsageError: as `read_skill`.
+    """
+    folder = Path(os.path.abspath(folder))
     try:
-        text = (folder / _FILE).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        files = {name: content for name, content in files_below(folder) if _is_own(name)}
+        text = files[_FILE].decode()
+    except (OSError, KeyError, UnicodeDecodeError) as error:
         raise UsageError(f"{folder} is no skill: it has no {_FILE} that can be read.") from error
+    taken = {"module.toml", "module.py", "skill.json"} & files.keys()
+    if taken:
+        raise UsageError(
+            f"A skill can't have a file of the name {', '.join(sorted(taken))} beside its {_FILE}."
+        )
+    return _skill(folder, text, tuple(sorted(files))), files
+
+
+def _is_own(name: str) -> bool:
+    return not any(part.startswith((".", "__pycache__")) for part in name.split("/"))
+
+
+def _skill(folder: Path, text: str, files: tuple[str, ...]) -> Skill:
     said = _front_matter(folder, text)
     name, description = said.get("name"), said.get("description")
     unknown = sorted(str(one) for one in said if one not in _FIELDS)
@@ -181,7 +206,7 @@ def read_skill(folder: Path) -> Skill:
         raise UsageError(
             f"The compatibility of the skill {name} must be a text of {_LONGEST_COMPATIBILITY} characters at most."
         )
-    return Skill(name, description, tuple(_files(folder)))
+    return Skill(name, description, files)
 
 
 def _front_matter(folder: Path, text: str) -> dict[object, object]:
@@ -195,19 +220,3 @@ def _front_matter(folder: Path, text: str) -> dict[object, object]:
     if not isinstance(said, dict):
         raise UsageError(f"The front matter of {folder}/{_FILE} must be a mapping.")
     return said
-
-
-def _files(folder: Path) -> list[str]:
-    found = (one for one in sorted(folder.rglob("*")) if one.is_file() and not one.is_symlink())
-    paths = [one.relative_to(folder) for one in found]
-    own = [
-        one.as_posix()
-        for one in paths
-        if not any(part.startswith((".", "__pycache__")) for part in one.parts)
-    ]
-    taken = {"module.toml", "module.py", "skill.json"} & {*own}
-    if taken:
-        raise UsageError(
-            f"A skill can't have a file of the name {', '.join(sorted(taken))} beside its {_FILE}."
-        )
-    return own

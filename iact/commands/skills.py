@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -12,7 +11,7 @@ from pathlib import Path
 from iact.commands import catalogue
 from iact.core.errors import UsageError
 from iact.core.session.catalogue import KnownModule
-from iact.faces.skills.skill import PREFIX, Skill, read_skill
+from iact.faces.skills.skill import PREFIX, Skill, read_files, read_skill
 from iact.settings import Settings
 
 
@@ -23,14 +22,13 @@ def add(settings: Settings, folder: str) -> int:
         UsageError: it breaks the specification.
         SandboxError: there is no sandbox, or it did not come up in it.
     """
-    place = Path(folder).resolve()
-    skill = read_skill(place)
+    skill, files = read_files(Path(folder))
     with tempfile.TemporaryDirectory(prefix="iact-skill-") as made:
         copy = Path(made, skill.module)
-        for name in skill.files:
+        for name, content in files.items():
             target = copy / name
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(place / name, target, follow_symlinks=False)
+            target.write_bytes(content)
         for name, text in skill.sources().items():
             (copy / name).write_text(text, encoding="utf-8")
         return catalogue.add_module(settings, str(copy), everybody=False, as_json=False)

@@ -124,3 +124,26 @@ def test_what_is_a_skill_is_what_the_reference_says(case: str, tmp_path: Path) -
         assert validate(place)
         with pytest.raises(UsageError):
             read_skill(place)
+
+
+def test_a_link_in_a_skill_brings_nothing_of_this_machine(tmp_path: Path) -> None:
+    """An agent may have written the folder: what it links to is not the agent's to give away."""
+    secret = tmp_path / "secret.md"
+    secret.write_text(CARD.replace("Counts", "The key is 1234. Counts"), encoding="utf-8")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "key.py").write_text("KEY = 1234\n", encoding="utf-8")
+    place = skill(tmp_path / "work")
+    (place / "references" / "linked.md").symlink_to(secret)
+    (place / "more").symlink_to(elsewhere)
+    assert read_skill(place).files == ("SKILL.md", "references/words.md", "scripts/count.py")
+
+    (place / "SKILL.md").unlink()
+    (place / "SKILL.md").symlink_to(secret)
+    with pytest.raises(UsageError, match=r"no SKILL\.md"):
+        read_skill(place)
+    whole = tmp_path / "linked" / "word-count"
+    whole.parent.mkdir()
+    whole.symlink_to(skill(tmp_path / "other"))
+    with pytest.raises(UsageError, match=r"no SKILL\.md"):
+        read_skill(whole)
