@@ -10,13 +10,16 @@ Questions are answered with `session.clear` and `session.clear_host`; `core.sess
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, Sequence
+from dataclasses import dataclass
 
-from iact.core.records.dialogue import Reply
+from iact.core.errors import UsageError
+from iact.core.records.dialogue import Reply, Say
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.events import Event, RecordAppended
 from iact.core.session.questions import OpenQuestions
+from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
 
@@ -39,7 +42,7 @@ class Exchange:
         assert self._reply is not None
         return self._reply
 
-    async def __aiter__(self) -> AsyncIterator[Event]:
+    async def __aiter__(self) -> AsyncGenerator[Event, None]:
         """The session's events. Whoever is too slow misses passing ones, and no record.
 
         Raises:
@@ -75,6 +78,63 @@ class Exchange:
         """Whether the root rests. Its state is ahead of what is on disk: it may rest after a later reply than this one."""
         tree = self.session.state
         return self._reply is not None and not tree.root.active and self._last >= tree.records
+
+
+@dataclass(frozen=True, slots=True)
+class SpokenTurn:
+    """A message in an open session and what became of it, told from the session alone. `said`: its record.
+
+    A client names it by an id that holds the session and the record, so nothing of it is kept in the process: a server
+    that was killed and started again tells the same.
+    """
+
+    session: Session
+    said: Record
+
+    @property
+    def id(self) -> str:
+        """What a client knows it by."""
+        return f"{self.session.id}.{self.said.n}"
+
+    @property
+    def waiting(self) -> tuple[Record, ...]:
+        """The questions that wait for a person now, of the whole session."""
+        return OpenQuestions(self.session.records()).waiting
+
+    @property
+    def reply(self) -> Record | None:
+        """The answer, once there is one that nothing of the same work can replace."""
+        tree = self.session.state
+        rests = not tree.root.active and len(self.session.records()) >= tree.records
+        return reply_among(self.session.records(self.said.n), rests=rests)
+
+
+async def turn_of(runtime: Runtime, identity: str) -> SpokenTurn:
+    """The turn with an id; its session goes on if it was cut off at work.
+
+    Raises:
+        UsageError: there is none.
+        JournalError: as of `Runtime.open`.
+    """
+    name, _, number = identity.rpartition(".")
+    if name and number.isdecimal() and runtime.store.holds(name):
+        session = await runtime.open(name)
+        found = session.records(int(number) - 1)[:1]
+        if found and isinstance(found[0].content, Say):
+            return SpokenTurn(session, found[0])
+    raise UsageError(f"There is no task {identity[:100]!r}.")
+
+
+def reply_among(records: Sequence[Record], *, rests: bool) -> Record | None:
+    """The answer to a message among the records behind it. `rests`: whether the root is at work on nothing any more."""
+    # What was said to a root at rest ended the work before.
+    later = next((n for n, one in enumerate(records) if _begins(one)), None)
+    replies = [one for one in records[:later] if isinstance(one.content, Reply) and one.agent == "/"]
+    return replies[-1] if replies and (later is not None or rests) else None
+
+
+def _begins(record: Record) -> bool:
+    return isinstance(record.content, Say) and not record.content.waits
 
 
 async def say(session: Session, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Exchange:

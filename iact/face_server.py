@@ -65,5 +65,10 @@ def serving(
     from iact.faces.http import server
     from iact.faces.responses.routes import routes as responses
 
+    faces: list[server.Face] = [responses, ag_ui]
+    if find_spec("a2a") is not None and find_spec("sse_starlette") is not None:  # the extra a2a
+        from iact.faces.a2a.routes import routes as a2a
+
+        faces.append(a2a)
     names = [urlsplit(outside).netloc] if outside else []
-    return server.serving(server.application([responses, ag_ui], visitors), host, port, names=names)
+    return server.serving(server.application(faces, visitors), host, port, names=names)

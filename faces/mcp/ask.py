@@ -30,10 +30,10 @@ from iact.core.records.ways import WAYS
 from iact.core.session.events import RecordAppended
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.faces.conversation import Exchange
+from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.mcp.elicitation import answer, answer_all, can_ask, key_of, request_of
 from iact.faces.mcp.progress import line
-from iact.faces.mcp.turns import SpokenTurn, result_of, turn_of
+from iact.faces.mcp.turns import result_of
 
 NAME: Final = "iact_ask"
 """Without a dot, which the protocol allows and several clients refuse."""

@@ -1,0 +1,359 @@
+"""What A2A asks of an agent, done with sessions: a context is a session, a task one message in it.
+
+Nothing of a task is kept here: whatever is told of one is read from its session, which outlives the server. A client that
+hangs up leaves the task at work; it is read again, watched again or cancelled by its id.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import aclosing, asynccontextmanager
+from typing import Final
+
+from a2a.server.context import ServerCallContext
+from a2a.server.events.event_queue import Event
+from a2a.server.request_handlers.request_handler import RequestHandler, validate_request_params
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    DeleteTaskPushNotificationConfigRequest,
+    GetExtendedAgentCardRequest,
+    GetTaskPushNotificationConfigRequest,
+    GetTaskRequest,
+    ListTaskPushNotificationConfigsRequest,
+    ListTaskPushNotificationConfigsResponse,
+    ListTasksRequest,
+    ListTasksResponse,
+    Message,
+    SendMessageConfiguration,
+    SendMessageRequest,
+    SubscribeToTaskRequest,
+    Task,
+    TaskPushNotificationConfig,
+)
+from a2a.utils.errors import (
+    A2AError,
+    InternalError,
+    InvalidParamsError,
+    PushNotificationNotSupportedError,
+    TaskNotCancelableError,
+    TaskNotFoundError,
+    UnsupportedOperationError,
+)
+from google.protobuf.timestamp_pb2 import Timestamp
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+
+from iact.accounts.rights import Right
+from iact.core.errors import IactError, UsageError
+from iact.core.records.dialogue import Say, Turn
+from iact.core.records.record import Record
+from iact.core.session.events import RecordAppended
+from iact.core.session.questions import OpenQuestions
+from iact.core.session.runtime import Runtime
+from iact.faces.a2a import said
+from iact.faces.a2a.tasks import ENDED, TaskWords
+from iact.faces.conversation import Exchange, SpokenTurn, reply_among, turn_of
+from iact.faces.http.access import Access
+
+REQUEST: Final = "iact.request"
+"""Under what name a call's context has the request."""
+
+_PAGE: Final = 50
+_MOST: Final = 100
+"""Tasks on a page of the list."""
+_LOG: Final = logging.getLogger(__name__)
+
+
+class SessionTasks(RequestHandler):
+    """Answers for all who ask; each reaches what is theirs."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._saying = asyncio.Lock()
+        """Between seeing that a context is at rest and what is said in it, nobody else says anything."""
+
+    # --- messages -------------------------------------------------------------------------------
+
+    @validate_request_params
+    async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
+        """Say it, and wait until the task ended or asks something; or not, if so wanted."""
+        async with self._runtime(context, "change") as runtime:
+            turn = await self._begun(runtime, params, context)
+            if not params.configuration.return_immediately:
+                async with aclosing(_following(turn, turn.session.records()[-1].n)) as events:
+                    async for _ in events:
+                        pass
+            return _task(turn, _history(params.configuration))
+
+    @validate_request_params
+    async def on_message_send_stream(
+        self, params: SendMessageRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        """Say it, and tell what happens until the task ended or asks something."""
+        async with self._runtime(context, "change") as runtime:
+            turn = await self._begun(runtime, params, context)
+            async with aclosing(_watching(turn, _history(params.configuration))) as events:
+                async for event in events:
+                    yield event
+
+    async def _begun(
+        self, runtime: Runtime, params: SendMessageRequest, context: ServerCallContext
+    ) -> SpokenTurn:
+        message = params.message
+        if params.configuration.HasField("task_push_notification_config"):
+            raise PushNotificationNotSupportedError(
+                "This server calls nobody; read the task, or subscribe to it."
+            )
+        if message.task_id:
+            await self._principal(context, "clear")
+            return await _answered(runtime, message)
+        if not message.context_id:
+            session = await runtime.open()
+            return SpokenTurn(session, await said.say(session, message))
+        if not runtime.store.holds(message.context_id):
+            raise InvalidParamsError(
+                "There is no such context: leave out contextId to begin one, and use the one that you are given."
+            )
+        session = await runtime.open(message.context_id)
+        async with self._saying:
+            if session.state.root.active:
+                raise UnsupportedOperationError(
+                    "This context is at work on another task: wait for its end, or cancel it."
+                )
+            return SpokenTurn(session, await said.say(session, message))
+
+    # --- tasks ----------------------------------------------------------------------------------
+
+    @validate_request_params
+    async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
+        """A task; its session goes on if it was cut off at work."""
+        async with self._runtime(context, "see") as runtime:
+            return _task(await _found(runtime, params.id), _history(params))
+
+    @validate_request_params
+    async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
+        """The tasks of all sessions, or of one, those in which something happened last at first."""
+        size = params.page_size if params.HasField("page_size") else _PAGE
+        if not 1 <= size <= _MOST:
+            raise InvalidParamsError(f"A page has between 1 and {_MOST} tasks.")
+        async with self._runtime(context, "list") as runtime:
+            tasks = await asyncio.to_thread(_listed, runtime, params)
+        left = _behind(tasks, params.page_token) if params.page_token else tasks
+        page = left[:size]
+        return ListTasksResponse(
+            tasks=page,
+            page_size=size,
+            total_size=len(tasks),
+            next_page_token=_place(page[-1]) if len(left) > size else "",
+        )
+
+    @validate_request_params
+    async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
+        """End a task, and all that works on it."""
+        async with self._runtime(context, "change") as runtime:
+            turn = await _found(runtime, params.id)
+            if turn.reply is not None:
+                raise TaskNotCancelableError("The task has ended already.")
+            await turn.session.cancel("/")
+            await turn.session.answer(turn.said.n)
+            return _task(turn, None)
+
+    @validate_request_params
+    async def on_subscribe_to_task(
+        self, params: SubscribeToTaskRequest, context: ServerCallContext
+    ) -> AsyncGenerator[Event, None]:
+        """A task that is at work, and what happens from now on."""
+        async with self._runtime(context, "see") as runtime:
+            turn = await _found(runtime, params.id)
+            if turn.reply is not None:
+                raise UnsupportedOperationError("The task has ended: nothing more happens. Get it instead.")
+            async with aclosing(_watching(turn, None)) as events:
+                async for event in events:
+                    yield event
+
+    # --- what is not offered: a server that calls addresses which its clients name can be led anywhere ---
+
+    async def on_create_task_push_notification_config(
+        self, params: TaskPushNotificationConfig, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Refused."""
+        raise PushNotificationNotSupportedError
+
+    async def on_get_task_push_notification_config(
+        self, params: GetTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> TaskPushNotificationConfig:
+        """Refused."""
+        raise PushNotificationNotSupportedError
+
+    async def on_list_task_push_notification_configs(
+        self, params: ListTaskPushNotificationConfigsRequest, context: ServerCallContext
+    ) -> ListTaskPushNotificationConfigsResponse:
+        """Refused."""
+        raise PushNotificationNotSupportedError
+
+    async def on_delete_task_push_notification_config(
+        self, params: DeleteTaskPushNotificationConfigRequest, context: ServerCallContext
+    ) -> None:
+        """Refused."""
+        raise PushNotificationNotSupportedError
+
+    async def on_get_extended_agent_card(
+        self, params: GetExtendedAgentCardRequest, context: ServerCallContext
+    ) -> AgentCard:
+        """Refused: the card says all."""
+        raise UnsupportedOperationError("There is no other card than the public one.")
+
+    # --- who asks -------------------------------------------------------------------------------
+
+    @asynccontextmanager
+    async def _runtime(self, context: ServerCallContext, right: Right) -> AsyncIterator[Runtime]:
+        """The sessions of whoever asks; what goes wrong meanwhile is told as A2A has it."""
+        request = context.state[REQUEST]
+        assert isinstance(request, Request)
+        who = await self._access.principal(request, right)
+        try:
+            async with self._access.runtime(who) as runtime:
+                yield runtime
+        except UsageError as error:
+            raise InvalidParamsError(str(error)) from error
+        except IactError as error:
+            raise InternalError(str(error)) from error
+        except (A2AError, HTTPException):
+            raise
+        except Exception as error:
+            _LOG.exception("a request by A2A met a bug")
+            raise InternalError("The server met a bug of its own; its log says more.") from error
+
+    async def _principal(self, context: ServerCallContext, right: Right) -> None:
+        request = context.state[REQUEST]
+        assert isinstance(request, Request)
+        await self._access.principal(request, right)
+
+
+async def _found(runtime: Runtime, identity: str) -> SpokenTurn:
+    try:
+        return await turn_of(runtime, identity)
+    except UsageError as error:
+        raise TaskNotFoundError(str(error)) from error
+
+
+async def _answered(runtime: Runtime, message: Message) -> SpokenTurn:
+    """A task that asked something, once its question is answered."""
+    turn = await _found(runtime, message.task_id)
+    if message.context_id and message.context_id != turn.session.id:
+        raise InvalidParamsError("The task is not of this context.")
+    if turn.reply is not None:
+        raise UnsupportedOperationError(
+            "The task has ended. To go on, send a message with its contextId and without taskId."
+        )
+    if not turn.waiting:
+        raise UnsupportedOperationError("The task is at work and asks nothing: wait for it, or cancel it.")
+    await said.answer(turn.session, message, turn.waiting)
+    return turn
+
+
+async def _watching(turn: SpokenTurn, history: int | None) -> AsyncGenerator[Event, None]:
+    """The task as it is, and what happens to it until it ended or asks something."""
+    since = turn.session.records()[-1].n
+    task = _task(turn, history)
+    yield task
+    if task.status.state in ENDED:
+        return
+    async with aclosing(_following(turn, since)) as events:
+        async for event in events:
+            yield event
+
+
+async def _following(turn: SpokenTurn, since: int) -> AsyncGenerator[Event, None]:
+    """What happens to a task after record `since`, until it ended or asks something."""
+    words = TaskWords(turn.session.id, turn.said)
+    exchange = Exchange(turn.session, turn.said)
+    waiting = OpenQuestions(one for one in turn.session.records() if one.n <= since)
+    if waiting.waiting and turn.waiting:
+        return
+    async with aclosing(aiter(exchange)) as events:
+        async for event in events:
+            if not isinstance(event, RecordAppended) or event.record.n <= since:
+                continue
+            record = event.record
+            waiting.add(record)
+            if waiting.waiting and not turn.session.records(record.n):
+                yield words.status_update(record, None, waiting.waiting)
+                return
+            if isinstance(record.content, Turn) and words.message(record) is not None:
+                yield words.status_update(record, None, ())
+    reply = turn.reply or exchange.reply
+    if reply.text("status") == "ok":
+        yield words.artifact_update(reply)
+    yield words.status_update(reply, reply, ())
+
+
+def _task(turn: SpokenTurn, history: int | None) -> Task:
+    reply = turn.reply
+    waiting = turn.waiting if reply is None else ()
+    return TaskWords(turn.session.id, turn.said).task(
+        turn.session.records(turn.said.n), reply, waiting, history
+    )
+
+
+def _history(asked: GetTaskRequest | ListTasksRequest | SendMessageConfiguration) -> int | None:
+    """How many messages of a task's history are wanted; None: all."""
+    return asked.history_length if asked.HasField("history_length") else None
+
+
+def _listed(runtime: Runtime, params: ListTasksRequest) -> list[Task]:
+    """The tasks that were asked for. Opens nothing: a session at rest is read, and one that is open is as it is now."""
+    found: list[Task] = []
+    for info in runtime.store.sessions():
+        if info.foreign or params.context_id not in ("", info.id):
+            continue
+        session = runtime.opened.get(info.id)
+        if session is not None:
+            turns = [SpokenTurn(session, one) for one in session.records() if _begins(one)]
+            found += [_task(one, _history(params)) for one in turns]
+            continue
+        records = runtime.store.read(info.id).records
+        waiting = OpenQuestions(records).waiting
+        for at, one in enumerate(records):
+            if _begins(one):
+                behind = records[at + 1 :]
+                reply = reply_among(behind, rests=True)
+                words = TaskWords(info.id, one)
+                found.append(words.task(behind, reply, () if reply else waiting, _history(params)))
+    if params.status:
+        found = [one for one in found if one.status.state == params.status]
+    if params.HasField("status_timestamp_after"):
+        after = _nanoseconds(params.status_timestamp_after)
+        found = [one for one in found if _nanoseconds(one.status.timestamp) >= after]
+    if not params.include_artifacts:
+        for task in found:
+            task.ClearField("artifacts")
+    return sorted(found, key=lambda one: (_nanoseconds(one.status.timestamp), one.id), reverse=True)
+
+
+def _begins(record: Record) -> bool:
+    return isinstance(record.content, Say) and record.agent == "/"
+
+
+def _nanoseconds(time: Timestamp) -> int:
+    return time.seconds * 1_000_000_000 + time.nanos
+
+
+def _place(task: Task) -> str:
+    """Where a task stands in the list, by its time and id: what happens between two pages moves no other."""
+    return f"{_nanoseconds(task.status.timestamp)} {task.id}"
+
+
+def _behind(tasks: Sequence[Task], token: str) -> list[Task]:
+    """What stands behind a place in the list.
+
+    Raises:
+        InvalidParamsError: it is no place of the list.
+    """
+    time, _, identity = token.partition(" ")
+    if not time.isdecimal() or len(time) > 20 or not identity:
+        raise InvalidParamsError("That is no token of this list; begin again without one.")
+    return [one for one in tasks if (_nanoseconds(one.status.timestamp), one.id) < (int(time), identity)]

@@ -1,0 +1,152 @@
+"""A message to a session as a task, made of records alone: a context is a session, a task is one message and its answer.
+
+A task that waits for a person's word is `INPUT_REQUIRED`: its status says each question in words, and again as data with
+the whole call. What ended, for whatever reason, does not change any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from a2a.types import (
+    Artifact,
+    Message,
+    Part,
+    Role,
+    Task,
+    TaskArtifactUpdateEvent,
+    TaskState,
+    TaskStatus,
+    TaskStatusUpdateEvent,
+)
+from google.protobuf.json_format import ParseDict
+from google.protobuf.struct_pb2 import Value
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from iact.core.ports import JSON
+from iact.core.records.calls import ClearanceAsk
+from iact.core.records.dialogue import Reply, Turn
+from iact.core.records.hosts import HostAsk
+from iact.core.records.record import Record
+from iact.core.session.question_text import host_words, words
+
+ANSWER: Final = "answer"
+"""The name of the artifact that is the root's answer."""
+ENDED: Final = frozenset(
+    {TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED}
+)
+
+
+class TaskWords:
+    """What is said of one task. `session`, `said`: whose message it is."""
+
+    def __init__(self, session: str, said: Record) -> None:
+        self._session = session
+        self._said = said
+        self.id = f"{session}.{said.n}"
+
+    def task(
+        self,
+        records: Sequence[Record],
+        reply: Record | None,
+        waiting: Sequence[Record],
+        history: int | None = None,
+    ) -> Task:
+        """The task as of `records`, those behind its message. `history`: messages that are wanted of it, the newest."""
+        own = [one for one in records if reply is None or one.n <= reply.n]
+        messages = [self._user(), *(made for one in own if (made := self.message(one)) is not None)]
+        if history is not None:
+            messages = messages[-history:] if history > 0 else []
+        return Task(
+            id=self.id,
+            context_id=self._session,
+            status=self.status(own[-1] if own else self._said, reply, waiting),
+            artifacts=[self.artifact(reply)] if reply is not None and reply.text("status") == "ok" else [],
+            history=messages,
+        )
+
+    def status(self, last: Record, reply: Record | None, waiting: Sequence[Record]) -> TaskStatus:
+        """Where it stands after record `last`."""
+        if reply is not None:
+            return TaskStatus(state=_ending(reply), message=self.message(reply), timestamp=_time(reply))
+        if waiting:
+            asked = self._agent(
+                f"{self.id}.{waiting[-1].n}", [part for one in waiting for part in _question(one)]
+            )
+            return TaskStatus(
+                state=TaskState.TASK_STATE_INPUT_REQUIRED, message=asked, timestamp=_time(waiting[-1])
+            )
+        return TaskStatus(
+            state=TaskState.TASK_STATE_WORKING, message=self.message(last), timestamp=_time(last)
+        )
+
+    def status_update(
+        self, last: Record, reply: Record | None, waiting: Sequence[Record]
+    ) -> TaskStatusUpdateEvent:
+        """Where it stands now, for a stream."""
+        return TaskStatusUpdateEvent(
+            task_id=self.id, context_id=self._session, status=self.status(last, reply, waiting)
+        )
+
+    def artifact_update(self, reply: Record) -> TaskArtifactUpdateEvent:
+        """The answer, for a stream."""
+        return TaskArtifactUpdateEvent(
+            task_id=self.id, context_id=self._session, artifact=self.artifact(reply), last_chunk=True
+        )
+
+    def artifact(self, reply: Record) -> Artifact:
+        """The answer as what the task made."""
+        return Artifact(artifact_id=f"{self.id}.{ANSWER}", name=ANSWER, parts=[_text(reply.body)])
+
+    def message(self, record: Record) -> Message | None:
+        """What the root said in a record, if it said anything."""
+        if record.agent == "/" and isinstance(record.content, Turn | Reply) and record.body.strip():
+            return self._agent(f"{self.id}.{record.n}", [_text(record.body)])
+        return None
+
+    def _user(self) -> Message:
+        return Message(
+            message_id=self.id, context_id=self._session, task_id=self.id, role=Role.ROLE_USER,
+            parts=[_text(self._said.body)],
+        )  # fmt: skip
+
+    def _agent(self, identity: str, parts: Iterable[Part]) -> Message:
+        return Message(
+            message_id=identity, context_id=self._session, task_id=self.id, role=Role.ROLE_AGENT, parts=parts
+        )
+
+
+def _question(record: Record) -> list[Part]:
+    asked = record.content
+    told: dict[str, JSON]
+    if isinstance(asked, HostAsk):
+        text = host_words(record.agent, asked)
+        told = {"module": asked.module, "host": asked.host, "port": asked.port}
+    else:
+        assert isinstance(asked, ClearanceAsk)
+        text = words(record.agent, asked)
+        told = {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
+    told |= {"question": record.n, "agent": record.agent, "answer": 'text "allow" or "deny"'}
+    return [_text(text), Part(data=ParseDict(told, Value()), media_type="application/json")]
+
+
+def _ending(reply: Record) -> TaskState:
+    assert isinstance(reply.content, Reply)
+    match reply.content.status:
+        case "ok":
+            return TaskState.TASK_STATE_COMPLETED
+        case "cancelled":
+            return TaskState.TASK_STATE_CANCELED
+        case "bound" | "failed":
+            return TaskState.TASK_STATE_FAILED
+
+
+def _text(text: str) -> Part:
+    return Part(text=text, media_type="text/plain")
+
+
+def _time(record: Record) -> Timestamp:
+    found = Timestamp()
+    found.FromJsonString(record.at)
+    return found
