@@ -81,7 +81,9 @@ def test_a_parameter_that_our_language_cannot_name_is_refused_and_not_another_ca
 
 
 @pytest.mark.parametrize(
-    "content", [None, b"no gzip", gzip.compress(b"no JSON"), gzip.compress(b'{"runs": 1}')]
+    "content",
+    [None, b"no gzip", gzip.compress(b"no JSON"), gzip.compress(b'{"runs": 1}')],
+    ids=["nothing", "no gzip", "no JSON", "no runs"],
 )
 def test_what_is_missing_or_wrong_is_said_in_one_sentence(content: bytes | None, tmp_path: Path) -> None:
     if content is not None:
