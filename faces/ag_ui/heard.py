@@ -37,7 +37,7 @@ _OURS: Final = re.compile(r"(.{1,120})_(\d{1,9})_[a-z]\d{1,6}")
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ThreadPlace:
     """Where a run goes on. `record`: the last one that the front end was told of; None: whatever was last."""
 
     session: str
@@ -49,7 +49,7 @@ def name(session: str, record: int, kind: str, n: int) -> str:
     return f"{session}_{record}_{kind}{n}"
 
 
-def place_of(given: RunAgentInput) -> tuple[Place | None, int]:
+def place_of(given: RunAgentInput) -> tuple[ThreadPlace | None, int]:
     """Where a run goes on, and how many of its messages are there already; None: nowhere yet."""
     messages = given.messages
     for at in range(len(messages) - 1, -1, -1):
@@ -57,10 +57,10 @@ def place_of(given: RunAgentInput) -> tuple[Place | None, int]:
         if isinstance(one, AssistantMessage | ToolMessage | ReasoningMessage) and (
             found := _OURS.fullmatch(one.id)
         ):
-            return Place(found[1], int(found[2])), at + 1
+            return ThreadPlace(found[1], int(found[2])), at + 1
     session, record = told(given.state)
     users = [at for at, one in enumerate(messages) if isinstance(one, UserMessage)]
-    return (Place(session, record) if session else None), (users[-1] if users and session else 0)
+    return (ThreadPlace(session, record) if session else None), (users[-1] if users and session else 0)
 
 
 def told(state: object) -> tuple[str, int | None]:
@@ -72,7 +72,7 @@ def told(state: object) -> tuple[str, int | None]:
     return ours["session"], record if isinstance(record, int) and record >= 0 else None
 
 
-async def opened(runtime: Runtime, place: Place) -> Session:
+async def opened(runtime: Runtime, place: ThreadPlace) -> Session:
     """The session that goes on from a place: its own, or a fork where something else was said since.
 
     Raises:

@@ -35,7 +35,7 @@ from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.ag_ui import heard
 from iact.faces.ag_ui.events import EventFold
-from iact.faces.ag_ui.state import SharedState
+from iact.faces.ag_ui.state import FrontEndState
 from iact.faces.conversation import Exchange
 from iact.faces.responses import work
 from iact.faces.responses.output import question_of
@@ -62,7 +62,7 @@ class Run:
         try:
             start = self.exchange.said.n
             fold = EventFold(session.id, session.view.is_action, session.records()[:start])
-            state = SharedState(session.id, given.state)
+            state = FrontEndState(session.id, given.state)
             yield RunStartedEvent(
                 thread_id=given.thread_id, run_id=given.run_id, parent_run_id=given.parent_run_id,
                 protocol_version=PROTOCOL_VERSION,
@@ -170,7 +170,7 @@ async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
         session = await heard.opened(runtime, place)
         return Exchange(session, await _answered(session, given))
     if place is None and runtime.store.holds(given.thread_id):
-        place = heard.Place(given.thread_id, None)
+        place = heard.ThreadPlace(given.thread_id, None)
         known = max(len(given.messages) - 1, 0)
     said = heard.parts(given, known, new=place is None)
     session = await runtime.open() if place is None else await heard.opened(runtime, place)

@@ -13,7 +13,7 @@ from iact.core.ports import JSON
 from iact.core.session.view import NodeView
 
 
-class SharedState:
+class FrontEndState:
     """The state as the front end has it by now."""
 
     def __init__(self, session: str, given: object) -> None:
