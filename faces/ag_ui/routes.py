@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
 
 from iact.core.errors import UsageError
 from iact.faces.http.access import Access, body_of
 from iact.faces.http.server import error_response
+from iact.faces.http.stream import EventResponse
 
 if TYPE_CHECKING:
     from iact.faces.ag_ui.run import Run
@@ -48,21 +48,10 @@ def routes(access: Access) -> Sequence[BaseRoute]:
                 exchange = await begin(runtime, given)
             except UsageError as error:
                 return error_response(400, str(error))
-            return _Stream(Run(given, exchange, stack.pop_all()))
+            begun = Run(given, exchange, stack.pop_all())
+            return EventResponse(_lines(begun), begun.leave)
 
     return (Route("/ag-ui", run, methods=["POST"]),)
-
-
-class _Stream(StreamingResponse):
-    """The events of a run. However it ends, the run is told."""
-
-    def __init__(self, run: Run) -> None:
-        self._lines = _lines(run)
-        super().__init__(self._lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        async with aclosing(self._lines):
-            await super().__call__(scope, receive, send)
 
 
 async def _lines(run: Run) -> AsyncGenerator[str, None]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-import anyio
 from ag_ui.core import (
     PROTOCOL_VERSION,
     BaseEvent,
@@ -47,53 +46,56 @@ _ANSWER: dict[str, JSON] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Run:
-    """A run that has begun. `held`: what keeps the session meanwhile."""
+    """A run that has begun. `held`: what keeps the session meanwhile; `told`: whether its end was."""
 
     given: RunAgentInput
     exchange: Exchange
     held: AsyncExitStack
+    told: bool = False
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Its events, in the protocol's order. Whoever stops listening before the end ends the work."""
+        """Its events, in the protocol's order."""
         given, session = self.given, self.exchange.session
-        done = False
+        start = self.exchange.said.n
+        fold = EventFold(session.id, session.view.is_action, session.records()[:start])
+        state = FrontEndState(session.id, given.state)
+        yield RunStartedEvent(
+            thread_id=given.thread_id, run_id=given.run_id, parent_run_id=given.parent_run_id,
+            protocol_version=PROTOCOL_VERSION,
+        )  # fmt: skip
+        yield state.snapshot(start, session.tree())
         try:
-            start = self.exchange.said.n
-            fold = EventFold(session.id, session.view.is_action, session.records()[:start])
-            state = FrontEndState(session.id, given.state)
-            yield RunStartedEvent(
-                thread_id=given.thread_id, run_id=given.run_id, parent_run_id=given.parent_run_id,
-                protocol_version=PROTOCOL_VERSION,
-            )  # fmt: skip
-            yield state.snapshot(start, session.tree())
-            try:
-                async for event in self._happens():
+            async with aclosing(self._happens()) as events:
+                async for event in events:
                     for one in fold.take(event):
                         yield one
                     if isinstance(event, TreeChanged):
                         for change in state.changed(fold.record, event.nodes):
                             yield change
-            except IactError as error:
-                done = True
-                yield RunErrorEvent(message=str(error), code="stopped", usage=fold.usage)
-                return
-            last = self._end(fold)
-            interrupts = _interrupts(last)
-            for one in fold.end(suspended=interrupts):
-                yield one
-            for change in state.changed(fold.record, session.tree()):
-                yield change
-            done = True
-            yield last
-        finally:
-            with anyio.CancelScope(shield=True):  # whoever hung up has cancelled this
-                if not done:
-                    await self._give_up()
-                await self.held.aclose()
+        except IactError as error:
+            self.told = True
+            yield RunErrorEvent(message=str(error), code="stopped", usage=fold.usage)
+            return
+        last = self._end(fold)
+        interrupts = _interrupts(last)
+        for one in fold.end(suspended=interrupts):
+            yield one
+        for change in state.changed(fold.record, session.tree()):
+            yield change
+        self.told = True
+        yield last
 
-    async def _happens(self) -> AsyncIterator[Event]:
+    async def leave(self) -> None:
+        """Nobody listens any more: what was not told to its end is ended, and the session is let go."""
+        try:
+            if not self.told:
+                await self._give_up()
+        finally:
+            await self.held.aclose()
+
+    async def _happens(self) -> AsyncGenerator[Event, None]:
         """What happens until the root has answered, or waits for a person and nothing else is to be told.
 
         What the root writes can be here before the records that came before it, or after the one that holds it. So it
@@ -106,23 +108,24 @@ class Run:
         deaf = missed = False
         if questions.waiting and not session.records(last):
             return
-        async for event in self.exchange:
-            if isinstance(event, RecordAppended):
-                if event.record.agent == "/" and isinstance(event.record.content, Turn | Reply | Discard):
-                    deaf, missed = bool(early) or missed, False
-                    early.clear()
-                yield event
-                last = event.record.n
-            elif not isinstance(event, Delta):
-                yield event
-            elif event.agent == "/" and not deaf:
-                early.append((session.state.records, event))
-            elif event.agent == "/":
-                missed = missed or session.state.records > last
-            while early and early[0][0] <= last:
-                yield early.popleft()[1]
-            if isinstance(event, RecordAppended) and questions.waiting and not session.records(last):
-                return
+        async with aclosing(aiter(self.exchange)) as events:
+            async for event in events:
+                if isinstance(event, RecordAppended):
+                    if event.record.agent == "/" and isinstance(event.record.content, Turn | Reply | Discard):
+                        deaf, missed = bool(early) or missed, False
+                        early.clear()
+                    yield event
+                    last = event.record.n
+                elif not isinstance(event, Delta):
+                    yield event
+                elif event.agent == "/" and not deaf:
+                    early.append((session.state.records, event))
+                elif event.agent == "/":
+                    missed = missed or session.state.records > last
+                while early and early[0][0] <= last:
+                    yield early.popleft()[1]
+                if isinstance(event, RecordAppended) and questions.waiting and not session.records(last):
+                    return
 
     def _end(self, fold: EventFold) -> RunFinishedEvent | RunErrorEvent:
         given, session = self.given, self.exchange.session

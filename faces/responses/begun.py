@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 
 from iact.core.errors import IactError
@@ -26,27 +26,30 @@ class Begun:
     held: AsyncExitStack
     new: bool
     records: list[Record] = field(default_factory=list)
+    told: bool = False
+    """Whether whoever asked was told the end."""
 
     @property
     def session(self) -> Session:
         """Where it happens."""
         return self.exchange.session
 
-    async def events(self) -> AsyncIterator[Event]:
+    async def events(self) -> AsyncGenerator[Event, None]:
         """What happens until the root has answered, or waits for a person and nothing else is to be told."""
         waiting = self.exchange.questions
         if waiting.waiting:
             return
-        async for event in self.exchange:
-            if isinstance(event, RecordAppended):
-                self.records.append(event.record)
-            yield event
-            if (
-                isinstance(event, RecordAppended)
-                and waiting.waiting
-                and not self.session.records(event.record.n)
-            ):
-                return
+        async with aclosing(aiter(self.exchange)) as events:
+            async for event in events:
+                if isinstance(event, RecordAppended):
+                    self.records.append(event.record)
+                yield event
+                if (
+                    isinstance(event, RecordAppended)
+                    and waiting.waiting
+                    and not self.session.records(event.record.n)
+                ):
+                    return
 
     def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
         """The items, the status, and what else is said of the end."""
@@ -64,8 +67,15 @@ class Begun:
             await self.runtime.delete([self.session.id])
         await self.held.aclose()
 
-    async def give_up(self) -> None:
-        """Nobody listens any more: what the request began is ended."""
+    async def leave(self, *, keep: bool = True, goes_on: bool = False) -> None:
+        """Nobody listens any more. What was not told to its end is ended, unless it `goes_on`. `keep`: as of `close`."""
+        try:
+            if not self.told and not goes_on:
+                await self._give_up()
+        finally:
+            await self.close(keep=keep or not self.told)
+
+    async def _give_up(self) -> None:
         try:
             if self.session.state.root.active:
                 await self.session.cancel("/")

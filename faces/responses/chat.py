@@ -10,7 +10,8 @@ import hashlib
 import json
 import time
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +20,7 @@ from iact.core.ports import JSON
 from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
 from iact.faces.responses.events import TextStream
-from iact.faces.responses.output import ResponsePlace, question_item, texts
+from iact.faces.responses.output import ResponsePlace, asked_by, question_item, texts
 from iact.faces.responses.wire import (
     CompletionMessage,
     CreateCompletion,
@@ -72,27 +73,21 @@ class Chat:
         message: dict[str, JSON] = {"role": "assistant", "content": answer or None, "refusal": None}
         if calls:
             message["tool_calls"] = [*calls]
-        used = work.used(begun.records)
         return {
             **self._head(begun, "chat.completion"),
             "choices": [
                 {"index": 0, "message": message, "finish_reason": self._finish(begun), "logprobs": None}
             ],
-            "usage": {
-                "prompt_tokens": used.prompt_tokens,
-                "completion_tokens": used.completion_tokens,
-                "total_tokens": used.prompt_tokens + used.completion_tokens,
-                "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
-            },
+            "usage": _usage(begun),
         }
 
-    async def stream(self, begun: Begun) -> AsyncIterator[str]:
+    async def stream(self, begun: Begun) -> AsyncGenerator[str, None]:
         """The answer in pieces."""
-        text, done, first = TextStream(), False, True
+        text, first = TextStream(), True
+        yield self._chunk(begun, {"role": "assistant", "content": ""})
         try:
-            yield self._chunk(begun, {"role": "assistant", "content": ""})
-            try:
-                async for event in begun.events():
+            async with aclosing(begun.events()) as events:
+                async for event in events:
                     for piece in text.take(event):
                         if piece is not None:
                             apart = "\n\n" if text.items and first else ""
@@ -100,21 +95,22 @@ class Chat:
                             yield self._chunk(begun, {"content": apart + piece})
                         else:
                             first = True
-                finish = self._finish(begun)
-            except IactError as error:
-                yield f"data: {json.dumps({'error': {'message': str(error), 'type': 'server_error', 'param': None, 'code': None}})}\n\n"
-                return
-            calls = _calls(begun)
-            if calls:
-                yield self._chunk(begun, {"tool_calls": [{"index": n, **one} for n, one in enumerate(calls)]})
-            self.chats.remember(self.user, self.given.messages, "\n\n".join(text.items), begun.place)
-            done = True
-            yield self._chunk(begun, {}, finish)
-            yield "data: [DONE]\n\n"
-        finally:
-            if not done:
-                await begun.give_up()
-            await begun.held.aclose()
+            finish = self._finish(begun)
+        except IactError as error:
+            told = {"message": str(error), "type": "server_error", "param": None, "code": None}
+            yield f"data: {json.dumps({'error': told})}\n\n"
+            return
+        calls = _calls(begun)
+        if calls:
+            yield self._chunk(begun, {"tool_calls": [{"index": n, **one} for n, one in enumerate(calls)]})
+        self.chats.remember(self.user, self.given.messages, "\n\n".join(text.items), begun.place)
+        begun.told = True
+        yield self._chunk(begun, {}, finish)
+        options = self.given.stream_options
+        if options is not None and options.include_usage:
+            last = {**self._head(begun, "chat.completion.chunk"), "choices": [], "usage": _usage(begun)}
+            yield f"data: {json.dumps(last, ensure_ascii=False)}\n\n"
+        yield "data: [DONE]\n\n"
 
     def _chunk(self, begun: Begun, delta: dict[str, JSON], finish: str | None = None) -> str:
         choice = {"index": 0, "delta": delta, "finish_reason": finish, "logprobs": None}
@@ -130,6 +126,16 @@ class Chat:
             return "tool_calls"
         _, status, _ = begun.output()
         return "length" if status == "incomplete" else "stop"
+
+
+def _usage(begun: Begun) -> dict[str, JSON]:
+    used = work.used(begun.records)
+    return {
+        "prompt_tokens": used.prompt_tokens,
+        "completion_tokens": used.completion_tokens,
+        "total_tokens": used.prompt_tokens + used.completion_tokens,
+        "prompt_tokens_details": {"cached_tokens": used.cached_tokens},
+    }
 
 
 def _calls(begun: Begun) -> list[dict[str, JSON]]:
@@ -155,7 +161,7 @@ def _request(
             answers.append(
                 QuestionAnswer(type="function_call_output", call_id=one.tool_call_id or "", output=one.text)
             )
-        previous = _asked_by(answers[0].call_id) if place is None else place.id
+        previous = asked_by(answers[0].call_id) if place is None else place.id
         return CreateResponse(
             model=given.model, input=list(reversed(answers)), previous_response_id=previous, tools=given.tools
         )
@@ -181,11 +187,6 @@ def _request(
         instructions=instructions or None,
         tools=given.tools,
     )
-
-
-def _asked_by(call_id: str) -> str:
-    """A response of the session that a question is of: the session is named by the question itself."""
-    return f"resp_{call_id.removeprefix('call_')}"
 
 
 def _digest(user: str, messages: Sequence[CompletionMessage]) -> str:

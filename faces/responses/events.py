@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 
 from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.session.events import Delta, Event, RecordAppended
-from iact.faces.conversation import Exchange
 from iact.faces.responses.output import ResponsePlace, message_item, prose
 
 
@@ -77,9 +76,7 @@ class EventStream:
         self._number += 1
         return f"event: {kind}\ndata: {json.dumps(told, ensure_ascii=False)}\n\n"
 
-    async def texts(
-        self, exchange: Exchange, events: AsyncIterator[Event], stream: TextStream
-    ) -> AsyncIterator[str]:
+    async def texts(self, events: AsyncIterator[Event], stream: TextStream) -> AsyncGenerator[str, None]:
         """The events of messages, until the root has answered or waits for a person."""
         begun = False
         async for event in events:

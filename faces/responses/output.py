@@ -65,6 +65,11 @@ def question_of(session: str, call_id: str) -> int:
     return int(found[2])
 
 
+def asked_by(call_id: str) -> str:
+    """A response of the session that a question is of: the session is named by the question itself."""
+    return f"resp_{call_id.removeprefix('call_')}"
+
+
 def prose(text: str) -> str:
     """What a turn says before its first fence, in which an action or code may begin."""
     fence = _FENCE.search(text)

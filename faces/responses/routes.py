@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AsyncExitStack, aclosing
+from functools import partial
 from typing import Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from iact.core.errors import IactError, UsageError
@@ -18,6 +19,7 @@ from iact.core.ports import JSON
 from iact.faces.conversation import Exchange
 from iact.faces.http.access import Access, body_of
 from iact.faces.http.server import error_response
+from iact.faces.http.stream import EventResponse
 from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
 from iact.faces.responses.chat import Chats
@@ -25,6 +27,7 @@ from iact.faces.responses.description import description
 from iact.faces.responses.events import EventStream, TextStream
 from iact.faces.responses.output import (
     ResponsePlace,
+    asked_by,
     ending,
     message_item,
     place_of,
@@ -32,7 +35,14 @@ from iact.faces.responses.output import (
     response_fields,
     texts,
 )
-from iact.faces.responses.wire import CreateCompletion, CreateResponse, InputMessage, QuestionAnswer
+from iact.faces.responses.wire import (
+    CreateCompletion,
+    CreateResponse,
+    InputItem,
+    InputMessage,
+    OutputItem,
+    QuestionAnswer,
+)
 
 MODEL: Final = "iact"
 
@@ -90,10 +100,8 @@ class _Responses:
             )  # fmt: skip
 
         if given.stream:
-            made = self._stream(begun, fields, keep=keep, goes_on=given.background is True)
-            return StreamingResponse(
-                made, media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-            )
+            goes_on = given.background is True
+            return EventResponse(_events(begun, fields), partial(begun.leave, keep=keep, goes_on=goes_on))
         if given.background:
             await begun.held.aclose()
             return JSONResponse(fields("in_progress", []))
@@ -120,19 +128,18 @@ class _Responses:
                 "gate. Leave out tools."
             )
         messages = [one for one in _items(given) if isinstance(one, InputMessage)]
-        answers = [one for one in _items(given) if isinstance(one, QuestionAnswer)]
-        news = [one for one in messages if one.role != "assistant"]
+        new = _items(given) if given.previous_response_id is not None else _said_since(_items(given))
+        answers = [one for one in new if isinstance(one, QuestionAnswer)]
+        news = [one for one in new if isinstance(one, InputMessage) and one.role != "assistant"]
         who = await self._access.principal(request, "change")
         if answers:
             await self._access.principal(request, "clear")
         async with AsyncExitStack() as stack:
             runtime = await stack.enter_async_context(self._access.runtime(who))
             previous = given.previous_response_id
+            if previous is None and answers:
+                previous = asked_by(answers[0].call_id)
             if previous is None:
-                if answers:
-                    raise UsageError(
-                        "An answer to a question needs the previous_response_id of the response that asked."
-                    )
                 if not news:
                     raise UsageError("There is no message: input needs one of the user's.")
                 session = await runtime.open()
@@ -150,39 +157,6 @@ class _Responses:
                 raise UsageError("There is no message: input needs one of the user's.")
             place = ResponsePlace(session.id, start.n)
             return Begun(runtime, Exchange(session, start), place, stack.pop_all(), previous is None)
-
-    async def _stream(
-        self,
-        begun: Begun,
-        fields: Callable[..., dict[str, JSON]],
-        *,
-        keep: bool,
-        goes_on: bool,
-    ) -> AsyncIterator[str]:
-        wire, text = EventStream(begun.place), TextStream()
-        done = False
-        try:
-            yield wire.event("response.created", {"response": fields("in_progress", [])})
-            yield wire.event("response.in_progress", {"response": fields("in_progress", [])})
-            try:
-                async for line in wire.texts(begun.exchange, begun.events(), text):
-                    yield line
-                _, status, ended = begun.output()
-            except IactError as error:
-                status, ended = "failed", {"error": {"code": "server_error", "message": str(error)}}
-            items = [message_item(begun.place, n, one) for n, one in enumerate(text.items)]
-            for question in begun.exchange.questions.waiting:
-                item = question_item(begun.session.id, question)
-                for line in wire.item(len(items), item):
-                    yield line
-                items.append(item)
-            done = True
-            kind = status if status in ("completed", "incomplete", "failed") else "failed"
-            yield wire.event(f"response.{kind}", {"response": fields(status, items, ended)})
-        finally:
-            if not done and not goes_on:
-                await begun.give_up()
-            await begun.close(keep=keep or not done)
 
     async def read(self, request: Request) -> Response:
         who = await self._access.principal(request, "see")
@@ -221,9 +195,7 @@ class _Responses:
         except UsageError as error:
             return _usage(error)
         if given.stream:
-            return StreamingResponse(
-                chat.stream(begun), media_type="text/event-stream", headers={"Cache-Control": "no-store"}
-            )
+            return EventResponse(chat.stream(begun), begun.leave)
         try:
             async for _ in begun.events():
                 pass
@@ -233,7 +205,40 @@ class _Responses:
         return JSONResponse(told)
 
 
-def _items(given: CreateResponse) -> Sequence[InputMessage | QuestionAnswer]:
+async def _events(begun: Begun, fields: Callable[..., dict[str, JSON]]) -> AsyncGenerator[str, None]:
+    """The events of a response. `fields`: it, with a status, its items and what is said of its end."""
+    wire, text = EventStream(begun.place), TextStream()
+    yield wire.event("response.created", {"response": fields("in_progress", [])})
+    yield wire.event("response.in_progress", {"response": fields("in_progress", [])})
+    try:
+        async with aclosing(begun.events()) as events, aclosing(wire.texts(events, text)) as lines:
+            async for line in lines:
+                yield line
+        _, status, ended = begun.output()
+    except IactError as error:
+        status, ended = "failed", {"error": {"code": "server_error", "message": str(error)}}
+    items = [message_item(begun.place, n, one) for n, one in enumerate(text.items)]
+    for question in begun.exchange.questions.waiting:
+        item = question_item(begun.session.id, question)
+        for line in wire.item(len(items), item):
+            yield line
+        items.append(item)
+    begun.told = True
+    kind = status if status in ("completed", "incomplete", "failed") else "failed"
+    yield wire.event(f"response.{kind}", {"response": fields(status, items, ended)})
+
+
+def _said_since(items: Sequence[InputItem]) -> Sequence[InputItem]:
+    """What a client that sends all that was said says now: what comes after the last that was ours."""
+    ours = (n for n, one in enumerate(items) if isinstance(one, OutputItem) or _is_ours(one))
+    return items[max(ours, default=-1) + 1 :]
+
+
+def _is_ours(item: InputItem) -> bool:
+    return isinstance(item, InputMessage) and item.role == "assistant"
+
+
+def _items(given: CreateResponse) -> Sequence[InputItem]:
     return [InputMessage(role="user", content=given.input)] if isinstance(given.input, str) else given.input
 
 

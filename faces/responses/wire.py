@@ -58,11 +58,20 @@ class QuestionAnswer(_Given):
     output: str = Field(max_length=100_000)
 
 
+class OutputItem(_Given):
+    """What came from us and is sent back with the rest: the session has it already, and nothing of it is taken."""
+
+    type: Literal["function_call", "reasoning"]
+
+
+InputItem: TypeAlias = InputMessage | QuestionAnswer | OutputItem
+
+
 class CreateResponse(_Given):
     """`POST /v1/responses`."""
 
     model: str = Field(default="iact", max_length=200)
-    input: Text | list[InputMessage | QuestionAnswer]
+    input: Text | list[InputItem]
     instructions: Text | None = None
     previous_response_id: str | None = Field(default=None, max_length=200)
     stream: bool | None = False
@@ -87,11 +96,18 @@ class CompletionMessage(_Given):
         return self.content or ""
 
 
+class StreamOptions(_Given):
+    """What a stream has beside the answer."""
+
+    include_usage: bool | None = False
+
+
 class CreateCompletion(_Given):
     """`POST /v1/chat/completions`: the whole chat each time, as that interface has it."""
 
     model: str = Field(default="iact", max_length=200)
     messages: list[CompletionMessage] = Field(min_length=1)
     stream: bool | None = False
+    stream_options: StreamOptions | None = None
     n: int | None = Field(default=1, ge=1, le=1)
     tools: list[dict[str, object]] | None = None

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import httpx
@@ -17,7 +17,7 @@ from openai.types.chat import ChatCompletionMessageParam
 
 from iact.core.journal import read_journal
 from tests.acceptance.members import token_of, with_people
-from tests.acceptance.product import NO_MODULES, ROOT, Product, kill
+from tests.acceptance.product import NO_MODULES, ROOT, Product, kill, until
 from tests.endpoint import Endpoint, Gate, Reply
 from tests.rounds import rounds
 
@@ -151,6 +151,97 @@ def test_a_question_comes_as_a_function_call_and_its_answer_decides(tmp_path: Pa
         assert product.run("replay", "--verify", session).status == 0
 
 
+def test_a_client_that_keeps_the_whole_history_answers_a_question(tmp_path: Path) -> None:
+    """It names no earlier response, and sends back all that was said, also the call that asks and what else was ours."""
+    replies = ["```files.write path=a.txt\nhello\n```", "Done with it."]
+    with Endpoint({"/": replies}) as endpoint:
+        product = Product.at(tmp_path, endpoint)
+        (tmp_path / "policy.toml").write_text(POLICY)
+        with serving(product) as url:
+            model = client(product, url)
+            history: list[object] = [{"role": "user", "content": "Write it"}]
+            asked = model.responses.create(model="iact", input=history)  # type: ignore[arg-type]
+            (call,) = asked.output
+            assert call.type == "function_call"
+            answer = {"type": "function_call_output", "call_id": call.call_id, "output": "allow"}
+            history += [{"type": "reasoning", "id": "rs_1", "summary": []}, call.model_dump(), answer]
+            done = model.responses.create(model="iact", input=history)  # type: ignore[arg-type]
+            assert done.output_text == "Done with it."
+            (session,) = sessions(product)
+            records = read_journal(tmp_path / "sessions" / session / "journal.md").records
+            assert [one.body for one in records if one.kind == "say"] == ["Write it"]
+            # Whose question it is stands in the call; what is no question of anybody's is none here.
+            strange = {**answer, "call_id": "call_20260101-000000-00000000_3"}
+            with pytest.raises(openai.NotFoundError, match="no response"):
+                model.responses.create(model="iact", input=[history[0], strange])  # type: ignore[list-item]
+
+
+@pytest.mark.parametrize("allow", ["allow", "deny"])
+def test_a_question_comes_as_a_tool_call_of_a_chat(tmp_path: Path, allow: str) -> None:
+    replies = ["```files.write path=a.txt\nhello\n```", "Done with it."]
+    with Endpoint({"/": replies}) as endpoint:
+        product = Product.at(tmp_path, endpoint)
+        (tmp_path / "policy.toml").write_text(POLICY)
+        with serving(product) as url:
+            model = client(product, url)
+            chat: list[ChatCompletionMessageParam] = [{"role": "user", "content": "Write it"}]
+            asked = model.chat.completions.create(model="iact", messages=chat).choices[0]
+            assert asked.finish_reason == "tool_calls"
+            assert asked.message.tool_calls
+            call = asked.message.tool_calls[0]
+            chat.append({"role": "assistant", "tool_calls": [call.model_dump()]})  # type: ignore[list-item]
+            chat.append({"role": "tool", "tool_call_id": call.id, "content": allow})
+            done = model.chat.completions.create(model="iact", messages=chat).choices[0]
+            assert (done.message.content, done.finish_reason) == ("Done with it.", "stop")
+            (session,) = sessions(product)
+            records = read_journal(tmp_path / "sessions" / session / "journal.md").records
+            results = [one.text("status") for one in records if one.kind == "result"]
+            assert results == ["ok" if allow == "allow" else "incomplete"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "piece"),
+    [
+        ("responses", {"input": "Go"}, "response.output_text.delta"),
+        ("chat/completions", {"messages": [{"role": "user", "content": "Go"}]}, '"content": "Takes'),
+    ],
+)
+def test_who_hangs_up_ends_the_work(tmp_path: Path, path: str, body: dict[str, object], piece: str) -> None:
+    gate = Gate()
+    with Endpoint({"/": [Reply("Takes\nits time.", gates={8: gate}), "Again."]}) as endpoint:
+        product = Product.at(tmp_path, endpoint, **NO_MODULES)
+        with serving(product) as url:
+            model = client(product, url)
+            asked = {"model": "iact", "stream": True, **body}
+            key = {"Authorization": f"Bearer {model.api_key}"}
+            with httpx.stream("POST", f"{url}/v1/{path}", headers=key, json=asked, timeout=300) as streamed:
+                assert any(piece in line for line in streamed.iter_lines())
+            (session,) = sessions(product)
+            journal = tmp_path / "sessions" / session / "journal.md"
+            until(
+                lambda: [r.text("status") for r in read_journal(journal).records if r.kind == "reply"] == ["cancelled"],
+                "the work to end",
+            )  # fmt: skip
+            gate.release()
+            (said,) = [one.n for one in read_journal(journal).records if one.kind == "say"]
+            again = model.responses.create(
+                model="iact", input="Once more", previous_response_id=f"resp_{session}_{said}"
+            )
+            assert again.output_text == "Again."
+        assert product.run("replay", "--verify", session).status == 0
+
+
+def test_a_server_that_ends_does_not_wait_for_its_streams(tmp_path: Path) -> None:
+    gate = Gate()
+    with Endpoint({"/": [Reply("Takes\nits time.", gates={8: gate})]}) as endpoint:
+        product = Product.at(tmp_path, endpoint, **NO_MODULES)
+        with serving(product) as url, ExitStack() as open_streams:
+            events = iter(client(product, url).responses.create(model="iact", input="Go", stream=True))
+            open_streams.callback(gate.release)
+            assert any(one.type == "response.output_text.delta" for one in events)
+            # `serving` ends it while the stream is open, and wants the status 0.
+
+
 @pytest.mark.no_prefix_law("several sessions speak to one endpoint")
 def test_chat_completions_find_their_session_again(tmp_path: Path) -> None:
     with Endpoint({"/": ["One.", "Two.", "Three.", "From anew."]}, by_turn=False) as endpoint:
@@ -166,9 +257,13 @@ def test_chat_completions_find_their_session_again(tmp_path: Path) -> None:
                 assert answer.choices[0].message.content == expected
                 assert answer.choices[0].finish_reason == "stop"
                 chat += [{"role": "assistant", "content": expected}, {"role": "user", "content": said}]
-            chunks = list(model.chat.completions.create(model="iact", messages=chat, stream=True))
+            streamed = model.chat.completions.create(
+                model="iact", messages=chat, stream=True, stream_options={"include_usage": True}
+            )
+            *chunks, last = streamed
             assert "".join(one.choices[0].delta.content or "" for one in chunks) == "Three."
             assert chunks[-1].choices[0].finish_reason == "stop"
+            assert (last.choices, last.usage is not None and last.usage.completion_tokens > 0) == ([], True)
             (session,) = sessions(product)
             # A chat that nobody here knows begins a session with what was said.
             strange: list[ChatCompletionMessageParam] = [

@@ -1,0 +1,27 @@
+"""Answers that come in pieces, as server-sent events."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+
+import anyio
+from starlette.responses import StreamingResponse
+from starlette.types import Receive, Scope, Send
+
+
+class EventResponse(StreamingResponse):
+    """A stream of events. However it ends, also before its first piece was sent, `end` is awaited, and nothing cancels that."""
+
+    def __init__(self, lines: AsyncGenerator[str, None], end: Callable[[], Awaitable[None]]) -> None:
+        self._lines = lines
+        self._end = end
+        super().__init__(lines, media_type="text/event-stream", headers={"Cache-Control": "no-store"})
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            async with aclosing(self._lines):
+                await super().__call__(scope, receive, send)
+        finally:
+            with anyio.CancelScope(shield=True):  # whoever hung up has cancelled this
+                await self._end()
