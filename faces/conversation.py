@@ -10,11 +10,15 @@ Questions are answered with `session.clear` and `session.clear_host`; `core.sess
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from iact.core.errors import UsageError
+from iact.core.errors import IactError, UsageError
 from iact.core.records.dialogue import Reply, Say
+from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.events import Event, RecordAppended
@@ -22,6 +26,10 @@ from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
+
+_TURN: Final = re.compile(r"(.{1,120})\.([1-9]\d{0,8})", re.ASCII)
+_YES: Final = frozenset({"allow", "yes", "y", "true", "approve"})
+_NO: Final = frozenset({"deny", "no", "n", "false", "reject"})
 
 
 class Exchange:
@@ -41,6 +49,19 @@ class Exchange:
         """The record of the answer, once the events have ended."""
         assert self._reply is not None
         return self._reply
+
+    @property
+    def asks(self) -> bool:
+        """Whether a person is asked something and nothing else is to be told by now."""
+        return bool(self.questions.waiting) and not self.session.records(self._last)
+
+    async def give_up(self) -> None:
+        """Nobody listens any more: what was begun is ended."""
+        try:
+            if self.session.state.root.active:
+                await self.session.cancel("/")
+        except IactError:
+            return  # it has stopped already
 
     async def __aiter__(self) -> AsyncGenerator[Event, None]:
         """The session's events. Whoever is too slow misses passing ones, and no record.
@@ -116,10 +137,10 @@ async def turn_of(runtime: Runtime, identity: str) -> SpokenTurn:
         UsageError: there is none.
         JournalError: as of `Runtime.open`.
     """
-    name, _, number = identity.rpartition(".")
-    if name and number.isdecimal() and runtime.store.holds(name):
-        session = await runtime.open(name)
-        found = session.records(int(number) - 1)[:1]
+    named = _TURN.fullmatch(identity)
+    if named is not None and runtime.store.holds(named[1]):
+        session = await runtime.open(named[1])
+        found = session.records(int(named[2]) - 1)[:1]
         if found and isinstance(found[0].content, Say):
             return SpokenTurn(session, found[0])
     raise UsageError(f"There is no task {identity[:100]!r}.")
@@ -135,6 +156,39 @@ def reply_among(records: Sequence[Record], *, rests: bool) -> Record | None:
 
 def _begins(record: Record) -> bool:
     return isinstance(record.content, Say) and not record.content.waits
+
+
+async def answer(session: Session, given: Sequence[tuple[int, str]]) -> Record:
+    """Answer questions, each by the number of its record and in a word, or as JSON; gives the record of the last answer.
+
+    Raises:
+        UsageError: one is no answer, or its question does not wait any more.
+    """
+    record: Record | None = None
+    for number, (allow, remember) in [(number, _verdict(said)) for number, said in given]:
+        question = next(iter(session.records(number - 1)), None)
+        if question is not None and isinstance(question.content, HostAsk):
+            record = await session.clear_host(number, allow, "session" if remember else "once")
+        else:
+            record = await session.clear(number, allow, "call" if allow and remember else None)
+    assert record is not None
+    return record
+
+
+def _verdict(said: str) -> tuple[bool, bool]:
+    """Whether it is allowed, and whether that is to be remembered."""
+    word = said.strip().lower()
+    if word in _YES | _NO:
+        return word in _YES, False
+    try:
+        told = json.loads(said)
+    except (ValueError, RecursionError):
+        told = None
+    if isinstance(told, dict) and isinstance(told.get("allow"), bool):
+        return told["allow"], told.get("remember") is True
+    raise UsageError(
+        'The answer to a question is "allow" or "deny", or {"allow": true, "remember": true} as JSON.'
+    )
 
 
 async def say(session: Session, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Exchange:

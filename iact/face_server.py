@@ -61,14 +61,10 @@ def serving(
         raise UsageError(
             "--faces needs packages that are not installed. Install them: pip install 'iact[http]'."
         )
+    from iact.faces.a2a.routes import routes as a2a
     from iact.faces.ag_ui.routes import routes as ag_ui
     from iact.faces.http import server
     from iact.faces.responses.routes import routes as responses
 
-    faces: list[server.Face] = [responses, ag_ui]
-    if find_spec("a2a") is not None and find_spec("sse_starlette") is not None:  # the extra a2a
-        from iact.faces.a2a.routes import routes as a2a
-
-        faces.append(a2a)
     names = [urlsplit(outside).netloc] if outside else []
-    return server.serving(server.application(faces, visitors), host, port, names=names)
+    return server.serving(server.application([responses, ag_ui, a2a], visitors), host, port, names=names)

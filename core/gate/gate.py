@@ -234,7 +234,8 @@ def _uncovered(parameter: str, function: str, wrong: str) -> str:
 
 def _unsaid(kind: Kind, parameter: str, function: str, wrong: str, labels: Labels) -> str:
     """What decides, where it comes from, and what is unusual about it: that neither the user nor the policy named it."""
-    value, origins = wrong[:120], ", ".join(sorted(labels))
+    value = wrong[:120]
+    origins = ", ".join(sorted(labels)) or "nothing that was read"
     match kind:
         case Kind.WHO:
             return f"Neither the user nor the policy named who gets it: {value!r}, {parameter} of {function}, from {origins}."

@@ -9,13 +9,32 @@ import json
 from typing import Final
 
 from iact.core.characters import escaped
+from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.hosts import HostAsk, rule_of
+from iact.core.records.record import Record
 
 _SENTENCE: Final = 600
 """Characters of a sentence of the gate's."""
 _WIDTH: Final = 100
 """Characters of one row of a value."""
+
+
+def told(question: Record) -> str:
+    """Any question in full."""
+    if isinstance(question.content, HostAsk):
+        return host_words(question.agent, question.content)
+    assert isinstance(question.content, ClearanceAsk)
+    return words(question.agent, question.content)
+
+
+def about(question: Record) -> dict[str, JSON]:
+    """What is asked for, for programs: the whole call, or the host."""
+    asked = question.content
+    if isinstance(asked, HostAsk):
+        return {"module": asked.module, "host": asked.host, "port": asked.port}
+    assert isinstance(asked, ClearanceAsk)
+    return {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
 
 
 def words(agent: str, asked: ClearanceAsk) -> str:

@@ -53,6 +53,7 @@ from iact.core.records.record import Record
 from iact.core.session.events import RecordAppended
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from iact.faces.a2a import said
 from iact.faces.a2a.tasks import ENDED, TaskWords
 from iact.faces.conversation import Exchange, SpokenTurn, reply_among, turn_of
@@ -110,20 +111,21 @@ class SessionTasks(RequestHandler):
         if message.task_id:
             await self._principal(context, "clear")
             return await _answered(runtime, message)
+        text = said.words_of(message)
         if not message.context_id:
             session = await runtime.open()
-            return SpokenTurn(session, await said.say(session, message))
+            await said.hand_over(session, message)
+            return SpokenTurn(session, await session.say(text))
         if not runtime.store.holds(message.context_id):
             raise InvalidParamsError(
                 "There is no such context: leave out contextId to begin one, and use the one that you are given."
             )
         session = await runtime.open(message.context_id)
+        _must_rest(session)
+        await said.hand_over(session, message)
         async with self._saying:
-            if session.state.root.active:
-                raise UnsupportedOperationError(
-                    "This context is at work on another task: wait for its end, or cancel it."
-                )
-            return SpokenTurn(session, await said.say(session, message))
+            _must_rest(session)
+            return SpokenTurn(session, await session.say(text))
 
     # --- tasks ----------------------------------------------------------------------------------
 
@@ -231,6 +233,13 @@ class SessionTasks(RequestHandler):
         request = context.state[REQUEST]
         assert isinstance(request, Request)
         await self._access.principal(request, right)
+
+
+def _must_rest(session: Session) -> None:
+    if session.state.root.active:
+        raise UnsupportedOperationError(
+            "This context is at work on another task: wait for its end, or cancel it."
+        )
 
 
 async def _found(runtime: Runtime, identity: str) -> SpokenTurn:

@@ -1,31 +1,27 @@
-"""The routes: the agent card, which everybody may read, and the one address that takes requests as JSON-RPC."""
+"""The routes of A2A. Its packages are loaded with the first request, and nobody else pays for them."""
 
 from __future__ import annotations
 
-import logging
+import asyncio
 from collections.abc import Sequence
-from typing import Final
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
 
-from a2a.server.context import ServerCallContext
-from a2a.server.request_handlers.response_helpers import agent_card_to_dict
-from a2a.server.routes.common import DefaultServerCallContextBuilder
-from a2a.server.routes.jsonrpc_dispatcher import JsonRpcDispatcher
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Message
 
-from iact.faces.a2a.card import card_at
-from iact.faces.a2a.handler import REQUEST, SessionTasks
-from iact.faces.http.access import Access, body_of
+from iact.faces.http.access import Access
+from iact.faces.http.server import not_installed
+
+if TYPE_CHECKING:
+    from iact.faces.a2a.service import Service
 
 _PATH: Final = "/a2a"
 
 
 def routes(access: Access) -> Sequence[BaseRoute]:
     """As `faces.http.server.Face`."""
-    # What was sent is told in its log lines, and no log of ours has that; what is a bug the handler tells itself.
-    logging.getLogger("a2a.server.routes").setLevel(logging.CRITICAL)
     made = _A2A(access)
     return (
         Route("/.well-known/agent-card.json", made.card, methods=["GET"]),
@@ -33,27 +29,32 @@ def routes(access: Access) -> Sequence[BaseRoute]:
     )
 
 
-class _ContextBuilder(DefaultServerCallContextBuilder):
-    def build(self, request: Request) -> ServerCallContext:
-        context = super().build(request)
-        context.state[REQUEST] = request
-        return context
-
-
 class _A2A:
     def __init__(self, access: Access) -> None:
         self._access = access
-        self._dispatcher = JsonRpcDispatcher(SessionTasks(access), _ContextBuilder())
+        self._service: Service | None = None
 
     async def card(self, request: Request) -> Response:
-        address = str(request.url.replace(path=_PATH, query="", fragment=""))
-        return JSONResponse(agent_card_to_dict(card_at(address)), headers={"Cache-Control": "no-cache"})
+        service = await self._loaded()
+        return (
+            service.card(str(request.url.replace(path=_PATH, query="", fragment=""))) if service else _MISSING
+        )
 
     async def ask(self, request: Request) -> Response:
         await self._access.principal(request, "greet")  # before a byte of a stranger's is read
-        body = await body_of(request)
+        service = await self._loaded()
+        return await service.ask(request) if service else _MISSING
 
-        async def receive() -> Message:
-            return {"type": "http.request", "body": body, "more_body": False}
+    async def _loaded(self) -> Service | None:
+        if self._service is None and find_spec("a2a") is not None and find_spec("sse_starlette") is not None:
+            made = await asyncio.to_thread(self._load)
+            self._service = self._service or made  # two requests can come at once, and have one service
+        return self._service
 
-        return await self._dispatcher.handle_requests(Request(request.scope, receive))
+    def _load(self) -> Service:
+        from iact.faces.a2a.service import Service
+
+        return Service(self._access)
+
+
+_MISSING: Final = not_installed("A2A", "a2a")

@@ -24,12 +24,9 @@ from google.protobuf.json_format import ParseDict
 from google.protobuf.struct_pb2 import Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
-from iact.core.ports import JSON
-from iact.core.records.calls import ClearanceAsk
 from iact.core.records.dialogue import Reply, Turn
-from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
-from iact.core.session.question_text import host_words, words
+from iact.core.session.question_text import about, told
 
 ANSWER: Final = "answer"
 """The name of the artifact that is the root's answer."""
@@ -118,17 +115,10 @@ class TaskWords:
 
 
 def _question(record: Record) -> list[Part]:
-    asked = record.content
-    told: dict[str, JSON]
-    if isinstance(asked, HostAsk):
-        text = host_words(record.agent, asked)
-        told = {"module": asked.module, "host": asked.host, "port": asked.port}
-    else:
-        assert isinstance(asked, ClearanceAsk)
-        text = words(record.agent, asked)
-        told = {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
-    told |= {"question": record.n, "agent": record.agent, "answer": 'text "allow" or "deny"'}
-    return [_text(text), Part(data=ParseDict(told, Value()), media_type="application/json")]
+    fields = {
+        **about(record), "question": record.n, "agent": record.agent, "answer": 'text "allow" or "deny"',
+    }  # fmt: skip
+    return [_text(told(record)), Part(data=ParseDict(fields, Value()), media_type="application/json")]
 
 
 def _ending(reply: Record) -> TaskState:

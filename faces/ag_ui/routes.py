@@ -14,7 +14,7 @@ from starlette.routing import BaseRoute, Route
 
 from iact.core.errors import UsageError
 from iact.faces.http.access import Access, body_of
-from iact.faces.http.server import error_response
+from iact.faces.http.server import error_response, not_installed
 from iact.faces.http.stream import EventResponse
 
 if TYPE_CHECKING:
@@ -27,9 +27,7 @@ def routes(access: Access) -> Sequence[BaseRoute]:
     async def run(request: Request) -> Response:
         who = await access.principal(request, "change")  # before a byte of a stranger's is read
         if find_spec("ag_ui") is None:
-            return error_response(
-                501, "AG-UI needs a package that is not installed. Install it: pip install 'iact[ag-ui]'."
-            )
+            return not_installed("AG-UI", "ag-ui")
         from ag_ui.core import RunAgentInput
 
         from iact.faces.ag_ui.run import Run, begin

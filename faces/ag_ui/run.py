@@ -28,14 +28,14 @@ from iact.core.records.dialogue import Discard, Reply, Turn
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, Event, RecordAppended, TreeChanged
-from iact.core.session.question_text import host_words, words
+from iact.core.session.question_text import about, told
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.ag_ui import heard
 from iact.faces.ag_ui.events import EventFold
 from iact.faces.ag_ui.state import FrontEndState
-from iact.faces.conversation import Exchange
+from iact.faces.conversation import Exchange, answer
 from iact.faces.responses import work
 from iact.faces.responses.output import question_of
 
@@ -91,7 +91,7 @@ class Run:
         """Nobody listens any more: what was not told to its end is ended, and the session is let go."""
         try:
             if not self.told:
-                await self._give_up()
+                await self.exchange.give_up()
         finally:
             await self.held.aclose()
 
@@ -102,11 +102,11 @@ class Run:
         waits until all is told that had happened by then; where a turn's end comes first, records alone tell that turn
         and the next.
         """
-        session, questions = self.exchange.session, self.exchange.questions
+        session = self.exchange.session
         last = self.exchange.said.n
         early: deque[tuple[int, Event]] = deque()
         deaf = missed = False
-        if questions.waiting and not session.records(last):
+        if self.exchange.asks:
             return
         async with aclosing(aiter(self.exchange)) as events:
             async for event in events:
@@ -124,7 +124,7 @@ class Run:
                     missed = missed or session.state.records > last
                 while early and early[0][0] <= last:
                     yield early.popleft()[1]
-                if isinstance(event, RecordAppended) and questions.waiting and not session.records(last):
+                if isinstance(event, RecordAppended) and self.exchange.asks:
                     return
 
     def _end(self, fold: EventFold) -> RunFinishedEvent | RunErrorEvent:
@@ -146,15 +146,6 @@ class Run:
             thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
             outcome=RunFinishedCancelledOutcome() if cancelled else RunFinishedSuccessOutcome(),
         )  # fmt: skip
-
-    async def _give_up(self) -> None:
-        """Nobody listens any more: what the run began is ended."""
-        session = self.exchange.session
-        try:
-            if session.state.root.active:
-                await session.cancel("/")
-        except IactError:
-            return  # it has stopped already
 
 
 async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
@@ -190,7 +181,7 @@ async def _answered(session: Session, given: RunAgentInput) -> Record:
         number = question_of(session.id, one.call_id)
         waits = any(open.n == number for open in OpenQuestions(session.records()).waiting)
         before = None if waits else _answer_of(session, number)
-        first.append(before or await work.answer(session, [one]))
+        first.append(before or await answer(session, [(number, one.output)]))
     start = min(one.n for one in first)
     told, record = heard.told(given.state)
     if told == session.id and record is not None and 0 < record < start:
@@ -209,20 +200,14 @@ def _answer_of(session: Session, question: int) -> Record | None:
 
 def _interrupt(session: str, question: Record, fold: EventFold) -> Interrupt:
     asked = question.content
-    if isinstance(asked, HostAsk):
-        told = host_words(question.agent, asked)
-        about: dict[str, JSON] = {"module": asked.module, "host": asked.host, "port": asked.port}
-    else:
-        assert isinstance(asked, ClearanceAsk)
-        told = words(question.agent, asked)
-        about = {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
+    assert isinstance(asked, HostAsk | ClearanceAsk)
     expires = None
     if asked.seconds is not None:
         expires = (datetime.fromisoformat(question.at) + timedelta(seconds=asked.seconds)).isoformat()
     return Interrupt(
-        id=f"call_{session}_{question.n}", reason="host" if isinstance(asked, HostAsk) else "tool_call", message=told,
+        id=f"call_{session}_{question.n}", reason="host" if isinstance(asked, HostAsk) else "tool_call", message=told(question),
         tool_call_id=fold.tool_of(question), response_schema=_ANSWER, expires_at=expires,
-        subagent_run_id=fold.owner(question.agent), metadata={"iact": {"agent": question.agent, **about}},
+        subagent_run_id=fold.owner(question.agent), metadata={"iact": {"agent": question.agent, **about(question)}},
     )  # fmt: skip
 
 

@@ -47,6 +47,13 @@ def error_response(
     return JSONResponse({"error": told}, status)
 
 
+def not_installed(face: str, extra: str) -> Response:
+    """What a face answers whose packages are not there."""
+    return error_response(
+        501, f"{face} needs a package that is not installed. Install it: pip install 'iact[{extra}]'."
+    )
+
+
 def application(faces: Sequence[Face], visitors: Visitors) -> Starlette:
     """All faces in one application."""
     access = Access(visitors)

@@ -33,7 +33,7 @@ from iact.core.session.session import Session
 from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.mcp.elicitation import answer, answer_all, can_ask, key_of, request_of
 from iact.faces.mcp.progress import line
-from iact.faces.mcp.turns import result_of
+from iact.faces.mcp.results import result_of
 
 NAME: Final = "iact_ask"
 """Without a dot, which the protocol allows and several clients refuse."""

@@ -12,11 +12,10 @@ from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams
 
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
-from iact.core.records.calls import ClearanceAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.session.hosts import Lasts
-from iact.core.session.question_text import host_words, words
+from iact.core.session.question_text import told
 from iact.core.session.session import Session
 
 _ALLOW: Final[dict[str, JSON]] = {"type": "boolean", "title": "Allow it", "default": False}
@@ -36,17 +35,12 @@ def key_of(question: Record) -> str:
 
 def request_of(question: Record) -> ElicitRequest:
     """A question, as the client's user is shown it."""
-    content = question.content
     properties: dict[str, JSON] = {"allow": _ALLOW}
-    if isinstance(content, HostAsk):
-        message = host_words(question.agent, content)
+    if isinstance(question.content, HostAsk):
         lasts: list[JSON] = list(_LASTS)
         properties["for"] = {"type": "string", "title": "For how long", "enum": lasts, "default": "once"}
-    else:
-        assert isinstance(content, ClearanceAsk)
-        message = words(question.agent, content)
     schema: dict[str, JSON] = {"type": "object", "properties": properties, "required": ["allow"]}
-    return ElicitRequest(params=ElicitRequestFormParams(message=message, requested_schema=schema))
+    return ElicitRequest(params=ElicitRequestFormParams(message=told(question), requested_schema=schema))
 
 
 async def answer(session: Session, question: Record, result: ElicitResult) -> None:

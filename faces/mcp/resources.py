@@ -37,7 +37,7 @@ from iact.core.session.file_browser import FileBrowser
 from iact.core.session.listing import SessionInfo
 from iact.core.session.runtime import Runtime
 from iact.core.session.view import View
-from iact.faces.mcp.turns import SCHEME
+from iact.faces.mcp.results import SCHEME
 
 _PAGE: Final = 30
 """Sessions on one page of the list."""

@@ -25,7 +25,7 @@ from iact.core.session.runtime import Runtime
 from iact.faces.conversation import SpokenTurn, turn_of
 from iact.faces.mcp.elicitation import answer_all, can_ask, key_of, request_of
 from iact.faces.mcp.progress import newest_line
-from iact.faces.mcp.turns import result_of
+from iact.faces.mcp.results import result_of
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 _POLL: Final = 1000

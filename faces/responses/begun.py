@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass, field
 
-from iact.core.errors import IactError
 from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.session.events import Event, RecordAppended
@@ -36,19 +35,14 @@ class Begun:
 
     async def events(self) -> AsyncGenerator[Event, None]:
         """What happens until the root has answered, or waits for a person and nothing else is to be told."""
-        waiting = self.exchange.questions
-        if waiting.waiting:
+        if self.exchange.questions.waiting:
             return
         async with aclosing(aiter(self.exchange)) as events:
             async for event in events:
                 if isinstance(event, RecordAppended):
                     self.records.append(event.record)
                 yield event
-                if (
-                    isinstance(event, RecordAppended)
-                    and waiting.waiting
-                    and not self.session.records(event.record.n)
-                ):
+                if isinstance(event, RecordAppended) and self.exchange.asks:
                     return
 
     def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
@@ -71,13 +65,6 @@ class Begun:
         """Nobody listens any more. What was not told to its end is ended, unless it `goes_on`. `keep`: as of `close`."""
         try:
             if not self.told and not goes_on:
-                await self._give_up()
+                await self.exchange.give_up()
         finally:
             await self.close(keep=keep or not self.told)
-
-    async def _give_up(self) -> None:
-        try:
-            if self.session.state.root.active:
-                await self.session.cancel("/")
-        except IactError:
-            return  # it has stopped already

@@ -14,11 +14,9 @@ from typing import Final
 
 from iact.core.errors import UsageError
 from iact.core.ports import JSON, Usage
-from iact.core.records.calls import ClearanceAsk
 from iact.core.records.dialogue import Reply, Turn
-from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
-from iact.core.session.question_text import host_words, words
+from iact.core.session.question_text import about, told
 
 QUESTION: Final = "iact_clearance"
 """The function by which a question comes to a client."""
@@ -92,16 +90,8 @@ def message_item(response: ResponsePlace, n: int, text: str, *, status: str = "c
 
 def question_item(session: str, question: Record) -> dict[str, JSON]:
     """A question, in full."""
-    asked = question.content
-    if isinstance(asked, HostAsk):
-        told = host_words(question.agent, asked)
-        given: dict[str, JSON] = {"module": asked.module, "host": asked.host, "port": asked.port}
-    else:
-        assert isinstance(asked, ClearanceAsk)
-        told = words(question.agent, asked)
-        given = {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
     arguments = {
-        "question": told, "agent": question.agent, **given,
+        "question": told(question), "agent": question.agent, **about(question),
         "answer_with": 'a function_call_output: "allow" or "deny"',
     }  # fmt: skip
     return {

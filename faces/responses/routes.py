@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
-from iact.faces.conversation import Exchange
+from iact.faces.conversation import Exchange, answer
 from iact.faces.http.access import Access, body_of
 from iact.faces.http.server import error_response
 from iact.faces.http.stream import EventResponse
@@ -32,6 +32,7 @@ from iact.faces.responses.output import (
     message_item,
     place_of,
     question_item,
+    question_of,
     response_fields,
     texts,
 )
@@ -148,7 +149,11 @@ class _Responses:
                     session = await work.continued(runtime, place_of(previous))
                 except UsageError as error:
                     raise HTTPException(404, str(error)) from error
-            start = await work.answer(session, answers) if answers else None
+            start = (
+                await answer(session, [(question_of(session.id, one.call_id), one.output) for one in answers])
+                if answers
+                else None
+            )
             if news:
                 told = news if previous is not None else _whole(messages)
                 parts = [part for one in told for part in work.parts_of(one)]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,24 +14,21 @@ from iact.core.errors import UsageError
 from iact.core.ports import Usage
 from iact.core.records.calls import ClearanceAnswer
 from iact.core.records.dialogue import Reply, Say, Turn
-from iact.core.records.hosts import HostAnswer, HostAsk
+from iact.core.records.hosts import HostAnswer
 from iact.core.records.record import Record
 from iact.core.session.questions import OpenQuestions, is_question
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.faces.responses.output import ResponsePlace, question_of, reply_of
+from iact.faces.responses.output import ResponsePlace, reply_of
 from iact.faces.responses.wire import (
     InputFile,
     InputImage,
     InputMessage,
     InputPart,
     InputText,
-    QuestionAnswer,
 )
 
 _DATA_URL: Final = re.compile(r"data:([\w.+/-]{1,100})?(?:;[\w=.-]+)*?(;base64)?,(.*)", re.DOTALL)
-_YES: Final = frozenset({"allow", "yes", "y", "true", "approve"})
-_NO: Final = frozenset({"deny", "no", "n", "false", "reject"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,24 +83,6 @@ async def continued(runtime: Runtime, place: ResponsePlace) -> Session:
     return await runtime.open(await runtime.fork(found.session.id, at))
 
 
-async def answer(session: Session, given: Sequence[QuestionAnswer]) -> Record:
-    """Answer questions; gives the record of the last answer.
-
-    Raises:
-        UsageError: one is no answer, or its question does not wait any more.
-    """
-    verdicts = [(question_of(session.id, one.call_id), _verdict(one.output)) for one in given]
-    record: Record | None = None
-    for number, (allow, remember) in verdicts:
-        question = next(iter(session.records(number - 1)), None)
-        if question is not None and isinstance(question.content, HostAsk):
-            record = await session.clear_host(number, allow, "session" if remember else "once")
-        else:
-            record = await session.clear(number, allow, "call" if allow and remember else None)
-    assert record is not None
-    return record
-
-
 async def say(session: Session, parts: Sequence[InputPart], instructions: str | None) -> Record:
     """Hand over the files and say the text.
 
@@ -148,22 +126,6 @@ def _begins(record: Record) -> bool:
 
 def _says(record: Record) -> bool:
     return isinstance(record.content, Say) and record.agent == "/"
-
-
-def _verdict(output: str) -> tuple[bool, bool]:
-    """Whether it is allowed, and whether that is to be remembered."""
-    word = output.strip().lower()
-    if word in _YES | _NO:
-        return word in _YES, False
-    try:
-        told = json.loads(output)
-    except (ValueError, RecursionError):
-        told = None
-    if isinstance(told, dict) and isinstance(told.get("allow"), bool):
-        return told["allow"], told.get("remember") is True
-    raise UsageError(
-        'The answer to a question is "allow" or "deny", or {"allow": true, "remember": true} as JSON.'
-    )
 
 
 def _file(part: InputFile | InputImage) -> tuple[str, str, bytes]:

@@ -308,8 +308,13 @@ async def test_a_token_may_what_its_scopes_say_and_nobody_sees_what_is_anothers(
 
 
 def test_nothing_of_it_is_loaded_without_being_asked_for() -> None:
-    program = "import sys, iact.commands.serve\nprint(sorted({'a2a', 'starlette', 'iact.faces.a2a'} & {*sys.modules}))"
+    program = (
+        "import sys, iact.commands.serve\n"
+        "print(sorted({'a2a', 'starlette', 'iact.faces.a2a'} & {*sys.modules}))\n"
+        "import iact.faces.a2a.routes  # as the server of faces has it, for whoever speaks something else\n"
+        "print(sorted({'a2a', 'sse_starlette', 'iact.faces.a2a.handler'} & {*sys.modules}))"
+    )
     ran = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert ran.stdout == "[]\n"
+    assert ran.stdout == "[]\n[]\n"

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from iact.core import Session
-from iact.core.errors import IactError
+from iact.core.errors import IactError, UsageError
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, Event, RecordAppended
-from iact.faces.conversation import Exchange, say
+from iact.faces.conversation import Exchange, say, turn_of
 from tests.core.session.fakes import World, replies, runtime
 from tests.core.session.test_clearance import ASKS, ONE
 
@@ -76,3 +76,20 @@ async def test_an_exchange_in_a_session_that_is_closed_ends_with_an_error(tmp_pa
         await opened.close(session.id)
         with pytest.raises(IactError):
             await rest(events)
+
+
+async def test_a_turn_is_found_by_its_id_and_by_nothing_else(tmp_path: Path) -> None:
+    async with runtime(tmp_path, replies({"/": ["One."]})) as opened:
+        session = await opened.open()
+        exchange = await say(session, "Go.")
+        await rest(aiter(exchange))
+        found = await turn_of(opened, f"{session.id}.{exchange.said.n}")
+        assert (found.said, found.reply) == (exchange.said, exchange.reply)
+        for wrong in (
+            "",
+            ".",
+            session.id,
+            *(f"{session.id}.{n}" for n in (0, exchange.reply.n, "9" * 5000, "٣", "-1")),
+        ):
+            with pytest.raises(UsageError, match="There is no task"):
+                await turn_of(opened, wrong)
