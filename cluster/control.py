@@ -1,8 +1,8 @@
 """How hosts are spoken to: one JSON object over a websocket, one answer.
 
 Who asks must know the key of the seals, which all hosts and gateways of a store have: from it follows what a host wants
-to be shown. A message has `do`: `open` a `session`; `give` a `session` to a `host`; `drain`; `status`. The answer has
-`ok`, or `error` with a sentence and its `code`.
+to be shown. A message has `do`: `open` a `session`; `give` a `session` to a `host`; `drain`; `search` for a `query` in
+the texts of at most `limit` sessions; `status`. The answer has `ok`, or `error` with a sentence and its `code`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Act = Callable[[Mapping[str, JSON]], Awaitable[Mapping[str, JSON]]]
 KeyOf = Callable[[str], str]
 """What a host of this incarnation wants to be shown."""
 
-_LARGEST: Final = 1 << 16
+_LARGEST: Final = 1 << 20
 _CONNECTING: Final = 3.0
 _LONGEST: Final = 600.0
 """Seconds that an answer may take: draining waits for what is under way."""

@@ -3,6 +3,8 @@
 It says again and again that it is alive, notes which sessions it has open, and opens what a dead host had open. All of
 that is for liveness; what it may write is for its journals to say (`core.journal.fence`).
 
+A session at rest that nobody watches is closed after a while, and opened again when somebody asks for it.
+
 To move a session: nothing more begins, what is under way comes to its end if it does so soon, all is durable, the
 journal is let go; the other host folds it and goes on. Whoever watches it is sent away, comes back by itself, and is
 led to the other host.
@@ -14,11 +16,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Final, Protocol
 
 from iact.cluster.leases import (
     RENEWAL,
-    LeaseStore,
     OwnLease,
     closed_by_another,
     forget_host,
@@ -27,8 +29,10 @@ from iact.cluster.leases import (
     open_at,
 )
 from iact.cluster.placement import Moved, NoHost, Peers, StaticPlacement, chosen
+from iact.cluster.search import answer
 from iact.core.errors import IactError, StoreUnavailable, Superseded, UsageError
-from iact.core.ports import JSON
+from iact.core.ports import JSON, ObjectStore
+from iact.core.session.index import TextHits
 
 GRACE: Final = 30.0
 """Seconds that what is under way may take to its end when a session is moved."""
@@ -48,6 +52,11 @@ class OpenSession(Protocol):
         """Of its journal."""
         ...
 
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is to be done in it, and nothing awaited."""
+        ...
+
     async def rest(self, seconds: float) -> bool:
         """Begin nothing more, and wait until what is under way has ended."""
         ...
@@ -64,6 +73,14 @@ class Sessions(Protocol):
     async def open(self, session_id: str | None = None) -> OpenSession: ...
     async def close(self, session_id: str) -> None: ...
 
+    async def close_unless(self, session_id: str, needed: Callable[[OpenSession], bool]) -> None:
+        """Close a session that is open, if it is not needed, before anybody else can open it."""
+        ...
+
+    def texts(self, query: str, limit: int) -> TextHits:
+        """Where the texts of sessions that are here have all words of a query. Blocks."""
+        ...
+
 
 class Page(Protocol):
     """What serves those who watch."""
@@ -71,26 +88,35 @@ class Page(Protocol):
     unavailable: str
     """Why no new work is to be sent there, in one word."""
 
+    def watches(self, session: str) -> bool:
+        """Whether somebody watches a session."""
+        ...
+
     async def send_away(self, session: str | None) -> None:
         """End the connections that watch a session (None: all that are left), so that they come back elsewhere."""
         ...
 
 
 class SessionHost:
-    """Serves sessions until it is drained or ends. `grace`: as GRACE."""
+    """Serves sessions until it is drained or ends.
+
+    `grace`: as GRACE. `idle`: seconds at rest, with nobody watching, after which a session is closed; 0: never.
+    """
 
     def __init__(
         self,
         sessions: Sessions,
         page: Page,
-        store: LeaseStore,
+        store: ObjectStore,
         lease: OwnLease,
         placement: StaticPlacement,
         peers: Peers,
         *,
         grace: float = GRACE,
+        idle: float = 0.0,
         renewal: float = RENEWAL,
         wall: Callable[[], float] = time.time,
+        now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._sessions = sessions
         self._page = page
@@ -101,6 +127,10 @@ class SessionHost:
         self._grace = grace
         self._renewal = renewal
         self._wall = wall
+        self._now = now
+        self._idle = idle
+        self._resting: dict[str, float] = {}
+        """Sessions at rest that nobody watches, and since when."""
         self.leaving: Final[dict[str, asyncio.Event]] = {}
         """Sessions that are on their way to another host, and what is set when they are there."""
         self._noted: set[str] = set()
@@ -139,6 +169,7 @@ class SessionHost:
             await self._renew()
             await self._placement.refresh()
             await self._close_lost()
+            await self._close_idle()
             if self._draining:
                 await self._pass_all_on()  # also what was begun by those who had not heard of it
             else:
@@ -162,9 +193,16 @@ class SessionHost:
                 return {}
             case "drain", _, _:
                 return {"sessions": await self.drain()}
+            case "search", _, _:
+                return await self._search(message.get("query"), message.get("limit"))
             case "status", _, _:
                 return {"sessions": [*sorted(self._sessions.opened)], "draining": self._draining}
         raise UsageError(f"A host knows no such message: {message.get('do')!r}.")
+
+    async def _search(self, query: JSON, limit: JSON) -> Mapping[str, JSON]:
+        if not isinstance(query, str) or not isinstance(limit, int):
+            raise UsageError("A search has a query and a limit.")
+        return answer(await asyncio.to_thread(self._sessions.texts, query, limit))
 
     # --- one session ----------------------------------------------------------------------------
 
@@ -188,8 +226,8 @@ class SessionHost:
         if found is None and await self._is_elsewhere(session):
             # Who asks has looked before it moved. To open it here would take it back from where it is.
             raise Moved(f"The session {session} is open on another host.")
+        self._resting.pop(session, None)  # whoever asks is about to say hello
         opened = await self._sessions.open(session)
-        self._noted.add(session)
         return opened.epoch
 
     async def _is_elsewhere(self, session: str) -> bool:
@@ -275,6 +313,8 @@ class SessionHost:
                 self._lease.renew, at=self._wall(), sessions=len(opened), draining=self._draining
             )
             await self._forget(opened)
+            for session in opened - self._noted:  # said before, unless it was just being closed
+                await asyncio.to_thread(self._lease.opened, session)
             self._noted |= opened
 
     async def _forget(self, opened: set[str]) -> None:
@@ -289,6 +329,21 @@ class SessionHost:
             if isinstance(one.failure, Superseded) and session not in self.leaving:
                 await self._page.send_away(session)
                 await self._drop(session)
+
+    async def _close_idle(self) -> None:
+        """Let go of what nobody needs now."""
+        now, before = self._now(), self._resting
+        self._resting = {
+            session: before.get(session, now)
+            for session, one in self._sessions.opened.items()
+            if not self._needed(session, one)
+        }
+        for session, since in list(self._resting.items()):
+            if self._idle and now - since >= self._idle:
+                await self._sessions.close_unless(session, partial(self._needed, session))
+
+    def _needed(self, session: str, one: OpenSession) -> bool:
+        return not one.at_rest or session in self.leaving or self._page.watches(session)
 
     async def _adopt(self) -> None:
         """Open what dead hosts had open, as far as it is for this one to do."""

@@ -17,7 +17,7 @@ import re
 import secrets
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
-from typing import Final, Protocol
+from typing import Final
 
 from iact.core.ports import ObjectStore
 
@@ -29,14 +29,6 @@ _SKEW: Final = 60.0
 
 _HOSTS: Final = "hosts/"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
-
-
-class LeaseStore(ObjectStore, Protocol):
-    """A store in which notes can be removed that nobody needs any more."""
-
-    def remove(self, name: str) -> None:
-        """Remove what is under `name`, if there is anything."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +133,7 @@ def _lease(incarnation: str, data: bytes) -> HostLease | None:
 class OwnLease:
     """The notes of one host about itself."""
 
-    def __init__(self, store: LeaseStore, incarnation: str) -> None:
+    def __init__(self, store: ObjectStore, incarnation: str) -> None:
         self.incarnation: Final = incarnation
         self._store = store
         self._newest = HostLease(incarnation, "", "")
@@ -173,10 +165,14 @@ class OwnLease:
         """This host has begun an epoch of a session's journal."""
         name = _session_note(session, epoch)
         self._store.create(name, self.incarnation.encode())
-        self._store.create(f"open/{self.incarnation}/{session}", b"")
+        self.opened(session)
         for earlier in list(self._store.names(f"leases/{session}/")):
             if earlier < name:
                 self._store.remove(earlier)
+
+    def opened(self, session: str) -> None:
+        """It has the session open."""
+        self._store.create(f"open/{self.incarnation}/{session}", b"")
 
     def closed(self, session: str) -> None:
         """It has the session no longer."""
@@ -191,7 +187,7 @@ def _session_note(session: str, epoch: int) -> str:
     return f"leases/{session}/{epoch:010}"
 
 
-def forget_host(store: LeaseStore, incarnation: str) -> None:
+def forget_host(store: ObjectStore, incarnation: str) -> None:
     """Remove what a host said of itself."""
     for name in list(store.names(f"{_HOSTS}{incarnation}/")):
         store.remove(name)
@@ -217,6 +213,6 @@ def is_open_at(store: ObjectStore, incarnation: str, session: str) -> bool:
     return store.get(f"open/{incarnation}/{session}") is not None
 
 
-def closed_by_another(store: LeaseStore, incarnation: str, session: str) -> None:
+def closed_by_another(store: ObjectStore, incarnation: str, session: str) -> None:
     """A session that a dead host had open is open elsewhere now."""
     store.remove(f"open/{incarnation}/{session}")

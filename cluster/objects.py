@@ -109,7 +109,7 @@ class Directory:
         yield from sorted(name for name in found if name.startswith(prefix) and name > after)
 
     def remove(self, name: str) -> None:
-        """As `cluster.leases.LeaseStore.remove`."""
+        """As `core.ports.ObjectStore.remove`."""
         try:
             (self._folder / name).unlink(missing_ok=True)
         except OSError as error:
@@ -175,7 +175,7 @@ class Objects:
             raise self._unavailable(error) from error
 
     def remove(self, name: str) -> None:
-        """As `cluster.leases.LeaseStore.remove`."""
+        """As `core.ports.ObjectStore.remove`."""
         try:
             obstore.delete(self._store, name)
         except (NotFoundError, FileNotFoundError):

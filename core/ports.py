@@ -473,6 +473,10 @@ class ObjectStore(Protocol):
         """Every name that begins with `prefix` and comes after `after`, in order."""
         ...
 
+    def remove(self, name: str) -> None:
+        """Remove what is under `name`, if there is anything; for what nobody needs any more, and never a segment."""
+        ...
+
 
 class Versions(Protocol):
     """Keeps versions of a workspace in a store beside it, which nothing that works in it can reach.

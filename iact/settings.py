@@ -366,6 +366,12 @@ class Settings(BaseModel):
         ge=0,
         description="seconds without a call after which a session's modules are stopped, until its next call; 0: never",
     )
+    session_idle: float = Field(
+        default=1800.0,
+        ge=0,
+        description="seconds at rest, with nobody watching, after which one of several hosts closes a session, until "
+        "somebody asks for it; 0: never",
+    )
     workspace_bytes: int = Field(
         default=2 << 30,
         ge=0,

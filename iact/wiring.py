@@ -22,7 +22,7 @@ from iact.core.session.clearance import Clearance
 from iact.core.session.deletion import Retention
 from iact.core.session.models import Endpoint, RoleModel
 from iact.core.session.policy import read_policies
-from iact.core.session.runtime import Runtime
+from iact.core.session.runtime import Runtime, SearchElsewhere
 from iact.core.session.store import SessionStore
 from iact.distiller import distiller
 from iact.memory import USER, memory_at_rest, open_memory
@@ -170,6 +170,7 @@ async def open_runtime(
     scope: str | None = None,
     pool: int = 0,
     claimed: Callable[[str, int], None] = lambda session, epoch: None,
+    search_elsewhere: SearchElsewhere | None = None,
     opened: models.Models | None = None,
     user: str = USER,
     policy: Path | None = None,
@@ -183,7 +184,8 @@ async def open_runtime(
     `shared`: the directory with what an administrator set for everybody. Without, those of a server with
     one user.
     `workspace`: the directory in which new sessions work, in place of one of their own.
-    `pool`: for how many new sessions modules run before they are called. `claimed`: as of `SharedStore`.
+    `pool`: for how many new sessions modules run before they are called. `claimed`, `search_elsewhere`: as of
+    `SharedStore`.
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
@@ -207,7 +209,7 @@ async def open_runtime(
             settings.data, opened, host, options,
             memory=memory, versions=open_versions(), open_live=open_live,
             retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings, user),
-            shared=shared_of(settings, claimed),
+            shared=shared_of(settings, claimed, search_elsewhere),
             policies=None if policy is None else partial(read_policies, policy),
             limits=limits, user=user, observe=observe, everybody=shared,
         )  # fmt: skip
@@ -215,7 +217,9 @@ async def open_runtime(
 
 
 def shared_of(
-    settings: Settings, claimed: Callable[[str, int], None] = lambda session, epoch: None
+    settings: Settings,
+    claimed: Callable[[str, int], None] = lambda session, epoch: None,
+    search: SearchElsewhere | None = None,
 ) -> SharedStore | None:
     """The store of journals that several hosts share; None without. Only here is anything of it imported.
 
@@ -231,7 +235,7 @@ def shared_of(
         raise UsageError(
             f"The store {settings.store} can't be used, since a package is missing ({error.name}). Install it: pip install 'iact[cluster]'."
         ) from error
-    return SharedStore(open_objects(settings.store), settings.host, HostCipher, claimed)
+    return SharedStore(open_objects(settings.store), settings.host, HostCipher, claimed, search)
 
 
 def open_store(settings: Settings, *, indexed: bool = False) -> SessionStore:

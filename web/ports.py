@@ -436,8 +436,8 @@ class Runtime(Protocol):
         """The stored sessions, the one that changed last first. Blocks."""
         ...
 
-    def search_sessions(self, query: str, limit: int) -> Found:
-        """Sessions that hold all these words. Blocks."""
+    async def search_sessions(self, query: str, limit: int) -> Found:
+        """Sessions that hold all these words."""
         ...
 
     def watch_sessions(self) -> SessionChanges:

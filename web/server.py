@@ -472,6 +472,10 @@ class WebServer(PageServer):
             now += self._tenants.workload()
         return figures, now
 
+    def watches(self, session: str) -> bool:
+        """Whether somebody watches a session."""
+        return any(one.watches == session for one in self._open)
+
     async def send_away(self, session: str | None) -> None:
         """Close the connections that watch a session (None: all), since it is served elsewhere from now on."""
         async with asyncio.TaskGroup() as group:

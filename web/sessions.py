@@ -78,7 +78,7 @@ def _first(stored: Sequence[SessionInfo], limit: int | None) -> Sequence[Session
 
 
 async def search_sessions(client: SessionsClient, message: requests.SearchSessions) -> answers.FoundSessions:
-    found = await asyncio.to_thread(client.runtime.search_sessions, message.query, message.limit)
+    found = await client.runtime.search_sessions(message.query, message.limit)
     rows: list[answers.SessionRow] = []
     for info, hit in found.rows:
         row = info_fields(info)

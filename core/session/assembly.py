@@ -31,7 +31,7 @@ from iact.core.session.clearance import Clearance
 from iact.core.session.clock import SystemClock
 from iact.core.session.deletion import OpenMemory, Retention
 from iact.core.session.monitor import Authorities
-from iact.core.session.runtime import Observe, Runtime
+from iact.core.session.runtime import Observe, Runtime, SearchElsewhere
 from iact.core.session.shared_list import SharedList
 
 
@@ -61,7 +61,8 @@ class RuntimeOptions:
 class SharedStore:
     """Journals are in a store that several hosts reach, of which this one is called `host`.
 
-    `claimed`: told of a session's id and epoch when this host begins to write its journal.
+    `claimed`: told of a session's id and epoch when this host begins to write its journal. `search`: asks the other
+    hosts what the texts of their sessions hold.
     """
 
     objects: ObjectStore
@@ -69,6 +70,7 @@ class SharedStore:
     cipher: Callable[[bytes], Cipher]
     """Encrypts what only hosts may read, with what it makes of the key of their seals."""
     claimed: Callable[[str, int], None] = lambda session, epoch: None
+    search: SearchElsewhere | None = None
 
     def journals(self, data: Path, versions: Versions | None = None) -> SharedJournals:
         """Those journals, for the host with this data directory. Blocks. `versions`: what keeps those of workspaces.
@@ -143,7 +145,7 @@ async def open_runtime(
             warm=options.warm, warm_live=options.warm_live,
             egress=rules_of({module: map(host_rule, hosts) for module, hosts in options.egress.items()}),
             retention=retention, memory_at_rest=memory_at_rest, policies=policies,
-            journals=journals, others=others,
+            journals=journals, others=others, search_elsewhere=shared.search if shared is not None else None,
             open_modules=partial(
                 Invoker, workspace_bytes=options.workspace_bytes, clock=clock, idle=options.idle,
                 limit=InstanceLimit(limits) if limits is not None else None,

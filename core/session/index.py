@@ -87,6 +87,14 @@ class SearchHit:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class TextHits:
+    """What the texts of one host hold: of each session the newest place. `behind`: how many are still to be read."""
+
+    hits: tuple[SearchHit, ...] = ()
+    behind: int = 0
+
+
 class Index:
     """The index of one data directory. All methods block, and may be called from any thread."""
 

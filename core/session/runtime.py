@@ -7,7 +7,7 @@ import contextlib
 import logging
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -51,6 +51,7 @@ from iact.core.session.figures import Figures, Workload, workload
 from iact.core.session.files import open_files
 from iact.core.session.fork import new_session
 from iact.core.session.garbage_collection import collector_paused
+from iact.core.session.index import TextHits
 from iact.core.session.listing import SessionInfo, ToldRow
 from iact.core.session.live import Live
 from iact.core.session.models import chosen
@@ -85,6 +86,10 @@ Observe = Callable[[Sequence[Record]], Callable[[Record], None]]
 may block or fail."""
 
 
+SearchElsewhere = Callable[[str, int], Awaitable[Sequence[TextHits]]]
+"""Finds words in texts of sessions on other hosts; at most so many on each."""
+
+
 class Runtime:
     """All sessions of one data directory.
 
@@ -115,6 +120,7 @@ class Runtime:
         egress: Iterable[Rule] = (),
         journals: JournalStore | None = None,
         others: SharedList | None = None,
+        search_elsewhere: SearchElsewhere | None = None,
         user: str = "",
         observe: Observe | None = None,
         limits: ConcurrencyLimits | None = None,
@@ -123,7 +129,8 @@ class Runtime:
 
         `scope`: of new ones. `egress`: hosts that modules may reach whatever the policy is. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
         now, opens what remembers earlier ones, so that it can forget those that are deleted. `journals`: where they are
-        kept; by default in the data directory. `others`: where hosts tell each other of their sessions. `limits`: how many
+        kept; by default in the data directory. `others`: where hosts tell each other of their sessions.
+        `search_elsewhere`: asks other hosts what the texts of theirs hold. `limits`: how many
         may be at work at once. `user`: whose they are, for the log. `observe`: told of each session that is opened, and of
         what happens in it.
         """
@@ -166,6 +173,7 @@ class Runtime:
         self._bounds = bounds or Bounds()
         self._workspace = workspace
         self._observe = observe
+        self._search_elsewhere = search_elsewhere
         self._group = asyncio.TaskGroup()
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
@@ -408,15 +416,27 @@ class Runtime:
             await session.close()
             self._standings.leave(session_id)
 
+    async def close_unless(self, session_id: str, needed: Callable[[Session], bool]) -> None:
+        """Close a session that is open, if it is not needed, before anybody else can open it."""
+        async with self._opening:
+            session = self._open.get(session_id)
+            if session is not None and not needed(session):
+                await self.close(session_id)
+
     # --- all sessions -----------------------------------------------------------------------------
 
     def sessions(self) -> list[SessionInfo]:
         """Every stored session, the one that changed last first; damaged ones are left out."""
         return self.store.sessions(self._standings.now)
 
-    def search_sessions(self, query: str, limit: int) -> SearchResult:
-        """Sessions that hold all these words; see `SessionStore.search`. Blocks."""
-        return self.store.search(query, limit, self._standings.now)
+    async def search_sessions(self, query: str, limit: int) -> SearchResult:
+        """Sessions that hold all these words, here or on other hosts; see `SessionStore.search`."""
+        elsewhere = await self._search_elsewhere(query, limit) if self._search_elsewhere is not None else ()
+        return await asyncio.to_thread(self.store.search, query, limit, self._standings.now, elsewhere)
+
+    def texts(self, query: str, limit: int) -> TextHits:
+        """What the texts of sessions that are here hold; see `SessionStore.texts`. Blocks."""
+        return self.store.texts(query, limit)
 
     def watch_sessions(self) -> StatusWatcher:
         """Which sessions change from the moment of entering on, and what they are at."""

@@ -63,6 +63,7 @@ from iact.core.session.scheduler import Scheduler
 from iact.core.session.services import Services
 from iact.core.session.session_log import SessionLog
 from iact.core.session.session_memory import SessionMemory
+from iact.core.session.status import standing
 from iact.core.session.steps import StepExecutor
 from iact.core.session.turns import Turns
 from iact.core.session.view import NodeView, View
@@ -763,6 +764,11 @@ class Session:
     def epoch(self) -> int:
         """How often the session changed hosts, as its journal says; 1 for one that never did."""
         return self._live.tree.epochs
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether nothing is to be done in it, and nothing awaited."""
+        return standing(self.state, failure=False)[0] in ("idle", "failed")
 
     async def rest(self, seconds: float) -> bool:
         """Begin nothing more, and wait at most `seconds` until what is under way has ended; whether it has.

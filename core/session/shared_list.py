@@ -1,9 +1,10 @@
 """The list of sessions that several hosts share: what each says of those that it has open, as rows in their store.
 
 A row is written when what a session is at, or what it is called, changes: under the time, the session and a name of its
-own, since nothing in the store is ever changed. Of a session the newest row counts. It is told for people's eyes and
-nothing rests on it: whoever opens a session reads its journal. Rows are encrypted as other files of hosts are, so that
-nobody else can read a title, or make one up.
+own, since nothing in the store is ever changed. Of a session the newest row counts, and those before it are removed. It is
+told for people's eyes and nothing rests on it: whoever opens a session reads its journal. Rows are encrypted as other
+files of hosts are, so that nobody else can read a title, or make one up. Of a deleted session one row is left, which says
+that: hosts that have a copy of its journal show it no longer.
 """
 
 from __future__ import annotations
@@ -56,6 +57,7 @@ class SharedList:
         self._clock = clock
         self._places: dict[str, _Place] = {}
         self._rows: dict[str, ToldRow] = {}
+        self._told: dict[str, _Place] = {}
         self._last = 0
         self._looked: float | None = None
         self._lock = threading.Lock()
@@ -66,11 +68,16 @@ class SharedList:
         Raises:
             StoreUnavailable: it can't be stored now.
         """
-        time = int(self._clock.now().timestamp() * 1e6)
-        name = f"{_FOLDER}{time:016}-{row.id}-{row.records:010}-{secrets.token_hex(4)}"
+        time, records = f"{int(self._clock.now().timestamp() * 1e6):016}", f"{row.records:010}"
+        name = f"{_FOLDER}{time}-{row.id}-{records}-{secrets.token_hex(4)}"
         told = None if gone else asdict(replace(row, open=False))
         content = json.dumps(told, ensure_ascii=False).encode()
         self._store.create(name, self._cipher.encrypt(name, content))
+        here = _Place(records, time, name)
+        before = self._told.get(row.id) or self._places.get(row.id)
+        self._told[row.id] = max(here, before or here)
+        if before is not None and before != here:
+            self._store.remove(min(here, before).name)
 
     def read(self) -> Mapping[str, ToldRow]:
         """The newest row of each session, by its id; what was read last where the store does not answer."""
@@ -92,13 +99,19 @@ class SharedList:
     def _look(self) -> None:
         after = f"{_FOLDER}{max(self._last - _APART, 0):016}"
         found: dict[str, _Place] = {}
+        old = list[_Place]()
         last = self._last
         for name in self._store.names(_FOLDER, after=after):
             if (parts := _NAME.fullmatch(name)) is not None:
                 time, session, records = parts.groups()
                 last = max(last, int(time))
                 here = _Place(records, time, name)
-                found[session] = max(here, found.get(session, here))
+                newest = found.get(session) or self._places.get(session) or here
+                found[session] = max(here, newest)
+                if here != newest:
+                    old.append(min(here, newest))
+        for place in old:  # left by a host that did not know of the other's
+            self._store.remove(place.name)
         for session, place in found.items():
             before = self._places.get(session)
             if before is None or before < place:
@@ -106,7 +119,9 @@ class SharedList:
         self._last = last
 
     def _take(self, session: str, place: _Place) -> None:
-        content = self._store.get(place.name) or b""
+        content = self._store.get(place.name)
+        if content is None:
+            return  # there is a newer one since
         self._places[session] = place
         try:
             row = _ROW.validate_json(self._cipher.decrypt(place.name, content)[:_MOST])

@@ -7,7 +7,7 @@ nothing on disk, not even the key of the seals; what writes makes that key the f
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -33,7 +33,7 @@ from iact.core.session.clock import SystemClock
 from iact.core.session.effects import SessionEffects
 from iact.core.session.file_browser import FileBrowser
 from iact.core.session.fork import STORE, MadeFork, fork, new_session
-from iact.core.session.index import Index, SearchHit
+from iact.core.session.index import Index, SearchHit, TextHits
 from iact.core.session.listing import NOTHING_KNOWN, SessionInfo, info_of, listed
 from iact.core.session.replay import Replay, replay
 from iact.core.session.review import PendingRow, rows
@@ -336,18 +336,30 @@ class SessionStore:
 
     # --- searching --------------------------------------------------------------------------------
 
+    def texts(self, query: str, limit: int) -> TextHits:
+        """Where the sessions that are here have a text with all words of `query`."""
+        if self.index is None:
+            return TextHits()
+        behind = self.index.update(self.folder, most=_SEARCHING)
+        return TextHits(tuple(self.index.search(query, limit=limit)), behind)
+
     def search(
-        self, query: str, limit: int, running: Mapping[str, SessionStatus] | None = None
+        self,
+        query: str,
+        limit: int,
+        running: Mapping[str, SessionStatus] | None = None,
+        elsewhere: Sequence[TextHits] = (),
     ) -> SearchResult:
         """Sessions whose title, or a text in which, holds all words of `query`, the one that changed last first.
 
         Titles are searched for any part of a word, texts for the beginnings of words. `running`: as for `sessions`.
+        `elsewhere`: what other hosts found in theirs.
         """
         words = query.replace('"', " ").casefold().split()
-        behind, hits = 0, dict[str, SearchHit]()
-        if self.index is not None:
-            behind = self.index.update(self.folder, most=_SEARCHING)
-            hits = {one.session: one for one in self.index.search(query, limit=limit)}
+        found = [self.texts(query, limit), *elsewhere]
+        behind = sum(one.behind for one in found)
+        # A host that had a session before has an older copy of it.
+        hits = {one.session: one for one in sorted((hit for one in found for hit in one.hits), key=_newness)}
         rows = [
             (one, hits.get(one.id))
             for one in self.sessions(running)
@@ -512,6 +524,10 @@ class SessionStore:
         if not tree.live.overlay:
             raise UsageError(NO_OVERLAY)
         return rows(tree.pending) if tree.live.intended is None else None
+
+
+def _newness(hit: SearchHit) -> int:
+    return hit.n
 
 
 def _branch(origin: Path, at: int) -> About:

@@ -8,7 +8,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from functools import partial
@@ -28,6 +28,7 @@ from iact.wiring import make_data_directory, open_runtime, open_store
 if TYPE_CHECKING:
     from iact.cluster.leases import HostLease
     from iact.cluster.placement import Placement, StaticPlacement
+    from iact.core.session.index import TextHits
 
 _AGAIN: Final = 1.0
 """Seconds until a host that has ended is started again."""
@@ -67,6 +68,7 @@ async def _host(
     from iact.cluster.leases import OwnLease, incarnation_of
     from iact.cluster.objects import open_objects
     from iact.cluster.placement import StaticPlacement
+    from iact.cluster.search import HostSearch
 
     objects = open_objects(_wanted(settings))
     key_of = await asyncio.to_thread(_keys, settings)
@@ -77,12 +79,17 @@ async def _host(
     peers = ControlClient(key_of)
     placement = StaticPlacement(objects, peers)
     key = key_of(lease.incarnation)
-    async with open_runtime(settings, pool=settings.pool, claimed=lease.claimed) as runtime:
+    search = HostSearch(placement, peers, lease.incarnation)
+    async with open_runtime(
+        settings, pool=settings.pool, claimed=lease.claimed, search_elsewhere=search.search
+    ) as runtime:
         product = ServerSurroundings(Choices(settings, runtime.use_models))
         page = WebServer(
             runtime, product=product, host=bind, port=port, key=key, allow_remote=True, names=(advertise,)
         )
-        served = SessionHost(runtime, page, objects, lease, placement, peers, grace=grace)
+        served = SessionHost(
+            runtime, page, objects, lease, placement, peers, grace=grace, idle=settings.session_idle
+        )
         control = ControlServer(served.act, key, host=bind, port=control_port)
         await page.start()
         await control.start()
@@ -242,6 +249,20 @@ async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") 
             await stop.wait()
             logs.tell("closing")
     return 0
+
+
+def search(settings: Settings, query: str, limit: int) -> Sequence[TextHits]:
+    """What all hosts of the store that run have found in texts of their sessions."""
+
+    async def run() -> Sequence[TextHits]:
+        from iact.cluster.control import ControlClient
+        from iact.cluster.search import HostSearch
+
+        placement = await static_placement(settings)
+        key_of = await asyncio.to_thread(_keys, settings)
+        return await HostSearch(placement, ControlClient(key_of)).search(query, limit)
+
+    return asyncio.run(run())
 
 
 def status(settings: Settings, *, as_json: bool) -> int:

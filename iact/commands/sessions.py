@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from iact.commands.journals import find
 from iact.commands.remote import ask_server
 from iact.core.errors import UsageError
 from iact.core.session.archive import archive_name
+from iact.core.session.index import TextHits
 from iact.core.session.listing import SessionInfo
 from iact.core.session.policy import read_policies
 from iact.core.session.store import SessionStore
@@ -62,7 +64,7 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
     store = _store(settings)
     if store.index is not None:
         store.index.update(store.folder)
-    found = store.search(query, max(1, limit))
+    found = store.search(query, max(1, limit), elsewhere=_elsewhere(settings, query, max(1, limit)))
     if as_json:
         rows = [{**_fields(one), "hit": asdict(hit) if hit is not None else None} for one, hit in found.rows]
         print(json.dumps(rows, ensure_ascii=False, indent=2))
@@ -72,6 +74,15 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
         if hit is not None:
             print(f"    {hit.agent} {hit.n}: {_shown(hit.before + hit.match + hit.after)}")
     return 0
+
+
+def _elsewhere(settings: Settings, query: str, limit: int) -> Sequence[TextHits]:
+    """What the hosts find, if sessions are in a store that several have."""
+    if settings.store is None:
+        return ()
+    from iact.commands import cluster
+
+    return cluster.search(settings, query, limit)
 
 
 def rename(settings: Settings, session: str, title: str) -> int:

@@ -35,6 +35,7 @@ class Cluster:
     folder: Path
     endpoint: Endpoint
     processes: ExitStack
+    settings: dict[str, str] = field(default_factory=dict)
     hosts: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
 
     def product(self, name: str) -> Product:
@@ -46,7 +47,7 @@ class Cluster:
                 (data / "seal.key").chmod(0o600)
         return Product.at(
             data, self.endpoint, **NO_MODULES,
-            IACT_STORE=f"file://{self.folder}/shared", IACT_HOST=name, IACT_CLUSTER="static",
+            IACT_STORE=f"file://{self.folder}/shared", IACT_HOST=name, IACT_CLUSTER="static", **self.settings,
         )  # fmt: skip
 
     def start_host(self, name: str) -> None:
@@ -82,9 +83,9 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path, endpoint: Endpoint, *names: str) -> Iterator[Cluster]:
+def cluster(folder: Path, endpoint: Endpoint, *names: str, **settings: str) -> Iterator[Cluster]:
     with ExitStack() as processes:
-        made = Cluster(folder, endpoint, processes)
+        made = Cluster(folder, endpoint, processes, settings)
         for name in names:
             made.start_host(name)
         yield made
@@ -202,6 +203,53 @@ def test_hosts_are_drained_stopped_and_started_and_nobody_loses_anything(tmp_pat
         for one in sockets:
             records = hosts.verified(one)
             assert [row.body for row in records if row.kind == "say"] == ["First", "Round 2", "Round 3"]
+
+
+@pytest.mark.no_prefix_law("two sessions at one endpoint say different things at the same turn")
+def test_texts_of_all_hosts_are_found_and_sessions_at_rest_are_closed_until_somebody_asks(
+    tmp_path: Path,
+) -> None:
+    """What is found are words of an answer, which no title and no list has; nobody need be on the session's host."""
+    script = {"/": [Reply("The anchor is weighed.", repeat=True)]}
+    with (
+        Endpoint(script) as endpoint,
+        cluster(tmp_path, endpoint, "a", "b", IACT_SESSION_IDLE="1") as hosts,
+        hosts.gateway() as server,
+    ):
+
+        def found(socket: ClientConnection) -> set[str]:
+            answer = acknowledged(socket, {"type": "sessions.search", "query": "weighed"})
+            assert isinstance(answer["list"], list)
+            assert answer["behind"] == 0, "every host has answered"
+            return {one["id"] for one in answer["list"] if one["hit"]["match"] == "weighed"}
+
+        def opened() -> int:
+            return sum(one["sessions"] for one in json.loads(hosts.run("status", "--json")))
+
+        sockets = [greeted(hosts, server, None) for _ in range(2)]
+        sessions = {said(one, "Hello") for one in sockets}
+        assert {hosts.holder(one) for one in sessions} == {"a", "b"}, "they are spread"
+        for socket in sockets:
+            until(lambda: found(socket) == sessions, "both to be found")  # noqa: B023 - within the round
+        ran = hosts.product("desk").run("session", "search", "weighed")
+        assert ran.status == 0, ran
+        assert all(f"{one}  " in ran.stdout for one in sessions), ran.stdout
+        # A session that is watched stays open; one that nobody watches is closed, and is still found and listed.
+        watched = said(sockets[0], "Are you there?")
+        sockets[1].close()
+        until(lambda: opened() == 1, "the session at rest to be closed")
+        (closed,) = sessions - {watched}
+        assert found(sockets[0]) == sessions
+        again = greeted(hosts, server, closed)
+        assert said(again, "And you?") == closed
+        # Its list is one row for each session, however often something of them changed.
+        until(lambda: lists(again, sessions), "the list of all")
+        until(
+            lambda: len([*(tmp_path / "shared" / "list").iterdir()]) == 2,
+            "rows that count no more to be gone",
+        )
+        records = hosts.verified(closed)
+        assert [one.body for one in records if one.kind == "say"] == ["Hello", "And you?"]
 
 
 def test_the_way_in_is_guarded_and_says_what_is_wrong(tmp_path: Path) -> None:

@@ -8,11 +8,13 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from iact.cluster.host import SessionHost
+from iact.cluster.host import OpenSession, SessionHost
 from iact.cluster.leases import HostLease, OwnLease, incarnation_of, open_at
 from iact.cluster.placement import HostUnavailable, Moved, NoHost, StaticPlacement, chosen
+from iact.cluster.search import HostSearch
 from iact.core.errors import IactError, StoreUnavailable, Superseded, UsageError
 from iact.core.ports import JSON
+from iact.core.session.index import SearchHit, TextHits
 from tests.core.session.test_control import until
 from tests.objects import Objects
 
@@ -24,6 +26,7 @@ class FakeSession:
     epoch: int
     failure: IactError | None = None
     busy: asyncio.Event | None = None
+    at_rest: bool = True
 
     async def rest(self, seconds: float) -> bool:
         if self.busy is not None:
@@ -41,12 +44,16 @@ class Machine:
     away: list[str | None] = field(default_factory=list)
     frozen: bool = False
     unavailable: str = ""
+    watched: set[str] = field(default_factory=set)
+    found: dict[str, TextHits] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         placement = self.world.placement()
         self.host = SessionHost(
-            self, self, self.world.store, self.lease, placement, self.world, wall=self.world.wall
-        )
+            self, self, self.world.store, self.lease, placement, self.world,
+            wall=self.world.wall, now=self.world.wall, idle=60.0,
+        )  # fmt: skip
+        self.search = HostSearch(placement, self.world, self.lease.incarnation)
         self.placement = placement
 
     async def open(self, session_id: str | None = None) -> FakeSession:
@@ -64,6 +71,16 @@ class Machine:
 
     async def close(self, session_id: str) -> None:
         del self.opened[session_id]
+
+    async def close_unless(self, session_id: str, needed: Callable[[OpenSession], bool]) -> None:
+        if not needed(self.opened[session_id]):
+            await self.close(session_id)
+
+    def texts(self, query: str, limit: int) -> TextHits:
+        return self.found[query]
+
+    def watches(self, session: str) -> bool:
+        return session in self.watched
 
     async def send_away(self, session: str | None) -> None:
         self.away.append(session)
@@ -262,5 +279,54 @@ def test_while_the_store_is_away_nobody_is_taken_for_dead() -> None:
         await world.rounds(3)
         assert world.at("s") == ["a"]
         assert world.epochs["s"] == 1
+
+    run(scene)
+
+
+def test_a_session_at_rest_that_nobody_watches_is_closed_and_opened_when_somebody_asks() -> None:
+    async def scene(world: World) -> None:
+        a = await world.machine("a")
+        for one in ("idle", "watched", "busy"):
+            await world.placement().place(one)
+        a.watched.add("watched")
+        a.opened["busy"].at_rest = False
+        await world.rounds(29)
+        assert a.opened.keys() == {"idle", "watched", "busy"}, "not before its time"
+        await world.rounds(3)
+        assert a.opened.keys() == {"watched", "busy"}
+        await world.rounds(1)
+        assert sorted(open_at(world.store, a.lease.incarnation)) == ["busy", "watched"]
+        # Time begins anew with the end of what kept it.
+        a.opened["busy"].at_rest = True
+        await world.rounds(29)
+        assert "busy" in a.opened
+        assert (await world.placement().place("idle")).epoch == 2
+        await world.rounds(1)
+        assert sorted(open_at(world.store, a.lease.incarnation)) == ["busy", "idle", "watched"]
+
+    run(scene)
+
+
+def test_a_note_that_was_taken_back_while_its_session_was_opened_again_is_written_again() -> None:
+    async def scene(world: World) -> None:
+        a = await world.machine("a")
+        await world.placement().place("s")
+        a.lease.closed("s")
+        a.host._noted.discard("s")
+        await world.rounds(1)
+        assert open_at(world.store, a.lease.incarnation) == ["s"]
+
+    run(scene)
+
+
+def test_a_search_asks_all_hosts_and_one_that_does_not_answer_is_still_to_be_read() -> None:
+    async def scene(world: World) -> None:
+        a, b, c = [await world.machine(name) for name in "abc"]
+        hit = SearchHit("s", 7, "/", "say", "a ", "word", " here", 2)
+        b.found["word"] = TextHits((hit,), 3)
+        c.found["word"] = TextHits()
+        assert await a.search.search("word", 10) == [TextHits((hit,), 3), TextHits()]
+        c.frozen = True
+        assert await a.search.search("word", 10) == [TextHits((hit,), 3), TextHits(behind=1)]
 
     run(scene)

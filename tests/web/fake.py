@@ -452,7 +452,7 @@ class FakeRuntime:
     def watch_sessions(self) -> StatusWatcher:
         return StatusWatcher(self.standings)
 
-    def search_sessions(self, query: str, limit: int) -> Found:
+    async def search_sessions(self, query: str, limit: int) -> Found:
         words = query.lower()
         rows = [(one, self.hits.get(one.id)) for one in self.sessions()]
         return Found(tuple((one, hit) for one, hit in rows if hit or words in one.title.lower()), 0)

@@ -131,3 +131,37 @@ def test_hosts_whose_clocks_differ_by_minutes_miss_nothing() -> None:
     assert set(reader.read()) == {"one"}
     slow.tell(row(1, session="two"))
     assert set(reader.read()) == {"one", "two"}
+
+
+def test_of_a_session_one_row_is_left_and_of_a_deleted_one_that_it_is(tmp_path: Path) -> None:
+    objects = Objects()
+    a, b, reader = a_list(objects), a_list(objects), a_list(objects)
+    for number in range(20):
+        a.tell(row(number))
+    assert len(objects.content) == 1
+    b.tell(row(25, "from b"))
+    assert titles(reader.read()) == {"s": "from b"}
+    assert len(objects.content) == 1, (
+        "what a host left that does not know of the other's is removed by a reader"
+    )
+    a.tell(row(22, "late"))
+    assert titles(reader.read()) == titles(a_list(objects).read()) == {"s": "from b"}
+    assert len(objects.content) == 1
+    reader.tell(row(25), gone=True)
+    assert reader.read()["s"].row is None
+    assert len(objects.content) == 1
+
+
+def test_a_row_that_was_replaced_while_it_was_read_is_read_the_next_time() -> None:
+    objects = Objects()
+    writer, reader = a_list(objects), a_list(objects)
+    writer.tell(row(1, "old"))
+
+    def replaced(what: str, name: str) -> None:
+        if what == "get":
+            objects.before = lambda what, name: None
+            writer.tell(row(2, "new"))
+
+    objects.before = replaced
+    assert titles(reader.read()) == {}
+    assert titles(reader.read()) == {"s": "new"}

@@ -1,0 +1,48 @@
+"""Finds words in texts of sessions on other hosts: each has an index of those that it had open, so each is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Final
+
+from pydantic import TypeAdapter, ValidationError
+
+from iact.cluster.leases import HostLease
+from iact.cluster.placement import Peers, StaticPlacement
+from iact.core.errors import IactError
+from iact.core.ports import JSON
+from iact.core.session.index import TextHits
+
+_SECONDS: Final = 3.0
+"""For which somebody who searches waits for a host that does not answer."""
+
+_ANSWER: Final = TypeAdapter(TextHits)
+
+
+class HostSearch:
+    """Asks all hosts that live, but the one of this incarnation. What a host does not answer counts as still to be read."""
+
+    def __init__(self, placement: StaticPlacement, peers: Peers, own: str = "") -> None:
+        self._placement = placement
+        self._peers = peers
+        self._own = own
+
+    async def search(self, query: str, limit: int) -> Sequence[TextHits]:
+        """What each of them found, at most `limit` sessions."""
+        others = [one for one in self._placement.alive() if one.incarnation != self._own]
+        return await asyncio.gather(*(self._at(one, query, limit) for one in others))
+
+    async def _at(self, lease: HostLease, query: str, limit: int) -> TextHits:
+        try:
+            async with asyncio.timeout(_SECONDS):
+                asked: dict[str, JSON] = {"do": "search", "query": query, "limit": limit}
+                return _ANSWER.validate_python(await self._peers.ask(lease, asked), strict=False)
+        except (IactError, TimeoutError, ValidationError):
+            return TextHits(behind=max(lease.sessions, 1))
+
+
+def answer(found: TextHits) -> Mapping[str, JSON]:
+    """As one host tells another what it found."""
+    return {"hits": [asdict(one) for one in found.hits], "behind": found.behind}
