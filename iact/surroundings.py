@@ -11,22 +11,34 @@ from iact.core.ports import Price
 from iact.doctor import checks
 from iact.examples import EXAMPLES
 from iact.export import page
+from iact.own_secrets import OwnSecrets
 from iact.settings import Settings
 from iact.web import ports
 from iact.web.ports import Finding, Prices, Recorded
 
 
 class ServerSurroundings:
-    """Of one server (`web.ports.Product`). `choices`: what is chosen for all of it; `own`: what one user of it chooses."""
+    """Of one server (`web.ports.Product`). `choices`: what is chosen for all of it; `own`: what one user of it chooses.
 
-    def __init__(self, choices: Choices, own: ports.Choices | None = None) -> None:
+    `data`: that user's directory; None: the one user's.
+    """
+
+    def __init__(
+        self, choices: Choices, own: ports.Choices | None = None, *, data: Path | None = None
+    ) -> None:
         self._server = choices
         self._choices: ports.Choices = choices if own is None else own
+        self._secrets = OwnSecrets(data or choices.settings.data)
 
     @property
     def choices(self) -> ports.Choices:
         """What a person chose, to be looked at and changed."""
         return self._choices
+
+    @property
+    def secrets(self) -> ports.OwnSecrets:
+        """Those of this user, for modules."""
+        return self._secrets
 
     @property
     def _settings(self) -> Settings:

@@ -113,7 +113,8 @@ async def _open_tenant(
             runtime.memory.wake()
         tending = asyncio.create_task(runtime.tend(), name=f"tending what the user {user} has")
         try:
-            yield Tenant(runtime, ServerSurroundings(choices, UserChoices(choices, Choices(own, _unused))))
+            chosen = UserChoices(choices, Choices(own, _unused))
+            yield Tenant(runtime, ServerSurroundings(choices, chosen, data=own.data))
         finally:
             tending.cancel()
             await asyncio.wait([tending])

@@ -28,7 +28,7 @@ from iact.sandbox.instance import Instance
 from iact.sandbox.owner import Key
 from iact.sandbox.pool import CALM, Member, Pool
 from iact.sandbox.restarts import Restarts
-from iact.sandbox.secrets import Secrets
+from iact.sandbox.secrets import LENT, Secrets
 from iact.sandbox.temporary_files import Temporaries, Temporary
 from iact.sandbox.threads import from_thread, in_thread
 from iact.sandbox.workspace.mounts import below
@@ -104,6 +104,7 @@ class Host(ABC, Generic[Running]):
         self._outside = outside or Outside()
         self._secrets = Secrets(self._data)
         self._shared_secrets = Secrets(shared) if shared is not None else None
+        self._lent_secrets = Secrets(self._data, LENT)
         self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders, shared=shared)
         self._process = owner.Process.current()
         self._numbers = itertools.count(1)
@@ -199,13 +200,15 @@ class Host(ABC, Generic[Running]):
         """What a person's word comes to now; says which secrets are not stored.
 
         A module of everybody's has their secrets, and one of the user's has the user's: neither can be used to learn the
-        other's, whatever names it asks for.
+        other's, whatever names it asks for. What this user lends to the modules of everybody comes before everybody's.
         """
-        stored = self._secrets
+        sources = [self._secrets]
         if module.shared:
             assert self._shared_secrets is not None
-            stored = self._shared_secrets
-        given = await asyncio.to_thread(stored.of, secrets) if secrets else {}
+            sources = [self._shared_secrets, self._lent_secrets]
+        given: dict[str, str] = {}
+        for source in sources if secrets else ():
+            given |= await asyncio.to_thread(source.of, secrets)
         for missing in sorted(set(secrets) - set(given)):
             remedy = "ask an administrator" if module.shared else f"run: iact secret set {missing}"
             report(f"the module {module.name} asks for a secret that is not stored; {remedy}")

@@ -19,6 +19,8 @@ from iact.core.json_file import locked, replace_json
 
 FILE: Final = "secrets.json"
 """Its name in the data directory."""
+LENT: Final = "lent_secrets.json"
+"""The file of a user's that holds what they give to the modules of everybody, in place of everybody's secrets."""
 _WHAT: Final = "secrets"
 SHORTEST: Final = 8
 LONGEST: Final = 32_768
@@ -29,10 +31,10 @@ _TAKEN: Final = ("PATH", "HOME", "PYTHON", "LD_", "HTTP_PROXY", "HTTPS_PROXY", "
 
 
 class Secrets:
-    """The secrets of one data directory. Every method reads the file anew."""
+    """The secrets of one data directory. Every method reads the file anew. `file`: its name."""
 
-    def __init__(self, data: Path) -> None:
-        self._path = data / FILE
+    def __init__(self, data: Path, file: str = FILE) -> None:
+        self._path = data / file
 
     def names(self) -> list[str]:
         """The names, in order.

@@ -21,7 +21,7 @@ from iact.core.ports import Memory
 from iact.core.records.dialogue import Upload as Uploaded
 from iact.core.records.record import Record
 from iact.core.session.source import source_of, written_source
-from iact.web import choices, files, inspection, people, review, sessions, timeline
+from iact.web import choices, files, inspection, own_secrets, people, review, sessions, timeline
 from iact.web.downloads import Content
 from iact.web.follower import Cursor
 from iact.web.history import RecordHistory
@@ -513,7 +513,7 @@ WHILE_OPENING: Final = frozenset(
         "hello", "open", "render", "upload", "sessions", "sessions.search", "session.rename", "session.pin",
         "session.deleted", "session.restore", "session.purge", "examples", "about", "address", "models", "model.try",
         "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
-        "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "shared",
+        "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "secrets", "secret.set", "secret.remove", "shared",
         "account", "token.create", "token.revoke", "sign-out", "usage", "users", "user.add", "user.change", "audit",
         "everybody", "everybody.module.add", "everybody.module.remove", "everybody.module.approve",
         "everybody.secret.set", "everybody.secret.remove", "policy", "policy.change",
@@ -601,6 +601,9 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "module.hosts": _command(requests.ListHosts, _hosts, "inspect"),
     "module.allow": _command(requests.AllowHosts, _module_allow, "own"),
     "module.approve": _command(requests.ApproveModule, _module_approve, "approve"),
+    "secrets": _command(requests.ListSecrets, own_secrets.list_secrets, "list"),
+    "secret.set": _command(requests.SetOwnSecret, own_secrets.store_secret, "approve"),
+    "secret.remove": _command(requests.RemoveOwnSecret, own_secrets.remove_secret, "approve"),
     "memory": _command(requests.SearchMemory, _memory, "list"),
     "memory.show": _command(requests.ShowMemory, _memory_show, "list"),
     "memory.forget": _command(requests.ForgetMemories, _memory_forget, "change"),

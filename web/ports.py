@@ -349,12 +349,33 @@ class Choices(Protocol):
     def forget_first_message(self, name: str) -> None: ...
 
 
+class OwnSecrets(Protocol):
+    """The secrets of one user, for modules. No value is ever told. Everything blocks.
+
+    `lent`: what they give to the modules that are set for everybody, in place of everybody's; else to their own modules.
+    """
+
+    def names(self, *, lent: bool) -> Sequence[str]: ...
+    def store(self, name: str, value: str, *, lent: bool) -> None:
+        """Store one, in place of one of the same name; raises UsageError if it can't be."""
+        ...
+
+    def remove(self, name: str, *, lent: bool) -> None:
+        """Remove one; raises UsageError if there is none."""
+        ...
+
+
 class Product(Protocol):
     """What the rest of the product can tell and make. `checks` and `export` block; nothing raises but as said."""
 
     @property
     def choices(self) -> Choices:
         """What a person chose, to be looked at and changed."""
+        ...
+
+    @property
+    def secrets(self) -> OwnSecrets:
+        """This user's secrets."""
         ...
 
     def settings(self) -> Sequence[tuple[str, str]]:

@@ -19,39 +19,50 @@ _everybody: Final = click.option(
 )
 
 
+_lent: Final = click.option(
+    "--lend",
+    "lent",
+    is_flag=True,
+    help="given to the modules that are set for everybody, in place of everybody's secret of that name",
+)
+
+
 @click.group(cls=CommandGroup)
 def secret() -> None:
-    """Manage the secrets that modules are given."""
+    """Manage the secrets that modules are given: yours on the server that you are logged in to, or those here."""
 
 
 @secret.command("set")
 @click.argument("name")
 @_everybody
-def set_secret(settings: Settings, *, name: str, everybody: bool) -> int:
+@_lent
+def set_secret(settings: Settings, *, name: str, everybody: bool, lent: bool) -> int:
     """Store a secret; its value is asked for, or read from standard input."""
     from iact.commands import secret
 
-    return secret.store(settings, name, everybody=everybody)
+    return secret.store(settings, name, everybody=everybody, lent=lent)
 
 
 @secret.command("list")
 @_everybody
+@_lent
 @options.as_json
-def list_secrets(settings: Settings, *, everybody: bool, as_json: bool) -> int:
+def list_secrets(settings: Settings, *, everybody: bool, lent: bool, as_json: bool) -> int:
     """List the names of the secrets."""
     from iact.commands import secret
 
-    return secret.names(settings, everybody=everybody, as_json=as_json)
+    return secret.names(settings, everybody=everybody, lent=lent, as_json=as_json)
 
 
 @secret.command("remove")
 @click.argument("name")
 @_everybody
-def remove_secret(settings: Settings, *, name: str, everybody: bool) -> int:
+@_lent
+def remove_secret(settings: Settings, *, name: str, everybody: bool, lent: bool) -> int:
     """Remove a secret."""
     from iact.commands import secret
 
-    return secret.remove(settings, name, everybody=everybody)
+    return secret.remove(settings, name, everybody=everybody, lent=lent)
 
 
 @click.group(cls=CommandGroup)

@@ -112,6 +112,19 @@ def ask_server(settings: Settings, message: Frame, *, patience: float | None = _
         return Wire(socket).ask(message, lambda frame: None, patience)
 
 
+def ask_logged_in(settings: Settings, message: Frame) -> Frame:
+    """Send one message that is about no session to the server that one is logged in to; gives its answer.
+
+    Raises:
+        UsageError, IactError: nobody is logged in, or it refuses; the sentence is its own.
+    """
+    logged_in = login.read(settings.data)
+    if logged_in is None:
+        raise UsageError("You are logged in to no server. Log in first: iact login ADDRESS")
+    with _socket(logged_in.address) as socket:
+        return Wire(socket).ask(message, lambda frame: None)
+
+
 def new_address(settings: Settings, *, as_json: bool) -> int:
     """Print an address that lets one more browser in.
 

@@ -1,55 +1,136 @@
-"""Commands about secrets: `secret set`, `secret list`, `secret remove`. No command prints a value."""
+"""Commands about secrets: `secret set`, `secret list`, `secret remove`. No command prints a value.
+
+A person who is logged in to a server has theirs there; else they are those of the data directory.
+"""
 
 from __future__ import annotations
 
 import getpass
 import json
 import sys
+from collections.abc import Sequence
+from typing import Protocol
 
+from iact import login
 from iact.commands import audit
+from iact.commands.remote import Frame, ask_logged_in
+from iact.core.errors import UsageError
 from iact.everybody import settings_of_everybody
+from iact.own_secrets import OwnSecrets
 from iact.sandbox.secrets import Secrets
 from iact.settings import Settings
 from iact.wiring import make_data_directory
 
 
-def store(settings: Settings, name: str, *, everybody: bool) -> int:
+def store(settings: Settings, name: str, *, everybody: bool, lent: bool) -> int:
     """Store a secret that is typed without being shown, or comes from standard input.
 
     Raises:
         UsageError: the name or the value can't be.
     """
+    place = _place(settings, everybody=everybody, lent=lent)
     typed = sys.stdin.isatty()
     value = getpass.getpass(f"{name}: ") if typed else sys.stdin.read().removesuffix("\n")
-    _secrets(settings, everybody=everybody).store(name, value)
-    audit.tell(settings, "secret.changed", secret=name, **audit.whose(everybody=everybody))
+    place.store(name, value)
     return 0
 
 
-def names(settings: Settings, *, everybody: bool, as_json: bool) -> int:
+def names(settings: Settings, *, everybody: bool, lent: bool, as_json: bool) -> int:
     """Print the names."""
-    found = _secrets(settings, everybody=everybody).names()
+    found = _place(settings, everybody=everybody, lent=lent).names()
     print(
         json.dumps(found) if as_json else "".join(f"{name}\n" for name in found), end="\n" if as_json else ""
     )
     return 0
 
 
-def remove(settings: Settings, name: str, *, everybody: bool) -> int:
+def remove(settings: Settings, name: str, *, everybody: bool, lent: bool) -> int:
     """Remove a secret; a module that was given it keeps it until it is started anew.
 
     Raises:
         UsageError: there is none of this name.
     """
-    _secrets(settings, everybody=everybody).remove(name)
-    audit.tell(settings, "secret.changed", secret=name, removed="yes", **audit.whose(everybody=everybody))
+    _place(settings, everybody=everybody, lent=lent).remove(name)
     return 0
 
 
-def _secrets(settings: Settings, *, everybody: bool) -> Secrets:
-    """The user's, or those of the modules that everybody has."""
-    if not everybody:
-        return Secrets(settings.data)
-    whole = settings_of_everybody(settings)
-    make_data_directory(whole)
-    return Secrets(whole.data)
+class _Place(Protocol):
+    """Where the secrets of a command are."""
+
+    def names(self) -> Sequence[str]: ...
+    def store(self, name: str, value: str) -> None: ...
+    def remove(self, name: str) -> None: ...
+
+
+def _place(settings: Settings, *, everybody: bool, lent: bool) -> _Place:
+    if everybody and lent:
+        raise UsageError(
+            "A secret is everybody's, or your own that you lend. Leave out --everybody or --lend."
+        )
+    if everybody:
+        return _Everybodys(settings)
+    return _Own(settings, lent) if login.read(settings.data) is None else _Remote(settings, lent)
+
+
+class _Everybodys:
+    """Those that an administrator sets for the modules of everybody, in this data directory."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        whole = settings_of_everybody(settings)
+        make_data_directory(whole)
+        self._secrets = Secrets(whole.data)
+
+    def names(self) -> Sequence[str]:
+        return self._secrets.names()
+
+    def store(self, name: str, value: str) -> None:
+        self._secrets.store(name, value)
+        audit.tell(self._settings, "secret.changed", secret=name, **audit.whose(everybody=True))
+
+    def remove(self, name: str) -> None:
+        self._secrets.remove(name)
+        audit.tell(
+            self._settings, "secret.changed", secret=name, removed="yes", **audit.whose(everybody=True)
+        )
+
+
+class _Own:
+    """Those of this data directory's one user."""
+
+    def __init__(self, settings: Settings, lent: bool) -> None:
+        self._settings = settings
+        self._lent = lent
+        self._secrets = OwnSecrets(settings.data)
+
+    def names(self) -> Sequence[str]:
+        return self._secrets.names(lent=self._lent)
+
+    def store(self, name: str, value: str) -> None:
+        self._secrets.store(name, value, lent=self._lent)
+        audit.tell(self._settings, "secret.changed", secret=name)
+
+    def remove(self, name: str) -> None:
+        self._secrets.remove(name, lent=self._lent)
+        audit.tell(self._settings, "secret.changed", secret=name, removed="yes")
+
+
+class _Remote:
+    """Those of the user that one is logged in as, on their server."""
+
+    def __init__(self, settings: Settings, lent: bool) -> None:
+        self._settings = settings
+        self._lent = lent
+
+    def names(self) -> Sequence[str]:
+        found = self._ask({"type": "secrets"})["lent" if self._lent else "list"]
+        return [str(one) for one in found] if isinstance(found, list) else []
+
+    def store(self, name: str, value: str) -> None:
+        self._ask({"type": "secret.set", "name": name, "value": value, "lent": self._lent})
+
+    def remove(self, name: str) -> None:
+        self._ask({"type": "secret.remove", "name": name, "lent": self._lent})
+
+    def _ask(self, message: Frame) -> Frame:
+        return ask_logged_in(self._settings, message)

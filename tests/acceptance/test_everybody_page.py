@@ -10,9 +10,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
-from iact.sandbox.secrets import Secrets
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server, kill
 from tests.acceptance.test_people_page import browsing, more, person, say, signed_in, with_people
@@ -22,6 +21,7 @@ from tests.web.browser import Wrongs
 
 VALUE: Final = "everybody's and nobody's 4c1d90"
 OWN: Final = "of ada alone, 77ab3f0"
+LENT: Final = "lent by ada to all modules, 5e0f"
 
 KEEPER: Final = '''\
 import hashlib, os
@@ -65,6 +65,19 @@ def ask(page: Page, text: str, replies: int) -> None:
     expect(page.locator(".entry.reply")).to_have_count(replies, timeout=300_000)
 
 
+def store_own(page: Page, value: str, *, lend: bool) -> Locator:
+    """Store a secret of one's own in the open dialog of modules; gives the part of it that is about secrets."""
+    part = page.locator("[data-role=own-secrets]")
+    before = part.get_by_role("button", name="Remove: TEAM_KEY").count()
+    part.locator("[data-role=secret-name]").fill("TEAM_KEY")
+    part.locator("[data-role=secret-value]").fill(value)
+    part.locator("[data-role=secret-lent]").set_checked(lend)
+    part.get_by_role("button", name="Store the secret").click()
+    expect(part.get_by_role("button", name="Remove: TEAM_KEY")).to_have_count(before + 1)
+    expect(part.locator("[data-role=secret-value]")).to_have_value("")
+    return part
+
+
 def journals(folder: Path) -> str:
     return "".join(one.read_text() for one in sorted(folder.glob("sessions/*/journal.md")))
 
@@ -89,7 +102,6 @@ def _everybody(product: Product, endpoint: Endpoint, source: Path) -> None:
     wrongs = Wrongs("")
     ids = {one["name"]: one["id"] for one in json.loads(product.run("user", "list", "--json").stdout)}
     hers, his = (product.data / "users" / ids[name] for name in ("ada", "bob"))
-    Secrets(hers).store("TEAM_KEY", OWN)
     with browsing() as browser:
         with served(product) as server:
             wrongs.origin = f"http://127.0.0.1:{server.port}"
@@ -131,12 +143,29 @@ def _everybody(product: Product, endpoint: Endpoint, source: Path) -> None:
             ask(bob, "Please ask the thief.", 3)
             assert "0 characters" in journals(his)
 
-            # Hers of the same name goes to her own modules alone. His module is not hers.
-            ask(ada, "Please ask the keeper.", 1)
-            assert f"{digest(VALUE)}: [secret TEAM_KEY]" in journals(hers)
+            # Hers of the same name, which she stores on the page, goes to her own modules alone. His module is not hers.
             ada.locator("[data-role=modules-open]").click()
             expect(ada.locator("[data-module=keeper]")).to_be_visible()
             expect(ada.locator("[data-module=thief]")).to_have_count(0)
+            own = store_own(ada, OWN, lend=False)
+            ada.keyboard.press("Escape")
+            ask(ada, "Please ask the keeper.", 1)
+            assert f"{digest(VALUE)}: [secret TEAM_KEY]" in journals(hers)
+
+            # What she lends to the modules of all comes before everybody's, for her alone, until she takes it back.
+            ada.locator("[data-role=modules-open]").click()
+            store_own(ada, LENT, lend=True)
+            ada.keyboard.press("Escape")
+            new_page(ada, server)  # a module that runs keeps what it was given
+            ask(ada, "Please ask the keeper.", 1)
+            assert f"{digest(LENT)}: [secret TEAM_KEY]" in journals(hers)
+            ask(bob, "Please ask the keeper.", 4)
+            assert digest(LENT) not in journals(his)
+            assert OWN not in ada.content()
+            assert LENT not in ada.content()
+            ada.locator("[data-role=modules-open]").click()
+            own.get_by_role("button", name="Remove: TEAM_KEY").last.click()
+            expect(own.get_by_role("button", name="Remove: TEAM_KEY")).to_have_count(1)
             for context in browser.contexts:
                 context.close()
             kill(server.process)
@@ -185,14 +214,19 @@ def _everybody(product: Product, endpoint: Endpoint, source: Path) -> None:
         ("module.approved", "ada", {"module": "keeper", "functions": "tell", **everybody}),
         ("secret.changed", "ada", {"secret": "TEAM_KEY", **everybody}),
         ("module.approved", "bob", {"module": "thief", "functions": "tell"}),
+        ("secret.changed", "ada", {"secret": "TEAM_KEY"}),
+        ("secret.changed", "ada", {"secret": "TEAM_KEY", "to": "modules of everybody"}),
+        ("secret.changed", "ada", {"secret": "TEAM_KEY", "to": "modules of everybody", "removed": "yes"}),
         ("policy.changed", "ada", {}),
         ("module.removed", operator, {"module": "keeper", **everybody}),
     ]
 
-    # The value is in one file, which the server alone can read.
-    held = [
-        path for path in product.data.rglob("*") if path.is_file() and VALUE.encode() in path.read_bytes()
-    ]
-    assert held == [product.data / "shared" / "secrets.json"]
-    assert held[0].stat().st_mode & 0o777 == 0o600
-    assert not any(VALUE in content for one in endpoint.requests for _, content in one.messages)
+    # Each value is in one file, which the server alone can read; what was taken back is in none.
+    places = {VALUE: [product.data / "shared" / "secrets.json"], OWN: [hers / "secrets.json"], LENT: []}
+    for value, files in places.items():
+        held = [
+            path for path in product.data.rglob("*") if path.is_file() and value.encode() in path.read_bytes()
+        ]
+        assert held == files
+        assert all(one.stat().st_mode & 0o777 == 0o600 for one in held)
+        assert not any(value in content for one in endpoint.requests for _, content in one.messages)

@@ -127,7 +127,7 @@ def _commands_go_there_as(product: Product, url: str, session: str) -> None:
     """Ada logs in from a machine of hers, which knows nothing of the server."""
     made = json.loads(
         product.run("token", "create", "cli", "--user", "ada", "--scope", "sessions:write", "--scope",
-                    "sessions:read", "--json").stdout
+                    "sessions:read", "--scope", "clear", "--json").stdout
     )  # fmt: skip
     elsewhere = Product.at(product.data.parent / "elsewhere", **NO_MODULES)
     wrong = elsewhere.run("login", url, stdin="iact_wrong")
@@ -136,6 +136,13 @@ def _commands_go_there_as(product: Product, url: str, session: str) -> None:
     said = elsewhere.run("say", "--session", session, "--wait", "And now?")
     assert (said.status, said.stdout.strip()) == (0, "Still plover."), said
     assert elsewhere.run("lockdown", "--session", session).status == 0
+    assert elsewhere.run("secret", "set", "MAIL_KEY", stdin="of ada, 81cc2").status == 0
+    assert elsewhere.run("secret", "list").stdout == "MAIL_KEY\n"
+    (kept,) = product.data.glob("users/*/secrets.json")
+    assert "of ada, 81cc2" in kept.read_text()
+    assert not (elsewhere.data / "secrets.json").exists()
+    assert elsewhere.run("secret", "remove", "MAIL_KEY").status == 0
+    assert elsewhere.run("secret", "list").stdout == ""
     assert product.run("token", "revoke", "cli", "--user", "ada").status == 0
     assert elsewhere.run("lockdown", "--session", session, "--off").status == 1
     assert elsewhere.run("logout").status == 0

@@ -575,11 +575,30 @@ class FakeChoices:
         del self.kept[name]
 
 
+@dataclass
+class FakeSecrets:
+    """A user's secrets by name, their own and those that they lend."""
+
+    own: dict[str, str] = field(default_factory=dict)
+    lent: dict[str, str] = field(default_factory=dict)
+
+    def names(self, *, lent: bool) -> Sequence[str]:
+        return sorted(self.lent if lent else self.own)
+
+    def store(self, name: str, value: str, *, lent: bool) -> None:
+        (self.lent if lent else self.own)[name] = value
+
+    def remove(self, name: str, *, lent: bool) -> None:
+        if (self.lent if lent else self.own).pop(name, None) is None:
+            raise UsageError(f"There is no secret {name!r}.")
+
+
 class FakeAround:
     """A product around the server in which one thing does not work."""
 
     def __init__(self) -> None:
         self.choices = FakeChoices()
+        self.secrets = FakeSecrets()
 
     def prices(self) -> Prices:
         return Prices(prompt=2.0, cached=0.5, completion=10.0)

@@ -9,6 +9,8 @@ from playwright.async_api import expect
 from iact.core.ports import CatalogueEntry
 from iact.core.session.catalogue import KnownModule
 from tests.core.session.fakes import MANIFEST
+from tests.web.browser import browsing
+from tests.web.fake import FakeAround, FakeRuntime
 from tests.web.test_page import run, stage
 
 
@@ -84,5 +86,30 @@ def test_the_lockdown_is_a_command_and_seen_by_everyone() -> None:
             await other.get_by_role("button", name="Switch on").click()
             await expect(one.locator("[data-role=lockdown]")).to_be_hidden()
             assert session.calls == [("lockdown", "True"), ("lockdown", "False")]
+
+    run(test)
+
+
+def test_secrets_are_stored_and_removed_and_never_shown() -> None:
+    async def test() -> None:
+        around = FakeAround()
+        async with browsing(FakeRuntime(), around) as scene:
+            page = await scene.page()
+            await page.get_by_role("button", name="Modules").click()
+            part = page.locator("[data-role=own-secrets]")
+            await expect(part).to_contain_text("You have stored none.")
+            await expect(part.locator("[data-role=secret-lent]")).to_have_count(0)  # there is one user
+            await part.get_by_label("Name, such as API_KEY").fill("API_KEY")
+            await part.get_by_label("Value").fill("xyzzy of mine")
+            await page.keyboard.press("Enter")
+            remove = part.get_by_role("button", name="Remove: API_KEY")
+            await expect(remove).to_be_visible()
+            assert around.secrets.own == {"API_KEY": "xyzzy of mine"}
+            await expect(part.get_by_label("Value")).to_have_value("")
+            assert "xyzzy" not in await page.content()
+            around.secrets.own.clear()
+            await remove.click()
+            status = page.get_by_role("dialog", name="Modules").get_by_role("status")
+            await expect(status).to_contain_text("There is no secret")
 
     run(test)

@@ -530,6 +530,13 @@ class Users(TypedDict):
     list: list[UserRow]
 
 
+class OwnSecrets(TypedDict):
+    """Names; a value is told to nobody."""
+
+    list: list[str]
+    lent: list[str]
+
+
 class Everybody(TypedDict):
     """`secrets`: their names; a value is told to nobody."""
 

@@ -946,6 +946,26 @@ class RemoveSecret(Message):
     name: SecretName
 
 
+class ListSecrets(Message):
+    """The names of this user's secrets: `list`, which their own modules are given, and `lent`, see `secret.set`."""
+
+
+class SetOwnSecret(SetSecret):
+    """Store a secret of this user's, which their own modules are given if they were approved with it.
+
+    No message tells its value. With `lent` it is given to the modules that are set for everybody, when this user calls
+    them, in place of everybody's secret of that name; and to none of their own.
+    """
+
+    lent: bool = False
+
+
+class RemoveOwnSecret(RemoveSecret):
+    """Remove such a secret."""
+
+    lent: bool = False
+
+
 class ShowPolicy(Message):
     """The policy: `text`, as its file has it; empty where there is none."""
 

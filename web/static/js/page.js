@@ -163,7 +163,7 @@ export class Page {
   #dialogs() {
     const { store, approvals, inspector, review, settings, side } = this;
     const memories = lazily("memories-open", "memory", async () => new (await import("./settings/memories.js")).MemoriesDialog(this.request), this.unreachable);
-    const modules = lazily("modules-open", "modules", async () => new (await import("./settings/modules.js")).ModulesDialog(this.request), this.unreachable);
+    const modules = lazily("modules-open", "modules", async () => new (await import("./settings/modules.js")).ModulesDialog(this.request, store), this.unreachable);
     store.addEventListener("modules", onceAFrame(() => modules.made()?.changed()));
     const find = () => this.#showSearch();
     addEventListener("keydown", (event) => {

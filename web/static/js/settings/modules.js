@@ -21,11 +21,16 @@ export class ModulesDialog {
   #file = /** @type {HTMLInputElement} */ (part("modules-file"));
   #news = part("modules-news");
   #busy = false;
+  /** @type {import("./secrets.js").OwnSecrets|undefined} */ #secrets;
   /** What modules may reach in the session that is shown; null: none is. @type {Host[]|null} */ #hosts = null;
 
-  /** @param {Request} request */
-  constructor(request) {
+  /**
+   * @param {Request} request
+   * @param {import("../state/store.js").Store} store
+   */
+  constructor(request, store) {
     this.request = request;
+    this.store = store;
     part("modules-add").addEventListener("submit", (event) => {
       event.preventDefault();
       const source = this.#source.value.trim();
@@ -51,7 +56,13 @@ export class ModulesDialog {
     this.#list.replaceChildren(el("li", { className: "nothing" }, t("Asking the sandbox …")));
     setText(this.#news, "");
     if (!this.#dialog.open) this.#dialog.showModal();
-    await this.#refresh();
+    await Promise.all([this.#refresh(), this.#showSecrets()]);
+  }
+
+  /** The user's secrets, below the modules that are given them. */
+  async #showSecrets() {
+    const { OwnSecrets } = await import("./secrets.js");
+    await (this.#secrets ??= new OwnSecrets(part("own-secrets"), this.request, Boolean(this.store.you), (words) => this.#say(words))).show();
   }
 
   /** A module came or went, for whatever reason. */

@@ -419,6 +419,12 @@ export interface OutputNews {
   text: string;
 }
 
+/** Names; a value is told to nobody. */
+export interface OwnSecrets {
+  list: Array<string>;
+  lent: Array<string>;
+}
+
 export interface Patch {
   added: number | null;
   removed: number | null;
@@ -854,6 +860,9 @@ export interface Requests {
   "module.hosts": { fields: {}; answer: Hosts };
   "module.allow": { fields: {name: string; hosts: Array<string>; for?: "session" | "always"; remove?: boolean}; answer: Hosts };
   "module.approve": { fields: {name: string; functions?: Array<string>; digest: string}; answer: Module };
+  "secrets": { fields: {}; answer: OwnSecrets };
+  "secret.set": { fields: {name: string; value: string; lent?: boolean}; answer: Nothing };
+  "secret.remove": { fields: {name: string; lent?: boolean}; answer: Nothing };
   "memory": { fields: {query?: string; limit?: number}; answer: Memories };
   "memory.show": { fields: {memory: string}; answer: Memory };
   "memory.forget": { fields: {memories: Array<string>}; answer: Count };
