@@ -52,11 +52,15 @@ class Stage:
         for endpoint in self.endpoints:
             endpoint.conversation.check()
             endpoint.assert_used()
-        for data in self.data:
+        for data in self.directories():
             for journal in data.glob("sessions/*/journal.md"):
                 journal_law(journal)
             assert not containers_of(data)
             assert not list((data / "run").glob("*"))
+
+    def directories(self) -> list[Path]:
+        """Every data directory: those of products, and in each those of its users."""
+        return [one for data in self.data for one in (data, *data.glob("users/*"))]
 
 
 @pytest.fixture
@@ -66,5 +70,5 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
     try:
         made.end()
     finally:
-        for data in made.data:
+        for data in made.directories():
             reap(data)
