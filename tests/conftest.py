@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from tests import prefix
 from tests.rounds import LONG, rounds
 
-settings.register_profile("rounds", max_examples=rounds(30))
+# A machine under load makes examples slowly; that is no fault of what is tested.
+settings.register_profile("rounds", max_examples=rounds(30), suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("rounds")
 
 _FOREIGN = ("OPENAI_", "IACT_")
