@@ -13,14 +13,15 @@ import pytest
 from websockets.exceptions import InvalidStatus
 from websockets.sync.client import ClientConnection
 
+from iact.web.commands import COMMANDS
 from tests.acceptance.conftest import Stage
-from tests.acceptance.members import bearer, dial, token_of, until_record, with_people
+from tests.acceptance.members import bearer, dial, sign_in, token_of, until_record, with_people
 from tests.acceptance.product import NO_MODULES, Product, Server, acknowledged, kill
 from tests.endpoint import Endpoint, Request
 from tests.web.test_rights import ADMINISTERING, FIELDS, LAST, MAY, MISSING, ORDER, SECRET, fields, parts
 
-SKIPPED: Final = {"sign-out", "token.revoke", "upload", "upload.end", "session.import"}
-"""Of the owner's: what would end their own way in, or begins an upload that the next message would break off."""
+ACCOUNT: Final = frozenset(name for name, one in COMMANDS.items() if one.right == "account")
+"""For whoever signed in, and no token: it has not every scope."""
 
 
 def answers(request: Request) -> str:
@@ -45,7 +46,7 @@ def held(folder: Path) -> dict[str, bytes]:
 
 def another_hears_nothing(server: Server, token: str, session: str) -> None:
     """Of a session that is not theirs, they hear what they hear of one that does not exist."""
-    for names in parts([one for one in ORDER if one not in SKIPPED]):
+    for names in parts(ORDER):
         with dial(server, **bearer(token)) as socket:
             acknowledged(socket, {"type": "hello", "session": None})
             for name in names:
@@ -62,17 +63,21 @@ def another_hears_nothing(server: Server, token: str, session: str) -> None:
 
 
 def owner_may(server: Server, token: str, session: str) -> None:
-    """All that the table has, but what would end the session for the rest of the test."""
-    mine = [one for one in ORDER if one not in SKIPPED | set(LAST)]
+    """All that the table has, but what would end the session for the rest of the test; of their account, signed in alone."""
+    mine = [one for one in ORDER if one not in LAST]
     for names in parts(mine):
         with dial(server, **bearer(token)) as socket:
             for name in names:
                 acknowledged(socket, {"type": "hello", "session": session})
                 told, _ = answer(socket, fields(name, session))
-                # A token has not every scope, so it can't change accounts.
-                forbidden = name in ADMINISTERING or name in ("account", "token.create")
+                forbidden = name in ADMINISTERING or name in ACCOUNT
                 assert (told.get("code") == "forbidden") == forbidden, (name, told)
-                assert forbidden or name in MAY["owner"]
+                assert name in ADMINISTERING or name in MAY["owner"]
+    cookie = sign_in(server, "ada").headers["set-cookie"].partition(";")[0]
+    with dial(server, Cookie=cookie, Origin=f"http://127.0.0.1:{server.port}") as socket:
+        for name in sorted(ACCOUNT):
+            told, _ = answer(socket, fields(name, session))
+            assert told.get("code") != "forbidden", (name, told)
 
 
 def nobody_may(server: Server, *tokens: str) -> None:
