@@ -12,10 +12,13 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+import httpx
 import pytest
 from playwright.sync_api import Page, expect
+from prometheus_client.parser import text_string_to_metric_families
 
 from tests.acceptance.conftest import Stage
+from tests.acceptance.members import bearer, token_of
 from tests.acceptance.product import Product, Server, kill
 from tests.acceptance.test_clearance import asking
 from tests.acceptance.test_people_page import (
@@ -156,8 +159,19 @@ def test_nothing_of_anothers_comes_up_and_nobody_answers_for_another(stage: Stag
         _apart(product, endpoint)
 
 
+def figures(server: Server, token: str) -> dict[str, float]:
+    """What a scraper reads of the whole server, over all users, where there are no labels."""
+    address = f"http://127.0.0.1:{server.port}/metrics"
+    answer = httpx.get(address, headers=bearer(token), timeout=300, trust_env=False)
+    assert answer.status_code == 200, answer
+    assert not any(name in answer.text for name in ("ada", "bob", SECRET))
+    found = [one for family in text_string_to_metric_families(answer.text) for one in family.samples]
+    return {one.name: one.value for one in found if not one.labels}
+
+
 def _apart(product: Product, endpoint: Endpoint) -> None:
     wrongs = Wrongs("")
+    scraper = token_of(product, "ada", "admin")
     with browsing() as browser:
         with served(product) as server:
             wrongs.origin = f"http://127.0.0.1:{server.port}"
@@ -176,6 +190,10 @@ def _apart(product: Product, endpoint: Endpoint) -> None:
             expect(asks).to_contain_text(f"touch {SECRET}.txt")
             call = _asked_in(hers.joinpath("journal.md").read_text())
             assert "waits for you" in searched(ada, SECRET)
+            waiting = figures(server, scraper)
+            assert (waiting["iact_questions_waiting"], waiting["iact_sessions_at_work"]) == (1, 1)
+            assert waiting["iact_sessions_open"] >= 2
+            assert waiting["iact_connections"] >= 2
             nothing_of_it(bob, server, session, call)
             assert not (hers / "workspace" / f"{SECRET}.txt").exists()
             expect(asks).to_contain_text(f"touch {SECRET}.txt")
@@ -183,6 +201,9 @@ def _apart(product: Product, endpoint: Endpoint) -> None:
             expect(asks).to_be_hidden()
             expect(ada.locator(".entry.reply").last).to_contain_text("That is all.")
             assert (hers / "workspace" / f"{SECRET}.txt").exists()
+            after = figures(server, scraper)
+            assert after["iact_questions_waiting"] == after["iact_sessions_at_work"] == 0
+            assert after["iact_modules_running"] >= 1
 
             # His own call is asked of him, not of her; and her leave was none for him.
             say(bob, "Do this: make other.txt")

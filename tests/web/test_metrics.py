@@ -69,6 +69,35 @@ def test_probes_are_told_without_a_secret_and_nothing_else() -> None:
     run(test)
 
 
+def test_who_takes_long_to_look_is_slow_and_who_ends_meanwhile_is_closing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whoever asked before the end is told of it, over the connection that they asked on."""
+
+    begun = asyncio.Event()
+
+    class Slow(FakeRuntime):
+        async def unready(self) -> str:
+            begun.set()
+            await asyncio.Event().wait()
+            return ""
+
+    async def test() -> None:
+        monkeypatch.setattr("iact.web.server._LOOKING", 0.05)
+        async with WebServer(Slow()) as server:
+            assert (await http(server, get(server, "/readyz")))[::2] == (503, b"slow\n")
+            assert (await http(server, get(server, "/healthz")))[0] == 200
+            begun.clear()
+        monkeypatch.setattr("iact.web.server._LOOKING", 300)
+        async with WebServer(Slow()) as server:
+            asked = asyncio.ensure_future(http(server, get(server, "/readyz")))
+            await begun.wait()
+            await server.stop()
+            assert (await asked)[::2] == (503, b"closing\n")
+
+    run(test)
+
+
 def test_a_runtime_says_what_keeps_it_from_work(tmp_path: Path) -> None:
     async def test() -> None:
         data = tmp_path / "data"
