@@ -6,6 +6,9 @@
 .NOTPARALLEL:
 .PHONY: run setup test test-long setup-test lint types unit coverage mutants bench fuzz lock format examples docs release screenshots
 
+# Where Python is told to keep no compiled modules, each of the workers would compile all of ours and of the tests anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 PY := .venv/bin/python
 BOOT = python=$$(sh iact/setup/python.sh) && "$$python" -m iact.setup
 # What takes longest comes first, so that no worker is left alone with it at the end.

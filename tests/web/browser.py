@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Final, Literal
 from playwright import sync_api
 from playwright.async_api import Browser, Page, Playwright, WebSocket, async_playwright, expect
 
+from iact.setup import browser
 from iact.web.ports import Product, Runtime
 from iact.web.server import WebServer
 from tests.web.fitting import Traffic
@@ -31,8 +31,8 @@ REPORT_VIOLATIONS: Final = (
 
 
 def chromium() -> str:
-    """The browser's path. Its absence is an error, not a reason to skip: `make setup` installs it."""
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
+    """The browser's path. Its absence is an error, not a reason to skip: `make test` installs it."""
+    found = browser.find()
     assert found, "There is no Chromium; install it with: apt-get install chromium"
     return found
 

@@ -36,6 +36,7 @@ export class Sessions {
   #limit = PAGE;
   /** The session whose actions are shown, or that is being named. */ #open = "";
   #naming = "";
+  /** What the list of deleted sessions shows. */ #binned = "";
   #asked = 0;
   /** @type {ReturnType<typeof setTimeout>|undefined} */ #timer;
 
@@ -276,9 +277,16 @@ export class Sessions {
   }
 
   async #showBin() {
-    if (!this.#bin.open) return;
+    if (!this.#bin.open) {
+      this.#binned = "";
+      return;
+    }
     /** @type {{list: {id: string, title: string, deleted: string, records: number}[]}} */
     const { list } = await this.request("session.deleted").catch(() => ({ list: [] }));
+    // Whoever is between the first press and the second keeps the button.
+    const now = JSON.stringify(list);
+    if (now === this.#binned) return;
+    this.#binned = now;
     this.#bin.querySelector("ul")?.replaceChildren(...list.map(({ id, title, deleted }) => {
       const back = el("button", { type: "button" }, t("Restore"));
       back.addEventListener("click", () => this.#do("session.restore", { sessions: [id] }));
