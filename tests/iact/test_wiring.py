@@ -19,6 +19,12 @@ from iact.wiring import endpoint_of, endpoint_rates, options_of, roles_of
 from tests.endpoint import Endpoint
 
 
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How long an endpoint may take to list its models is not what is tested here, and a busy machine takes longer."""
+    monkeypatch.setattr("iact.core.session.models._LISTING_SECONDS", 300.0)
+
+
 def named(endpoint: str, key: str | None = None) -> str:
     """The name of the model that plays "smart" at `endpoint`, with no setting that names one."""
     models = open_models(endpoint_of(Settings(base_url=endpoint, api_key=key)))

@@ -414,9 +414,10 @@ def test_while_the_api_is_gone_modules_go_on_and_what_ended_is_removed_when_it_i
     loop: asyncio.Runner, hosts: Hosts, cluster: FakeCluster, workspace: Path
 ) -> None:
     async def run() -> None:
-        host = hosts(asking=0.5, lease=1)
+        host = hosts(lease=1)
         instance = await start(host, workspace)
         cluster.go_away()
+        host._api.patience = 0.5
         try:
             assert (await shell(instance, "echo alone")).output == "alone\n"
             assert await start(host, workspace) is instance
@@ -427,6 +428,7 @@ def test_while_the_api_is_gone_modules_go_on_and_what_ended_is_removed_when_it_i
             assert cluster.names("sandboxes") == [instance.pod]
         finally:
             cluster.come_back()
+            host._api.patience = 20
         await gone(cluster)
         assert cluster.names("sandboxes") == cluster.names("secrets") == []
         await host.close()

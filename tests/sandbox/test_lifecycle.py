@@ -173,14 +173,17 @@ def test_a_frozen_module_is_noticed_and_stopped_in_time(
 ) -> None:
     async def scenario() -> None:
         host = DockerHost(tmp_path)
+        begun = time.perf_counter()
         instance = await started(host, "shell", workspace)
+        to_start = time.perf_counter() - begun
         top = await asyncio.to_thread(instance.container.top)
         for process in top["Processes"] or []:
             os.kill(int(process[1]), signal.SIGSTOP)
         assert await instance.why_lost() == "The module shell runs but no longer answers."
         begun = time.perf_counter()
         await instance.stop()
-        assert time.perf_counter() - begun < 10
+        # A second that it is given, and the engine's work, which takes as long here and now as what it did before.
+        assert time.perf_counter() - begun < 1 + 5 * to_start
         await host.close()
 
     loop.run(scenario())
