@@ -8,7 +8,6 @@ from typing import Final
 from iact.setup import packages
 from iact.setup.report import Missing
 
-
 _WITHOUT_WINDOWS: Final = "chromium-headless-shell"
 """Debian's Chromium that can't show a window: the same engine, and a page costs it two thirds of the processor time."""
 
