@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from iact.core.errors import UsageError
 from iact.core.ports import ConcurrencyLimits, Versions
 from iact.core.rates import Rate
-from iact.core.records.parts import PlanBounds, RateTerms
+from iact.core.records.parts import Bounds, PlanBounds, RateTerms
 from iact.core.session import assembly, models
 from iact.core.session.assembly import RuntimeOptions, SharedStore
 from iact.core.session.clearance import Clearance
@@ -176,6 +176,7 @@ async def open_runtime(
     policy: Path | None = None,
     limits: ConcurrencyLimits | None = None,
     shared: Path | None = None,
+    bound: Callable[[Bounds], Bounds] = lambda bounds: bounds,
 ) -> AsyncIterator[Runtime]:
     """A runtime with the user's models, sandbox, policy and data directory; closes all of it at the end.
 
@@ -186,6 +187,7 @@ async def open_runtime(
     `workspace`: the directory in which new sessions work, in place of one of their own.
     `pool`: for how many new sessions modules run before they are called. `claimed`, `search_elsewhere`: as of
     `SharedStore`.
+    `bound`: makes the bounds of new sessions from those of the settings.
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
@@ -202,9 +204,8 @@ async def open_runtime(
             distill = distiller(lambda: opened.own("fast"))
             held = open_memory(settings, user=user, distill=distill)
             memory = (await stack.enter_async_context(held)).of(user)
-        options = replace(
-            options_of(settings, scope=scope, workspace=workspace), warm_live=_AHEAD if pool else ()
-        )
+        options = options_of(settings, scope=scope, workspace=workspace)
+        options = replace(options, bounds=bound(options.bounds), warm_live=_AHEAD if pool else ())
         runtime = assembly.open_runtime(
             settings.data, opened, host, options,
             memory=memory, versions=open_versions(), open_live=open_live,

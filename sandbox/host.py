@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from iact.core.errors import ModuleLost, ModuleWithdrawn, SandboxUnavailable
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin, Permit, Report, Right
@@ -35,6 +35,8 @@ from iact.sandbox.workspace.mounts import below
 
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
 """Seconds before we first look for a new module's socket, and between looks."""
+_NUMBERS: Final = itertools.count(1)
+"""Of the folders in `run/`, for all hosts of this process: several can have one data directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +109,6 @@ class Host(ABC, Generic[Running]):
         self._lent_secrets = Secrets(self._data, LENT)
         self._catalogue = Catalogue(self._data, shipped=shipped, folders=folders, shared=shared)
         self._process = owner.Process.current()
-        self._numbers = itertools.count(1)
         self._preparing: dict[Recipe, asyncio.Lock] = {}
         self._starting: dict[Key, asyncio.Lock] = {}
         self._running: dict[Key, Running] = {}
@@ -318,7 +319,7 @@ class Host(ABC, Generic[Running]):
         return self._temporaries.hold((key.session, key.name, key.whose))
 
     def _new_temporary(self) -> Path:
-        return reaper.sockets(self._data) / f"{self._process}@{next(self._numbers)}-tmp"
+        return reaper.sockets(self._data) / f"{self._process}@{next(_NUMBERS)}-tmp"
 
     @abstractmethod
     async def _remove_temporary(self, place: Path) -> None:
@@ -326,7 +327,7 @@ class Host(ABC, Generic[Running]):
 
     def _fresh(self) -> Path:
         """Where the folder of the pool's next set is to be: beside the sockets, where the reaper looks."""
-        return reaper.sockets(self._data) / f"{self._process}@{next(self._numbers)}-set"
+        return reaper.sockets(self._data) / f"{self._process}@{next(_NUMBERS)}-set"
 
     @abstractmethod
     async def _at_hand(self, module: CatalogueModule) -> bool:
@@ -353,7 +354,7 @@ class Host(ABC, Generic[Running]):
 
     def _new_folder(self) -> Path:
         """Where the next instance's socket folder is to be."""
-        return reaper.sockets(self._data) / f"{self._process}@{next(self._numbers)}"
+        return reaper.sockets(self._data) / f"{self._process}@{next(_NUMBERS)}"
 
     def withdrawn(self, session: str) -> dict[str, str]:
         """The modules that are not started any more in `session`, each with the reason of its last failure."""

@@ -90,6 +90,7 @@ TERMINAL: Final = (
     "iact/cli",
     "iact/commands",
     "iact/export.py",
+    "iact/inspect_solver.py",
     "iact/login.py",
     "iact/people.py",
     "iact/settings.py",

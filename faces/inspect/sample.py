@@ -1,0 +1,152 @@
+"""What a sample of Inspect's asks, and what it may take, in terms of a session."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageSystem,
+    Content,
+    ContentDocument,
+    ContentImage,
+    ContentText,
+)
+from inspect_ai.util import Limit, LimitExceededError, SampleLimits
+
+from iact.core.errors import UsageError
+from iact.core.records.dialogue import Reply
+from iact.core.records.parts import Bounds
+
+_DATA: Final = re.compile(r"data:([\w.+/-]{1,100})(?:;[\w=.-]+)*?;base64,(.*)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleFile:
+    """A picture or document that stands in the sample's input."""
+
+    name: str
+    media: str
+    content: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTask:
+    """What the root is told, and the files that come with it."""
+
+    text: str
+    files: tuple[SampleFile, ...]
+
+
+def task_of(messages: Sequence[ChatMessage]) -> SampleTask:
+    """The messages of a sample as one message of a person's.
+
+    A conversation with answers in it is told as one, each message under who wrote it; instructions stand before.
+
+    Raises:
+        UsageError: there is nothing to do, or content that is not in the message itself.
+    """
+    before = [one.text for one in messages if isinstance(one, ChatMessageSystem)]
+    spoken = [one for one in messages if not isinstance(one, ChatMessageSystem)]
+    answered = any(isinstance(one, ChatMessageAssistant) for one in spoken)
+    said = [_told(one) if answered else one.text for one in spoken]
+    text = "\n\n".join(part.strip() for part in (*before, *said) if part.strip())
+    if not text:
+        raise UsageError("The sample's input has no text, so there is nothing to do.")
+    contents = [part for one in spoken if not isinstance(one.content, str) for part in one.content]
+    files = [
+        _file(part, number) for number, part in enumerate(contents, 1) if not isinstance(part, ContentText)
+    ]
+    return SampleTask(text, tuple(files))
+
+
+def _told(one: ChatMessage) -> str:
+    return f"{'You answered' if isinstance(one, ChatMessageAssistant) else 'User'}:\n\n{one.text}"
+
+
+def _file(part: Content, number: int) -> SampleFile:
+    match part:
+        case ContentImage(image=source):
+            name = f"picture-{number}"
+        case ContentDocument(document=source):
+            name = part.filename or f"document-{number}"
+        case _:
+            raise UsageError(
+                f"The sample's input has content of type {part.type!r}, which a session can't take."
+            )
+    found = _DATA.fullmatch(source)
+    try:
+        content = base64.b64decode(found[2], validate=True) if found else b""
+    except binascii.Error as error:
+        raise UsageError(f"The content of {name} in the sample's input is no base64.") from error
+    if found is None:
+        raise UsageError(f"{name} in the sample's input is an address or a path; it has to be a data URL.")
+    return SampleFile(name, found[1], content)
+
+
+@dataclass(frozen=True, slots=True)
+class SampleBounds:
+    """What is left of the sample's limits, as bounds of a session; None: as much as the settings say.
+
+    `turns` are the root's, each of which adds its own message and that with what its calls gave.
+    """
+
+    tokens: int | None = None
+    seconds: float | None = None
+    turns: int | None = None
+    money: float | None = None
+
+    def of(self, bounds: Bounds) -> Bounds:
+        """The bounds, or what the sample leaves where that is less."""
+        return replace(
+            bounds,
+            tokens=bounds.tokens if self.tokens is None else min(bounds.tokens, self.tokens),
+            activation=bounds.activation if self.seconds is None else min(bounds.activation, self.seconds),
+            turns=bounds.turns if self.turns is None else min(bounds.turns, self.turns),
+            money=min((one for one in (bounds.money, self.money) if one is not None), default=None),
+        )
+
+
+def bounds_of(limits: SampleLimits, messages: int) -> SampleBounds:
+    """What a session may take. `messages`: how many the sample has already."""
+    by_all = getattr(limits.token, "type", "all") == "all"
+    tokens = limits.token.remaining if by_all else None
+    times = [one for one in (limits.time.remaining, limits.working.remaining) if one is not None]
+    turns = [] if limits.turn.remaining is None else [int(limits.turn.remaining)]
+    if limits.message.limit is not None:
+        turns.append((int(limits.message.limit) - messages + 1) // 2)
+    return SampleBounds(
+        tokens=None if tokens is None else max(1, int(tokens)),
+        seconds=max(0.1, min(times)) if times else None,
+        turns=max(1, min(turns)) if turns else None,
+        money=limits.cost.remaining,
+    )
+
+
+def exceeded(reply: Reply, limits: SampleLimits, bounds: SampleBounds) -> LimitExceededError | None:
+    """The limit of the sample that ended the work, if one did."""
+    kind: Literal["token", "message", "turn", "time", "working", "cost"]
+    source: Limit
+    match reply.bound:
+        case "tokens" if bounds.tokens is not None:
+            kind, source = "token", limits.token
+        case "turns" if bounds.turns is not None:
+            by_turn = limits.turn.limit is not None
+            kind, source = ("turn", limits.turn) if by_turn else ("message", limits.message)
+        case "time" if bounds.seconds is not None:
+            by_time = limits.time.limit is not None
+            kind, source = ("time", limits.time) if by_time else ("working", limits.working)
+        case "money" if bounds.money is not None:
+            kind, source = "cost", limits.cost
+        case _:
+            return None
+    limit = source.limit or 0
+    return LimitExceededError(
+        kind, value=limit, limit=limit, message=f"The session used up what the sample's {kind} limit left it."
+    )
