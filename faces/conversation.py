@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncGenerator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -189,6 +190,22 @@ def _verdict(said: str) -> tuple[bool, bool]:
     raise UsageError(
         'The answer to a question is "allow" or "deny", or {"allow": true, "remember": true} as JSON.'
     )
+
+
+async def unattended(exchange: Exchange) -> int:
+    """Wait for the answer where nobody is there: what a person is asked is answered with no. Gives how often.
+
+    Raises:
+        IactError: as of the exchange's events.
+    """
+    denied: set[int] = set()
+    async for _ in exchange:
+        for question in exchange.questions.waiting:
+            if question.n not in denied:
+                denied.add(question.n)
+                with suppress(IactError):  # it was settled meanwhile
+                    await answer(exchange.session, [(question.n, "deny")])
+    return len(denied)
 
 
 async def say(session: Session, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Exchange:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from benchmarks.seven_groups.model import Mind
-from benchmarks.seven_groups.tasks import tools
 from benchmarks.seven_groups.world import World
 from iact.core.plan import questions
 from iact.core.plan.answers import extract
@@ -31,6 +30,7 @@ from iact.core.plan.protocol import (
     StepSuccess,
 )
 from iact.core.ports import JSON, Clock
+from iact.evaluation.graph_tasks import tools
 from tests.core.plan.engine import PlanEngine, Waiting
 
 GROUPS: Final = ("G0", "G1", "G2", "G3", "G4", "G5", "G6")

@@ -17,10 +17,10 @@ from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from benchmarks.seven_groups.tasks import Step
 from benchmarks.seven_groups.world import NEAR, World
 from iact.core.plan.protocol import PlanQuestion
 from iact.core.ports import JSON
+from iact.evaluation.graph_tasks import Step
 
 CHARACTERS_PER_TOKEN: Final = 4
 

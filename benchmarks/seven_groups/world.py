@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from benchmarks.seven_groups.tasks import PARTS, Step, Task, Tool, Trouble, tools
 from iact.core.plan.protocol import Outcome, StepFailure, StepSuccess
 from iact.core.ports import JSON
+from iact.evaluation.graph_tasks import PARTS, GraphTask, Step, Tool, Trouble, needed, tools, value, wanted
 
 NEAR: Final = "-old"
 """A literal with this ending is taken without a word and gives another value: an error that nobody is told of."""
@@ -22,17 +21,11 @@ _BULK: Final = "0123456789 " * 100
 _TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in tools()}
 
 
-def value(tool: str, literal: str, inputs: tuple[str, ...]) -> str:
-    """What a call gives: a name that depends on everything that went into it."""
-    digest = hashlib.sha256(repr((tool, literal, inputs)).encode()).hexdigest()[:10]
-    return f"{tool}:{literal}#{digest}"
-
-
 @dataclass
 class World:
     """One run's: counts attempts, remembers values. `calls`: how many reached a tool."""
 
-    task: Task
+    task: GraphTask
     calls: int = 0
     repeated: int = 0
     values: dict[str, str] = field(default_factory=dict)
@@ -42,17 +35,11 @@ class World:
 
     def literal(self, step: Step) -> str:
         """The literal that the step really needs."""
-        for one, trouble in self.task.troubles.items():
-            if (trouble.kind == "moved" and one == step.id) or (
-                trouble.kind == "upstream" and trouble.of == step.id
-            ):
-                return trouble.now
-        return step.literal
+        return needed(self.task, step)
 
     def wanted(self, one: str | None = None) -> str:
         """The value that a step (by default the last) has to give."""
-        step = self.task.step(one or self.task.steps[-1].id)
-        return value(step.tool.name, self.literal(step), tuple(map(self.wanted, step.inputs)))
+        return wanted(self.task, one)
 
     async def call(self, name: str, arguments: Mapping[str, JSON]) -> Outcome:
         """Run a tool: takes its latency, also when it fails."""

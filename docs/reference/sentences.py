@@ -89,6 +89,7 @@ TERMINAL: Final = (
     "iact/backup.py",
     "iact/cli",
     "iact/commands",
+    "iact/evaluation",
     "iact/export.py",
     "iact/inspect_solver.py",
     "iact/login.py",

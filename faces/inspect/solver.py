@@ -96,7 +96,7 @@ class SessionSolver:
                 for file in task.files:
                     await session.upload(file.name, file.media, file.content)
                 exchange = await conversation.say(session, task.text, mode=self.mode)
-                link.denied = await _listen(exchange)
+                link.denied = await conversation.unattended(exchange)
                 content = exchange.reply.content
                 assert isinstance(content, Reply)
                 link.status, link.bound = content.status, content.bound
@@ -120,18 +120,6 @@ class SessionSolver:
         given = {name: one[0] if isinstance(one, list) else one for name, one in model_roles().items()}
         roles = {"smart": main, **{name: given[name] for name in _ROLES if name in given}}
         return {name: InspectModel(one, context=self.context) for name, one in roles.items()}
-
-
-async def _listen(exchange: conversation.Exchange) -> int:
-    """Wait for the answer; gives how many questions to a person were answered with no."""
-    denied: set[int] = set()
-    async for _ in exchange:
-        for question in exchange.questions.waiting:
-            if question.n not in denied:
-                denied.add(question.n)
-                with suppress(IactError):  # it was settled meanwhile
-                    await conversation.answer(exchange.session, [(question.n, "deny")])
-    return len(denied)
 
 
 def _unused(state: TaskState) -> list[str]:

@@ -7,6 +7,7 @@ import click
 from iact.cli import (
     cluster,
     controls,
+    evaluation,
     faces,
     gate,
     journals,
@@ -75,6 +76,7 @@ for _one in (
     quotas.quota,
     quotas.usage,
     faces.acp,
+    evaluation.evaluate,
     cluster.cluster,
     machine.image,
     machine.backup,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from benchmarks.seven_groups.__main__ import gain, simulate
 from benchmarks.seven_groups.groups import GROUPS
 from benchmarks.seven_groups.model import Rates
-from benchmarks.seven_groups.tasks import tasks
+from iact.evaluation.graph_tasks import tasks
 
 FAULTLESS = replace(Rates().scaled(0), mend_upstream=1.0)
 

@@ -8,6 +8,7 @@ a tool that fails at first, a name that has changed, an input that has to be mad
 
 from __future__ import annotations
 
+import hashlib
 import random
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -51,7 +52,7 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
+class GraphTask:
     """`steps` in an order in which they can run; the last one gives the value that is wanted."""
 
     id: str
@@ -148,7 +149,7 @@ def tools() -> tuple[Tool, ...]:
     return tuple(tool for words in _WORDS.values() for some in words.values() for tool, _ in some)
 
 
-def tasks() -> tuple[Task, ...]:
+def tasks() -> tuple[GraphTask, ...]:
     """The fifty tasks, always the same."""
     made = [
         _task(f"{domain}-{tier}-{number}", domain, tier, shape)
@@ -159,11 +160,11 @@ def tasks() -> tuple[Task, ...]:
     return tuple(made[:50])
 
 
-def _task(name: str, domain: str, tier: Tier, shape: str) -> Task:
+def _task(name: str, domain: str, tier: Tier, shape: str) -> GraphTask:
     rng = random.Random(name)
     used: set[tuple[str, str]] = set()
     steps = [_step(part, domain, rng, used) for part in shape.split()]
-    return Task(name, domain, tier, tuple(steps), _troubles(steps, _TROUBLES[tier], rng))
+    return GraphTask(name, domain, tier, tuple(steps), _troubles(steps, _TROUBLES[tier], rng))
 
 
 def _step(part: str, domain: str, rng: random.Random, used: set[tuple[str, str]]) -> Step:
@@ -205,3 +206,25 @@ def _troubles(
 
 def _literal_of(steps: Sequence[Step], one: str) -> str:
     return next(step.literal for step in steps if step.id == one)
+
+
+def value(tool: str, literal: str, inputs: tuple[str, ...]) -> str:
+    """What a call gives: a name that depends on everything that went into it."""
+    digest = hashlib.sha256(repr((tool, literal, inputs)).encode()).hexdigest()[:10]
+    return f"{tool}:{literal}#{digest}"
+
+
+def needed(task: GraphTask, step: Step) -> str:
+    """The literal that a step really needs."""
+    for one, trouble in task.troubles.items():
+        if (trouble.kind == "moved" and one == step.id) or (
+            trouble.kind == "upstream" and trouble.of == step.id
+        ):
+            return trouble.now
+    return step.literal
+
+
+def wanted(task: GraphTask, one: str | None = None) -> str:
+    """The value that a step (by default the last) has to give."""
+    step = task.step(one or task.steps[-1].id)
+    return value(step.tool.name, needed(task, step), tuple(wanted(task, each) for each in step.inputs))

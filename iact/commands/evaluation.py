@@ -1,0 +1,136 @@
+"""`iact eval`: questions with known answers through an endpoint of one's own, in several ways of working."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from iact.core.errors import IactError, UsageError
+from iact.core.ports import JSON
+from iact.core.session.models import Models
+from iact.evaluation import report, seven_groups
+from iact.evaluation.evaluation import Budget, Evaluation
+from iact.evaluation.kept import Kept, open_kept
+from iact.evaluation.questions import EvalQuestion, chosen, load
+from iact.evaluation.ways import ARMS, PROFILED, USUAL, Arm
+from iact.settings import Settings
+from iact.wiring import models_of
+
+SEVEN = "seven_groups"
+
+
+@dataclass(frozen=True, slots=True)
+class EvaluationRequest:
+    """What the command line says. `place`: where the questions are; `ways`: names with commas between."""
+
+    name: str
+    place: str | None
+    ways: str | None
+    limit: int | None
+    seed: int
+    out: str | None
+    budget: Budget
+
+
+def evaluate(settings: Settings, asked: EvaluationRequest, *, as_json: bool) -> int:
+    """Work until all is done, and print the tables; 0 if all is done.
+
+    Raises:
+        UsageError: questions or prices are missing, or the folder holds something else.
+        IactError: the budget is used up, or the models can't be asked. What is done is kept and printed.
+    """
+    priced = _priced(settings)
+    if asked.budget.money is not None and not priced:
+        raise UsageError("A budget of money needs prices: set price_prompt and price_completion.")
+    questions, arms = chosen(_questions(asked), asked.limit, asked.seed), _arms(asked)
+    folder = Path(asked.out or f"eval-{asked.name}").absolute()
+    return asyncio.run(_evaluate(settings, asked, questions, arms, folder, priced=priced, as_json=as_json))
+
+
+async def _evaluate(
+    settings: Settings, asked: EvaluationRequest, questions: Sequence[EvalQuestion], arms: Sequence[Arm], folder: Path,
+    *, priced: bool, as_json: bool,
+) -> int:  # fmt: skip
+    models = models_of(settings)
+    try:
+        kept = open_kept(folder, _terms(asked, questions, arms, models))
+        work = Evaluation(settings, models, kept, questions, arms, asked.budget, _tell)
+        try:
+            finished = await work.work()
+        finally:
+            _show(kept, len(work.pairs), priced=priced, as_json=as_json)
+    finally:
+        await models.close()
+    if not finished:
+        raise IactError(
+            f"The budget is used up: {len(kept.done)} of {len(work.pairs)} runs are done. The same command with a larger "
+            "budget goes on from here."
+        )
+    return 0
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _priced(settings: Settings) -> bool:
+    return (
+        settings.embedded
+        or settings.price is not None
+        or any(one.price is not None for one in settings.models.values())
+    )
+
+
+def _questions(asked: EvaluationRequest) -> list[EvalQuestion]:
+    if asked.name == SEVEN:
+        if asked.place is not None:
+            raise UsageError("The tasks of seven_groups are made by the program; leave --questions out.")
+        return seven_groups.questions()
+    return load(asked.name, Path(asked.place or ".").expanduser())
+
+
+def _arms(asked: EvaluationRequest) -> list[Arm]:
+    names = asked.ways.split(",") if asked.ways else USUAL.get(asked.name, PROFILED)
+    named = list(dict.fromkeys(name.strip() for name in names if name.strip()))
+    unknown = [name for name in named if name not in ARMS]
+    if unknown or not named:
+        raise UsageError(
+            f"There is no way of working {', '.join(unknown) or 'named'}; there are {', '.join(ARMS)}."
+        )
+    return [ARMS[name] for name in named]
+
+
+def _terms(
+    asked: EvaluationRequest, questions: Sequence[EvalQuestion], arms: Sequence[Arm], models: Models
+) -> dict[str, JSON]:
+    """What makes the runs of one folder comparable."""
+    text = json.dumps([(one.id, one.text, one.answers) for one in questions])
+    return {
+        "set": asked.name,
+        "ways": [one.name for one in arms],
+        "questions": len(questions),
+        "digest": hashlib.sha256(text.encode()).hexdigest()[:16],
+        "models": {role: models.profile(role).name for role in sorted(models.roles())},
+    }
+
+
+def _show(kept: Kept, of: int, *, priced: bool, as_json: bool) -> None:
+    runs = list(kept.done.values())
+    rows, gained = report.rows(runs), report.differences(runs)
+    if as_json:
+        told = {
+            "runs": len(runs), "of": of, "ways": rows, "differences": gained,
+            "money": kept.money if priced else None, "tokens": kept.tokens, "folder": str(kept.folder),
+        }  # fmt: skip
+        print(json.dumps(told, ensure_ascii=False))
+        return
+    print(report.tables(rows, gained, priced=priced))
+    money = f", {kept.money:.4f} in money" if priced else ""
+    print(
+        f"\n{len(runs)} of {of} runs, {kept.tokens:,} tokens{money}. Journals: {kept.folder / 'data' / 'sessions'}"
+    )

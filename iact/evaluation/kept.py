@@ -1,0 +1,134 @@
+"""What is kept of an evaluation: a line for each run, on disk before the next one begins, and how it was asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Final
+
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
+
+FILE: Final = "runs.jsonl"
+TERMS: Final = "evaluation.json"
+
+
+@dataclass(frozen=True, slots=True)
+class EvalRun:
+    """One question, worked on in one way. `resumed`: the program was ended meanwhile, so its time says nothing.
+
+    `status`: of the reply; `nodes`: calls of tools; `bytes`: of the reply; `money`: what it cost, where there are prices.
+    """
+
+    question: str
+    arm: str
+    session: str
+    group: str
+    status: str
+    bound: str
+    exact: bool | None
+    f1: float | None
+    seconds: float
+    resumed: bool
+    model_calls: int
+    nodes: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    money: float
+    bytes: int
+    answer: str
+
+    @property
+    def tokens(self) -> int:
+        """Read and written."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass
+class Kept:
+    """An evaluation's folder. `begun`: sessions of runs that have no line yet, by question and way."""
+
+    folder: Path
+    done: dict[tuple[str, str], EvalRun] = field(default_factory=dict)
+    begun: dict[tuple[str, str], str] = field(default_factory=dict)
+    spent: float = 0.0
+    used: int = 0
+    """Money and tokens of runs that a budget cut off, which have no result."""
+
+    @property
+    def money(self) -> float:
+        """What all of it cost so far."""
+        return self.spent + sum(one.money for one in self.done.values())
+
+    @property
+    def tokens(self) -> int:
+        """All tokens so far."""
+        return self.used + sum(one.tokens for one in self.done.values())
+
+    def begin(self, question: str, arm: str, session: str) -> None:
+        """A session was opened for a run."""
+        self.begun[question, arm] = session
+        self._add({"begun": session, "question": question, "arm": arm})
+
+    def end(self, run: EvalRun) -> None:
+        """A run has its result."""
+        self.done[run.question, run.arm] = run
+        self.begun.pop((run.question, run.arm), None)
+        self._add({"run": asdict(run)})
+
+    def cut(self, question: str, arm: str, money: float, tokens: int) -> None:
+        """A budget ended a run: it counts, and is made anew when there is more."""
+        self.begun.pop((question, arm), None)
+        self.spent += money
+        self.used += tokens
+        self._add({"cut": [money, tokens], "question": question, "arm": arm})
+
+    def _add(self, line: Mapping[str, object]) -> None:
+        with (self.folder / FILE).open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(line, ensure_ascii=False) + "\n")
+            stream.flush()
+            os.fsync(stream.fileno())
+
+
+def open_kept(folder: Path, terms: Mapping[str, JSON]) -> Kept:
+    """The folder of an evaluation, new or to go on with. `terms`: what makes its runs comparable.
+
+    Raises:
+        UsageError: it can't be made, or holds an evaluation of other terms.
+    """
+    file = folder / TERMS
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not file.exists():
+            file.write_text(json.dumps(terms, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+        before = json.loads(file.read_text(encoding="utf-8"))
+        lines = (folder / FILE).read_bytes() if (folder / FILE).exists() else b""
+    except (OSError, ValueError) as error:
+        raise UsageError(f"The folder {folder} can't be used: {error}.") from error
+    if before != terms:
+        differ = ", ".join(sorted(name for name in {*before, *terms} if before.get(name) != terms.get(name)))
+        raise UsageError(
+            f"{folder} holds an evaluation with other terms ({differ}). Name another folder with --out, or give the "
+            "terms that it was begun with."
+        )
+    kept = Kept(folder)
+    whole, _, torn = lines.rpartition(b"\n")
+    if torn:  # the program was ended while it wrote
+        (folder / FILE).write_bytes(whole + b"\n" if whole else b"")
+    for line in map(json.loads, whole.decode().splitlines()):
+        key = (str(line.get("question")), str(line.get("arm")))
+        if "run" in line:
+            run = EvalRun(**line["run"])
+            kept.done[run.question, run.arm] = run
+            kept.begun.pop((run.question, run.arm), None)
+        elif "cut" in line:
+            kept.begun.pop(key, None)
+            kept.spent += line["cut"][0]
+            kept.used += line["cut"][1]
+        else:
+            kept.begun[key] = line["begun"]
+    return kept
