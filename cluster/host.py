@@ -362,7 +362,8 @@ class SessionHost:
         async with self._room:
             try:
                 holder, _ = await asyncio.to_thread(holder_of, self._store, session)
-                if holder == dead:
+                # It may be ours already, where the answer to our note was lost and nothing was opened.
+                if holder in (dead, self._lease.incarnation):
                     await self.open(session)
             except StoreUnavailable:
                 return  # tried again with the next look

@@ -68,16 +68,25 @@ class SharedList:
         Raises:
             StoreUnavailable: it can't be stored now.
         """
-        time, records = f"{int(self._clock.now().timestamp() * 1e6):016}", f"{row.records:010}"
+        before = self._newest(row.id)
+        now = int(self._clock.now().timestamp() * 1e6)
+        # A host whose clock is behind says something newer, too.
+        time, records = f"{max(now, int(before.time) + 1 if before else 0):016}", f"{row.records:010}"
         name = f"{_FOLDER}{time}-{row.id}-{records}-{secrets.token_hex(4)}"
         told = None if gone else asdict(replace(row, open=False))
         content = json.dumps(told, ensure_ascii=False).encode()
         self._store.create(name, self._cipher.encrypt(name, content))
         here = _Place(records, time, name)
-        before = self._told.get(row.id) or self._places.get(row.id)
         self._told[row.id] = max(here, before or here)
-        if before is not None and before != here:
-            self._store.remove(min(here, before).name)
+        if before is not None and before < here:
+            self._store.remove(before.name)
+
+    def _newest(self, session: str) -> _Place | None:
+        """The newest row of a session, as far as is known here; who has said nothing of it looks first."""
+        if session not in self._told:
+            self.read()
+        known = [one[session] for one in (self._told, self._places) if session in one]
+        return max(known, default=None)
 
     def read(self) -> Mapping[str, ToldRow]:
         """The newest row of each session, by its id; what was read last where the store does not answer."""

@@ -330,3 +330,35 @@ def test_a_search_asks_all_hosts_and_one_that_does_not_answer_is_still_to_be_rea
         assert await a.search.search("word", 10) == [TextHits((hit,), 3), TextHits(behind=1)]
 
     run(scene)
+
+
+@pytest.mark.parametrize("lost", range(12))
+def test_whichever_answer_of_the_store_is_lost_one_host_has_the_session_in_the_end(lost: int) -> None:
+    """What was created is there, but who created it is told nothing; then the host that has the session dies."""
+
+    async def scene(world: World) -> None:
+        machines = {name: await world.machine(name) for name in "ab"}
+        created = 0
+
+        def answer_lost(what: str, name: str) -> bool:
+            nonlocal created
+            created += what == "create"
+            return what == "create" and created == lost + 1
+
+        world.store.lost = answer_lost
+        first = (await world.placement().place("s")).lease.host
+        await world.rounds(2)
+        assert world.at("s") == [first]
+        machines[first].frozen = True
+        await world.rounds(10)  # who had no answer does not know who was silent meanwhile, and looks longer
+        other = machines["b" if first == "a" else "a"]
+        assert world.at("s") == [other.lease.host]
+        assert created > lost, "the answer was lost on the way"
+        assert (await world.placement().place("s")).lease.host == other.lease.host
+        await world.rounds(2)
+        # Nothing is left twice, and nothing of the dead host.
+        assert open_at(world.store, other.lease.incarnation) == ["s"]
+        assert [one.split("/")[1] for one in world.store.names("hosts/")] == [other.lease.incarnation]
+        assert len([*world.store.names("leases/s/")]) == 1
+
+    run(scene)

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pytest
+
 from iact.cluster.cipher import HostCipher
 from iact.core.errors import StoreUnavailable
 from iact.core.journal.seal import NOBODY
@@ -72,9 +74,9 @@ def test_what_is_read_once_is_not_read_again() -> None:
     objects = Objects()
     reader, writer = a_list(objects), a_list(objects)
     asked: list[str] = []
-    objects.before = lambda what, name: asked.append(what)
     for number in range(20):
         writer.tell(row(number, session=f"s{number % 4}"))
+    objects.before = lambda what, name: asked.append(what)
     assert len(reader.read()) == 4
     assert asked.count("get") == 4, "only the newest of each"
     reader.read()
@@ -165,3 +167,26 @@ def test_a_row_that_was_replaced_while_it_was_read_is_read_the_next_time() -> No
     objects.before = replaced
     assert titles(reader.read()) == {}
     assert titles(reader.read()) == {"s": "new"}
+
+
+def test_what_a_host_says_whose_clock_is_behind_counts() -> None:
+    objects = Objects()
+    fast, slow, reader = a_list(objects, ahead=500), a_list(objects), a_list(objects)
+    fast.tell(row(5, "from the fast one"))
+    slow.tell(row(5, "renamed by the slow one"))
+    assert titles(reader.read()) == {"s": "renamed by the slow one"}
+    slow.tell(row(5), gone=True)
+    assert titles(reader.read()) == {}
+
+
+def test_a_row_whose_answer_was_lost_counts_and_is_replaced_by_the_next() -> None:
+    objects = Objects()
+    writer, reader = a_list(objects), a_list(objects)
+    objects.lost = lambda what, name: what == "create"
+    with pytest.raises(StoreUnavailable):
+        writer.tell(row(1, "unheard"))
+    objects.lost = lambda what, name: False
+    assert titles(reader.read()) == {"s": "unheard"}
+    writer.tell(row(2, "heard"))
+    assert titles(reader.read()) == {"s": "heard"}
+    assert len(objects.content) == 1
