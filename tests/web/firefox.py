@@ -136,11 +136,12 @@ class Firefox:
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Firefox]:
-    """A Firefox with a profile of its own in `folder`, which ends with this."""
+async def opened(folder: Path, languages: str = "") -> AsyncIterator[Firefox]:
+    """A Firefox with a profile of its own in `folder`, which ends with this. `languages`: what its user reads."""
     profile = folder / "firefox"
     profile.mkdir()
-    (profile / "user.js").write_text(_PREFERENCES, encoding="utf-8")
+    reads = f'user_pref("intl.accept_languages", "{languages}");\n' if languages else ""
+    (profile / "user.js").write_text(_PREFERENCES + reads, encoding="utf-8")
     process = await asyncio.create_subprocess_exec(
         firefox(), "--headless", "--no-remote", "--remote-debugging-port=0", "--profile", str(profile),
         stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.PIPE,
