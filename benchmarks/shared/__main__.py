@@ -4,6 +4,8 @@ The real runtime with a model that answers at once and a module in memory, as in
 something, so that it waits until its intent is stored. Its journal is in the data directory alone, in a directory as a
 store, and in S3, which is moto's server in a process of its own. Every measurement is a process of its own, and all take
 turns. Then another host takes the session over: from asking for it to holding it, with all of its journal read.
+
+What the steps left in the store is counted there: objects and bytes of the session, against what they added to its file.
 """
 
 from __future__ import annotations
@@ -31,6 +33,7 @@ from benchmarks.tree.measure import DONE, TASK, TEXT, Numbers, Stopwatch, report
 from iact.cluster.objects import open_objects
 from iact.core.journal.stores import JournalStore, LocalJournals, SharedJournals
 from iact.core.session.clock import SystemClock
+from iact.core.session.session import Session
 
 _PLACES: Final = ("data directory", "directory as a store", "S3 (moto)")
 _BUCKET: Final = "bench"
@@ -53,9 +56,14 @@ async def _measure(folder: Path, address: str, steps: int) -> Numbers:
     async with runtime(folder / "a", _script(steps), journals=journals("a")) as a:
         session = await a.open()
         await session.ask("Are you there?")
+        before = _stored(address, session)
         with Stopwatch() as watch:
             await session.ask(TASK)
         found = watch.per(steps)
+        objects, stored, kept_here = (
+            after - earlier for after, earlier in zip(_stored(address, session), before, strict=True)
+        )
+        found |= {"objects": objects / steps, "bytes": stored / kept_here}
     if address:
         (folder / "b").mkdir()
         (folder / "b" / "seal.key").write_bytes((folder / "a" / "seal.key").read_bytes())
@@ -65,6 +73,18 @@ async def _measure(folder: Path, address: str, steps: int) -> Numbers:
         found["take_over_ms"] = (time.perf_counter() - began) * 1000
         assert len(again.records()) > 3 * steps
     return found
+
+
+def _stored(address: str, session: Session) -> tuple[int, int, int]:
+    """How many objects of a session the store has, their bytes, and those of its file and what stands beside that."""
+    here = session.journal.parent
+    files = [session.journal, *(here / "blobs").iterdir()]
+    kept_here = sum(one.stat().st_size for one in files)
+    if not address:
+        return len(files), kept_here, kept_here
+    store = open_objects(address)
+    objects = [store.get(name) or b"" for name in store.names(f"sessions/{session.id}/")]
+    return len(objects), sum(map(len, objects)), kept_here
 
 
 @contextmanager
@@ -124,6 +144,13 @@ def main(arguments: Sequence[str]) -> None:
         ("journal in", "processor ms per step", "ms per step", "opened again / taken over, ms"),
         [[place, *(f"{middle(place, what):,.2f}" for what in columns)] for place in _PLACES],
     )
+    kept.table(
+        ("journal in", "objects per step", "bytes, against the file's"),
+        [
+            [place, f"{middle(place, 'objects'):.2f}", f"{middle(place, 'bytes'):.3f}"]
+            for place in _PLACES[1:]
+        ],
+    )
     local = middle(_PLACES[0], "cpu_ms")
     kept.targets(
         [
@@ -134,8 +161,14 @@ def main(arguments: Sequence[str]) -> None:
             )
             for place in _PLACES[1:]
         ]
+        + [
+            Target("objects of a step, S3 (moto)", middle(_PLACES[2], "objects"), 1.3),
+            Target("bytes of a step, S3 (moto), against the file", middle(_PLACES[2], "bytes"), 1.3),
+        ]
     )
-    kept.numbers({place: {what: middle(place, what) for what in columns} for place in _PLACES})
+    kept.numbers(
+        {place: {what: middle(place, what) for what in (*columns, "objects", "bytes")} for place in _PLACES}
+    )
 
 
 if __name__ == "__main__":
