@@ -237,7 +237,7 @@ async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") 
 
     stop = _stopped()
     key_of = await asyncio.to_thread(_keys, settings)
-    async with _placement(settings, bind) as placement:
+    async with _hosts_kept(settings, bind), _placement(settings) as placement:
         # All gateways have one key, so that a browser that signed in at one of them is known at the others.
         _stopped(stop)  # Ray wants the signals for itself
         server = Gateway(placement, key_of, host=host, port=port, key=key_of("gateways"))
@@ -258,7 +258,7 @@ def search(settings: Settings, query: str, limit: int) -> Sequence[TextHits]:
         from iact.cluster.control import ControlClient
         from iact.cluster.search import HostSearch
 
-        placement = await static_placement(settings)
+        placement = await _placed(settings)
         key_of = await asyncio.to_thread(_keys, settings)
         return await HostSearch(placement, ControlClient(key_of)).search(query, limit)
 
@@ -337,27 +337,36 @@ def _stopped(stop: asyncio.Event | None = None) -> asyncio.Event:
 
 
 @asynccontextmanager
-async def _placement(settings: Settings, bind: str = "") -> AsyncIterator[Placement]:
-    """Finds hosts, in the way that the settings name. `bind`: where those listen that it starts.
+async def _hosts_kept(settings: Settings, bind: str) -> AsyncIterator[None]:
+    """Meanwhile each node of the Ray cluster that the settings name has a host. `bind`: where those listen.
 
     Raises:
         UsageError: there is no cluster at the address, or what speaks to it is not installed.
     """
-    if settings.cluster not in (None, "static"):
-        try:
-            from iact.cluster.ray_engine import RayPlacement
-        except ImportError as error:
-            raise UsageError(
-                f"The cluster {settings.cluster} can't be used, since a package is missing ({error.name}). Install it: "
-                "pip install 'iact[cluster]'."
-            ) from error
-        engine = RayPlacement(
-            settings.cluster, partial(host_on_node, settings, bind), partial(static_placement, settings)
-        )
-        await engine.start()
-        yield engine
+    if settings.cluster in (None, "static"):
+        yield
         return
-    placement = await static_placement(settings)
+    try:
+        from iact.cluster.ray_engine import RayHosts
+    except ImportError as error:
+        raise UsageError(
+            f"The cluster {settings.cluster} can't be used, since a package is missing ({error.name}). Install it: "
+            "pip install 'iact[cluster]'."
+        ) from error
+    hosts = RayHosts(settings.cluster, partial(host_on_node, settings, bind))
+    await hosts.start()
+    async with asyncio.TaskGroup() as tasks:
+        keeping = tasks.create_task(hosts.run())
+        try:
+            yield
+        finally:
+            keeping.cancel()
+
+
+@asynccontextmanager
+async def _placement(settings: Settings) -> AsyncIterator[StaticPlacement]:
+    """Finds hosts, whoever started them, and looks again and again which there are."""
+    placement = await _placed(settings)
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(_watch(placement))
         try:
@@ -366,7 +375,7 @@ async def _placement(settings: Settings, bind: str = "") -> AsyncIterator[Placem
             watching.cancel()
 
 
-async def static_placement(settings: Settings) -> StaticPlacement:
+async def _placed(settings: Settings) -> StaticPlacement:
     """Finds hosts by the store alone.
 
     Raises:
