@@ -2,8 +2,9 @@
 
 A gateway keeps nothing that matters. Any number of them may serve one store; one that ends costs its clients a second,
 after which they come back by themselves, to any of them. What hosts say is passed on as it comes. Of what clients say
-three messages are looked at: `hello` names a session, and so chooses the host; `sessions` wants to be told of changes,
-and is said again to another host; `address` is about this server and no host.
+few messages are looked at: `hello` names a session, and so chooses the host; `sessions` wants to be told of changes,
+and is said again to another host; `address` is about this server and no host; and what is to be done with sessions that
+the client does not watch is done at the hosts that have them (`cluster.errands`).
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from websockets.exceptions import ConnectionClosed, WebSocketException
 
 from iact.accounts.rights import Principal
 from iact.cluster.control import KeyOf
+from iact.cluster.errands import ERRANDS, Errands
 from iact.cluster.leases import RENEWAL, HostLease
 from iact.cluster.placement import HostUnavailable, Location, Placement
 from iact.core.errors import IactError
@@ -115,6 +117,7 @@ class _Passage:
         self._placement = placement
         self._key_of = key_of
         self._new_url = new_url
+        self._errands = Errands(placement, key_of)
         self._told: str | bytes | None = None
         """With which message the client asked to be told of all sessions."""
         self.at = ""
@@ -132,8 +135,7 @@ class _Passage:
                 async with self._connected(location) as host:
                     if self._told is not None:
                         await host.send(self._told)
-                    await host.send(frame)
-                    frame = await self._pass(host)
+                    frame = await self._pass(host, frame)
             except HostUnavailable as error:
                 await self._client.close(_AGAIN, _short(str(error)))
                 return
@@ -170,12 +172,12 @@ class _Passage:
             self.at = lease.incarnation
             yield host
 
-    async def _pass(self, host: ClientConnection) -> str | bytes | None:
-        """Pass on in both directions; gives the message that belongs to another host, or None when it is over."""
+    async def _pass(self, host: ClientConnection, first: str | bytes) -> str | bytes | None:
+        """Pass on in both directions, beginning with `first`; gives the message that belongs to another host, or None when it is over."""
         async with asyncio.TaskGroup() as group:
             down = group.create_task(self._down(host))
             try:
-                return await self._up(host)
+                return await self._up(host, first)
             except ConnectionClosed:
                 return None
             finally:
@@ -191,21 +193,29 @@ class _Passage:
         code = host.close_code if host.close_code in (MOVED, 1008) else _AGAIN
         await self._client.close(code or _AGAIN, _short(host.close_reason or "the host has ended"))
 
-    async def _up(self, host: ClientConnection) -> str | bytes | None:
+    async def _up(self, host: ClientConnection, first: str | bytes) -> str | bytes | None:
+        await self._say(host, first)
         async for frame in self._client:
-            said = _looked_at(frame)
-            if said is not None:
-                match said.get("type"):
-                    case "hello" if await self._elsewhere(said.get("session")):
-                        return frame
-                    case "sessions":
-                        self._told = frame
-                    case "address":
-                        answer = {"type": "ok", "id": said.get("id"), "url": self._new_url()}
-                        await self._client.send(json.dumps(answer))
-                        continue
-            await host.send(frame)
+            said = _looked_at(frame) or {}
+            if said.get("type") == "hello" and await self._elsewhere(said.get("session")):
+                return frame
+            await self._say(host, frame)
         return None
+
+    async def _say(self, host: ClientConnection, frame: str | bytes) -> None:
+        """Pass a message on, or answer it here."""
+        said = _looked_at(frame) or {}
+        match said.get("type"):
+            case "sessions":
+                self._told = frame
+            case "address":
+                answer = {"type": "ok", "id": said.get("id"), "url": self._new_url()}
+                await self._client.send(json.dumps(answer))
+                return
+            case str(kind) if kind in ERRANDS:
+                await self._client.send(json.dumps(await self._errands.run(said)))
+                return
+        await host.send(frame)
 
     async def _elsewhere(self, session: JSON) -> bool:
         """Whether a session is to be had at another host than the one that the client speaks to."""
@@ -215,7 +225,7 @@ class _Passage:
         return at is None or at.lease.incarnation != self.at
 
 
-_LOOKED_AT: Final = ('"hello"', '"sessions"', '"address"')
+_LOOKED_AT: Final = ('"hello"', '"sessions"', '"address"', '"session.')
 _SMALL: Final = 1 << 16
 
 

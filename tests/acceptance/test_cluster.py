@@ -9,7 +9,7 @@ import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -109,17 +109,22 @@ def said(socket: ClientConnection, text: str) -> str:
     return str(acknowledged(socket, {"type": "say", "text": text})["session"])
 
 
-def lists(socket: ClientConnection, sessions: set[str]) -> bool:
-    """Whether the list at a connection shows all of these; if not, it has looked for a second for what changes."""
+def listed(socket: ClientConnection, right: Callable[[dict[str, str]], bool]) -> bool:
+    """Whether the titles in the list at a connection are right; if not, it has looked for a second for what changes."""
     socket.send(json.dumps({"type": "sessions", "id": 99}))
     while (message := json.loads(socket.recv(timeout=300)))["type"] != "sessions":
         assert message["type"] != "error", message
-    if sessions <= {str(one["id"]) for one in message["list"]}:
+    if right({str(one["id"]): str(one["title"]) for one in message["list"]}):
         return True
     with contextlib.suppress(TimeoutError):
         while True:
             socket.recv(timeout=1)
     return False
+
+
+def lists(socket: ClientConnection, sessions: set[str]) -> bool:
+    """Whether the list at a connection shows all of these; likewise."""
+    return listed(socket, lambda found: sessions <= set(found))
 
 
 def say(page: Page, text: str) -> None:
@@ -250,6 +255,25 @@ def test_texts_of_all_hosts_are_found_and_sessions_at_rest_are_closed_until_some
         )
         records = hosts.verified(closed)
         assert [one.body for one in records if one.kind == "say"] == ["Hello", "And you?"]
+        # What is done with a session that one does not watch is done where it is, whichever host one speaks to.
+        first = sockets[0]
+        acknowledged(first, {"type": "session.rename", "session": closed, "title": "Anchors"})
+        until(lambda: listed(first, lambda found: found[closed] == "Anchors"), "the new name")
+        address = str(acknowledged(first, {"type": "session.archive", "session": closed})["href"])
+        at_gateway = {"Authorization": f"Bearer {server.key}"}
+        assert httpx.get(f"http://127.0.0.1:{server.port}{address}", headers=at_gateway).status_code == 200
+        done = acknowledged(first, {"type": "session.delete", "sessions": [closed, "none"]})
+        assert done["sessions"] == [closed]
+        assert "There is no session" in str(done["refused"])
+        until(lambda: listed(first, lambda found: set(found) == {watched}), "it to be gone from the list")
+        deleted = acknowledged(first, {"type": "session.deleted"})["list"]
+        assert isinstance(deleted, list)
+        assert [(one["id"], one["title"]) for one in deleted] == [(closed, "Anchors")]
+        assert acknowledged(first, {"type": "session.restore", "sessions": [closed]})["sessions"] == [closed]
+        until(lambda: listed(first, lambda found: set(found) == sessions), "it to be there again")
+        acknowledged(first, {"type": "session.delete", "sessions": [closed]})
+        assert acknowledged(first, {"type": "session.purge", "sessions": [closed]})["sessions"] == [closed]
+        assert acknowledged(first, {"type": "session.deleted"})["list"] == []
 
 
 def test_the_way_in_is_guarded_and_says_what_is_wrong(tmp_path: Path) -> None:
