@@ -123,7 +123,7 @@ async def crowd(ways_in: Sequence[Server], count: int) -> AsyncIterator[list[Per
             leave.set()
 
 
-async def all_of(people: Sequence[Person], what: Callable[[Person], bool], within: float = 120.0) -> None:
+async def all_of(people: Sequence[Person], what: Callable[[Person], bool], within: float = 300.0) -> None:
     """Wait until something holds of everybody."""
     async with asyncio.timeout(within):
         while not all(map(what, people)):  # noqa: ASYNC110 - hosts and people act in between
