@@ -416,6 +416,10 @@ class Settings(BaseModel):
         default="off",
         description="`on`: what that endpoint allows, and a rule of the policy or of provenance asks about, is put to a person, too",
     )
+    clearance_person: Literal["on", "off"] = Field(
+        default="on",
+        description="`off`: nobody is there to answer questions, so that the policy's rules for that hold; `iact run` and `iact plan run` without a terminal behave so by themselves",
+    )
     clearance_url_seconds: float = Field(
         default=Clearance().endpoint_seconds,
         gt=0,

@@ -113,14 +113,15 @@ def plan_bounds(settings: Settings) -> PlanBounds:
 
 
 def options_of(
-    settings: Settings, *, scope: str | None = None, workspace: Path | None = None
+    settings: Settings, *, scope: str | None = None, workspace: Path | None = None, attended: bool = True
 ) -> RuntimeOptions:
-    """How sessions are run under these settings. `scope`, `workspace`: of new ones."""
+    """How sessions are run under these settings. `scope`, `workspace`: of new ones. `attended`: see `Clearance`."""
     return RuntimeOptions(
         bounds=replace(RuntimeOptions().bounds, **settings.bounds.model_dump(), plans=plan_bounds(settings)),
         clearance=Clearance(
             url=settings.clearance_url,
             both=settings.clearance_both == "on",
+            attended=attended and settings.clearance_person == "on",
             endpoint_seconds=settings.clearance_url_seconds,
             person_seconds=settings.clearance_seconds,
         ),
@@ -177,6 +178,7 @@ async def open_runtime(
     limits: ConcurrencyLimits | None = None,
     shared: Path | None = None,
     bound: Callable[[Bounds], Bounds] = lambda bounds: bounds,
+    attended: bool = True,
 ) -> AsyncIterator[Runtime]:
     """A runtime with the user's models, sandbox, policy and data directory; closes all of it at the end.
 
@@ -185,6 +187,7 @@ async def open_runtime(
     `shared`: the directory with what an administrator set for everybody. Without, those of a server with
     one user.
     `workspace`: the directory in which new sessions work, in place of one of their own.
+    `attended`: whether a person may come to answer questions.
     `pool`: for how many new sessions modules run before they are called. `claimed`, `search_elsewhere`: as of
     `SharedStore`.
     `bound`: makes the bounds of new sessions from those of the settings.
@@ -204,7 +207,7 @@ async def open_runtime(
             distill = distiller(lambda: opened.own("fast"))
             held = open_memory(settings, user=user, distill=distill)
             memory = (await stack.enter_async_context(held)).of(user)
-        options = options_of(settings, scope=scope, workspace=workspace)
+        options = options_of(settings, scope=scope, workspace=workspace, attended=attended)
         options = replace(options, bounds=bound(options.bounds), warm_live=_AHEAD if pool else ())
         runtime = assembly.open_runtime(
             settings.data, opened, host, options,

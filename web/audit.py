@@ -84,6 +84,9 @@ def answer_html(answer: ClearanceAnswer) -> Markup:
     words = {
         "user": f"You {done} it",
         "time": "Nobody answered in time, so it was denied",
+        "policy": "Nobody was there to ask, and your policy allowed it"
+        if answer.allow
+        else "Nobody was there to ask, and your policy denied it",
         "endpoint": f"Your approval service {done} it",
     }[answer.by]
     return html(

@@ -17,6 +17,7 @@ from iact.core.gate.hosts import Rule
 from iact.core.ports import ChangeKind
 
 Otherwise = Literal["ask", "deny"]
+Then = Literal["deny", "hold", "allow"]
 RuleKind = Literal["method", "sql", "path", "host", "shell", "equals"]
 
 
@@ -53,6 +54,21 @@ class ImpactRule:
 
 
 @dataclass(frozen=True, slots=True, order=True)
+class Nobody:
+    """What becomes of questions about a function that nobody is there to answer; see `core.gate.nobody`.
+
+    `parameter`, `below`: of `allow`, the argument that is an amount, and what all calls together stay below;
+    `otherwise`: what becomes of the question where they don't.
+    """
+
+    function: str
+    then: Then = "deny"
+    parameter: str = ""
+    below: float = 0
+    otherwise: Literal["deny", "hold"] = "deny"
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class EffectRule:
     """Rates changes in a live directory; see `core.gate.effects`. `kinds`: none means all. `scope`: whose rule it is."""
 
@@ -80,7 +96,8 @@ class Policy:
     remembered. `sets`: pairs of the name of a set of values and one value in it. `levels`: pairs of a name and the
     level of intent that it stands for. `egress`: pairs of a module and a rule about hosts that it may reach
     (`core.gate.hosts`). `questions`: which version of the gate's questions holds, so that what a journal says is decided
-    and said again as it was: 0 names the first argument by the alphabet, 1 the one that decides.
+    and said again as it was: 0 names the first argument by the alphabet, 1 the one that decides. `nobody`: what becomes
+    of questions when nobody is there to answer.
     """
 
     names: frozenset[str] = frozenset()
@@ -99,6 +116,7 @@ class Policy:
     effects: frozenset[EffectRule] = frozenset()
     egress: frozenset[Rule] = frozenset()
     questions: int = 0
+    nobody: frozenset[Nobody] = frozenset()
     _requires: dict[str, tuple[Require, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -154,6 +172,7 @@ class Policy:
             self.effects | other.effects,
             self.egress | other.egress,
             max(self.questions, other.questions),
+            self.nobody | other.nobody,
         )
 
     def requires_of(self, function: str) -> tuple[Require, ...]:

@@ -44,6 +44,13 @@ impact = 1                                  # 1 lets them pass at intent 1; 2 le
 function = "mail.*"
 calls = 10
 per = 60.0                                  # seconds
+
+[[scope.office.nobody]]                     # questions that nobody is there to answer: the strictest rule counts
+function = "bank.pay"
+then = "allow"                              # deny | hold (it waits for a person) | allow (below an amount)
+parameter = "amount"                        # of allow: a number,
+below = 20.0                                # below which all calls together stay that it lets through in a session
+otherwise = "hold"                          # where they don't: deny (default) | hold
 """
 
 from __future__ import annotations
@@ -51,9 +58,17 @@ from __future__ import annotations
 import dataclasses
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Annotated, Final, Self
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from iact.core.errors import UsageError
 from iact.core.gate.hosts import host_rule, lists_of, rules_of
@@ -63,10 +78,12 @@ from iact.core.gate.policy import (
     CallRate,
     EffectRule,
     ImpactRule,
+    Nobody,
     Otherwise,
     Policy,
     Require,
     RuleKind,
+    Then,
     merged,
 )
 from iact.core.ports import JSON, ChangeKind
@@ -125,6 +142,21 @@ class _Rate(_Strict):
     per: Annotated[float, Field(gt=0, le=86_400, allow_inf_nan=False)]
 
 
+class _Nobody(_Strict):
+    function: _Pattern
+    then: Then
+    parameter: Annotated[str, Field(max_length=200)] = ""
+    below: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    otherwise: Literal["deny", "hold"] = "deny"
+
+    @model_validator(mode="after")
+    def _amounts_go_with_allow(self) -> Self:
+        terms = bool(self.parameter), bool(self.below)
+        if not all(terms) if self.then == "allow" else any(terms):
+            raise ValueError("`allow` needs `parameter` and `below`, and nothing else takes them")
+        return self
+
+
 class _Effect(_Strict):
     path: _Pattern
     kinds: tuple[ChangeKind, ...] = ()
@@ -143,6 +175,7 @@ class _Scope(_Strict):
     remember: bool = True
     effects: tuple[_Effect, ...] = ()
     egress: dict[_Module, tuple[_Host, ...]] = {}
+    nobody: tuple[_Nobody, ...] = ()
 
     def policy(
         self,
@@ -170,6 +203,7 @@ class _Scope(_Strict):
             frozenset(self.effect_rules(names)),
             rules_of(self.egress),
             questions,
+            frozenset(Nobody(**one.model_dump()) for one in self.nobody),
         )
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
@@ -306,6 +340,7 @@ def policy_json(policy: Policy) -> dict[str, JSON]:
         effects=tuple(_StoredEffect(**dataclasses.asdict(one)) for one in sorted(policy.effects)),
         egress=lists_of(policy.egress),
         questions=policy.questions,
+        nobody=tuple(_Nobody(**dataclasses.asdict(one)) for one in sorted(policy.nobody)),
     )
     found: dict[str, JSON] = stored.model_dump(mode="json", exclude_defaults=True)
     return found

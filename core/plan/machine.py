@@ -21,7 +21,7 @@ from iact.core.plan.briefing import NOTHING, Briefing
 from iact.core.plan.commands import AskModel, Command, StopAsking, StopFiring, TakeOverCopy
 from iact.core.plan.deliberation import NO_REPLY, Deliberation
 from iact.core.plan.dispatch import Dispatch
-from iact.core.plan.execution import Attempt, Execution, Timer
+from iact.core.plan.execution import NEVER, Attempt, Execution, Timer
 from iact.core.plan.forms import plan_text
 from iact.core.plan.limits import PlanLimits
 from iact.core.plan.model import NO_ERROR, WORK, PlanError, PlanExtension, PlanGraph, PlanVersion
@@ -111,6 +111,8 @@ class PlanMachine:
         self._waiting: list[int] = []
         """Thoughts whose question is not put while the plan is paused."""
         self._stood = 0.0
+        self._held: set[str] = set()
+        """Attempts that wait for a person although nobody is there."""
         self._still_since: float | None = None
         """Since when the plan's own clock stands still, if it does."""
         self._history = tuple(history)
@@ -221,16 +223,24 @@ class PlanMachine:
             self._settle_attempt(attempt, found)
         self._turn()
 
-    def waits_for_person(self, node: str, at: float) -> None:
-        """An attempt waits for a person: its own time limit stands still, the person's runs."""
+    def waits_for_person(self, node: str, at: float, *, held: bool = False) -> None:
+        """An attempt waits for a person: its own time limit stands still, the person's runs.
+
+        `held`: nobody is there, so it takes as long as it takes; the plan's own clock stands still with it.
+        """
         self.run.at = at
         if node in self.run.attempts and self.run.state.nodes[node].state == "running":
             self.run.emit(node, "needs_human")
-            self._dispatch.limit(node, self.run.limits.human_timeout)
+            self._dispatch.limit(node, NEVER if held else self.run.limits.human_timeout)
+            if held:
+                self._held.add(node)
+                self._keep_time()
 
     def person_decided(self, node: str, decision: Decision, at: float) -> None:
         """The person has decided, and the attempt goes on; or their time is over, and it ends."""
         self.run.at = at
+        self._held.discard(node)
+        self._keep_time()
         if node not in self.run.attempts or self.run.state.nodes[node].state != "waiting_human":
             return
         if decision == "expired":
@@ -521,11 +531,12 @@ class PlanMachine:
 
     @property
     def still(self) -> bool:
-        """Whether nothing happens by itself: it is paused, or what is left of it is held."""
+        """Whether nothing happens by itself: it is paused, or what is left of it is held, by a person or for one."""
         run = self.run
-        if self.paused or self.over or not (run.queue.held or self.awaited):
+        held = run.queue.held | {one for one in self._held if run.state.nodes[one].state == "waiting_human"}
+        if self.paused or self.over or not (held or self.awaited):
             return self.paused or self.over
-        goes_on = run.attempts.keys() - run.queue.held or run.queue or run.sleeping or self._busy
+        goes_on = run.attempts.keys() - held or run.queue or run.sleeping or self._busy
         return bool(run.queue.aside or run.attempts or self.awaited) and not goes_on
 
     def _keep_time(self) -> None:

@@ -117,7 +117,7 @@ class ClearanceAsk(Content):
     attached: Derived[Mapping[str, AttachedValue] | None] = None
     """Arguments that were passed by value."""
     seconds: Outcome[float | None] = None
-    """How long a person has: a setting."""
+    """How long a person has: a setting. A person without: as long as it takes, for nobody was there to ask."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,8 +134,8 @@ class ClearanceAnswer(PersonContent):
     """The record of the question."""
     allow: Outcome[bool]
     """Whether the call may be made."""
-    by: Outcome[Literal["user", "endpoint", "time"]]
-    """Who said so; "time" if nobody did in time."""
+    by: Outcome[Literal["user", "endpoint", "time", "policy"]]
+    """Who said so; "time" if nobody did in time, "policy" what it says where nobody is there to ask."""
     reason: Outcome[str]
     """Why: an endpoint's words."""
     then: Outcome[Literal["", "person"]] = ""

@@ -138,7 +138,7 @@ async def open_runtime(
             data, models, host,
             clock=clock, bounds=options.bounds, scope=options.scope,
             authorities=Authorities(
-                endpoint=endpoint, both=asked.both, seconds=asked.person_seconds,
+                endpoint=endpoint, both=asked.both, attended=asked.attended, seconds=asked.person_seconds,
                 approvals=Approvals(data / APPROVALS, shared=Approvals(everybody / APPROVALS)) if everybody else None,
             ),
             workspace=options.workspace, memory=memory, versions=versions, open_live=open_live,

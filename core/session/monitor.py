@@ -9,6 +9,7 @@ was answered is not.
 from __future__ import annotations
 
 import asyncio
+import math
 import random
 from dataclasses import dataclass, field
 from typing import Literal
@@ -17,6 +18,7 @@ from iact.core.errors import UsageError
 from iact.core.gate.clearance import ClearancePort, ClearanceRequest, kept
 from iact.core.gate.delay import Delays
 from iact.core.gate.gate import Answer, Denial, Question, Ticket
+from iact.core.gate.policy import Then
 from iact.core.modules.approval import Approvals
 from iact.core.ports import JSON
 from iact.core.records.record import Record, timestamp
@@ -27,24 +29,29 @@ from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.decision import (
     Asked,
     Decision,
+    alone,
     answer_content,
     ask_content,
+    by_policy,
     decide_call,
     gate_content,
     nobody_answered,
 )
+from iact.core.tree.held import is_held
 
 
 @dataclass(frozen=True, slots=True)
 class Authorities:
     """Who has a say in calls. `endpoint`: asked about every call, in place of a person. `seconds`: a person's time.
 
-    `both`: what an endpoint allows and a rule asks about is put to a person, too. `approvals`: what persons approved of modules that do not ship with the product. `delays`: what calls
+    `both`: what an endpoint allows and a rule asks about is put to a person, too. `attended`: whether a person may
+    come to answer; if not, the policy says what becomes of a question. `approvals`: what persons approved of modules that do not ship with the product. `delays`: what calls
     took so far; None: each session begins with nothing.
     """
 
     endpoint: ClearancePort | None = None
     both: bool = False
+    attended: bool = True
     seconds: float = Clearance().person_seconds
     approvals: Approvals | None = None
     delays: Delays | None = None
@@ -99,7 +106,8 @@ class Monitor:
         endpoint = None if pending.passed else self._authorities.endpoint
         to: Asked = "person" if endpoint is None else "endpoint"
         if pending.answer is None and pending.asked_of != to:
-            seconds = self._authorities.seconds if to == "person" else None
+            held = not self._authorities.attended and alone(self._live.tree, pending) == "hold"
+            seconds = self._authorities.seconds if to == "person" and not held else None
             question, blobs = ask_content(agent, pending, asked, decision.impact, to, seconds)
             record = self._live.record(question, agent.path, blobs=blobs)
             await self._live.durable(record)
@@ -107,11 +115,18 @@ class Monitor:
         if endpoint is not None and pending.answer is None:
             answer = await endpoint.ask(asked)
             self._answer(agent, pending, answer, "endpoint")
+        elif pending.answer is None and (then := self._said_by_policy(pending)) is not None:
+            self._answer(agent, pending, by_policy(then), "policy")
         else:
             await self._wait(agent, pending)
 
+    def _said_by_policy(self, pending: Pending) -> Then | None:
+        """The answer that the policy gives where nobody is there; None: somebody may come, or it waits for a person."""
+        then = None if self._authorities.attended else alone(self._live.tree, pending)
+        return None if then == "hold" else then
+
     def _answer(
-        self, agent: Agent, pending: Pending, answer: Answer, by: Literal["endpoint", "time"]
+        self, agent: Agent, pending: Pending, answer: Answer, by: Literal["endpoint", "time", "policy"]
     ) -> None:
         if pending in agent.actions and pending.answer is None:
             both = by == "endpoint" and answer.allow and self._authorities.both
@@ -120,15 +135,13 @@ class Monitor:
 
     async def _wait(self, agent: Agent, pending: Pending) -> None:
         """Wait for a person; their time passes only while nothing above is paused."""
-        live, loop, left = (
-            self._live,
-            asyncio.get_running_loop(),
-            pending.seconds or self._authorities.seconds,
-        )
+        live, loop = self._live, asyncio.get_running_loop()
+        held = is_held(live.tree, pending)
+        left = math.inf if held else pending.seconds or self._authorities.seconds
         while pending in agent.actions and pending.answer is None:
             paused, since = live.tree.halted(agent, pending), loop.time()
             try:
-                async with asyncio.timeout(None if paused else left):
+                async with asyncio.timeout(None if paused or held else left):
                     await live.moved()
             except TimeoutError:
                 self._answer(agent, pending, nobody_answered(pending.seconds), "time")

@@ -73,6 +73,7 @@ from iact.core.tree import budget
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply import has_to_wait, unread
 from iact.core.tree.apply_plan import called_by
+from iact.core.tree.held import only_held
 from iact.core.tree.plan_checks import DEFAULT_MODE, check_plan, free_path
 from iact.core.tree.plan_run import PlanRun
 from iact.core.tree.tree import Tree
@@ -689,6 +690,10 @@ class Session:
         """Wait until the root rests, and give its last reply after record `since`."""
         return await self._reply("/", since)
 
+    async def answer_unless_held(self, since: int) -> Record | None:
+        """The same; None as soon as nothing goes on before a person has answered, and nobody is there to."""
+        return await self._reply_unless_held("/", since)
+
     async def run_plan(
         self,
         text: str,
@@ -697,8 +702,9 @@ class Session:
         mode: str = DEFAULT_MODE,
         thinks: bool = True,
         options: Mapping[str, str | int] | None = None,
-    ) -> Record:
-        """Run a plan that a person wrote, below the root and within its grant; gives the plan's `reply` record.
+    ) -> Record | None:
+        """Run a plan that a person wrote, below the root and within its grant; gives the plan's `reply` record, or None
+        as `answer_unless_held` does.
 
         `thinks`: whether models may be asked about it. `options`: of the mode (`n`, `rounds`), `concurrency`, and
         `model`, the role that is asked about it. What came of its steps is in `state.agents[path].plan`.
@@ -707,7 +713,7 @@ class Session:
             UsageError: it can't be run; says why.
         """
         begun = await self._begin_plan(text, name, mode, options or {}, thinks=thinks, first=False)
-        return await self._reply(begun.agent, begun.n)
+        return await self._reply_unless_held(begun.agent, begun.n)
 
     async def _begin_plan(
         self, text: str, name: str, mode: str, options: Mapping[str, str | int], *, thinks: bool, first: bool
@@ -732,6 +738,11 @@ class Session:
         return await live.durable(begun)
 
     async def _reply(self, path: str, since: int) -> Record:
+        while (reply := await self._reply_unless_held(path, since)) is None:
+            await self._live.grew.wait()
+        return reply
+
+    async def _reply_unless_held(self, path: str, since: int) -> Record | None:
         live, found, looked = self._live, None, since
         while True:
             if live.failure is not None:
@@ -747,6 +758,8 @@ class Session:
                 return found
             if live.closed:
                 raise JournalUnwritable("The session was closed before its root had answered.")
+            if looked >= live.tree.records and only_held(live.tree):
+                return None
             await live.grew.wait()
 
     # --- life -----------------------------------------------------------------------------------

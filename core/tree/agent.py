@@ -40,7 +40,7 @@ class Pending:
     `bound` is None until its turn comes, because results before it may define what it names.
     `call`: number of its `call` record once it was dispatched, else 0. `child`: whom a CALL is for.
     `asked`: number of the `clearance` record that asks about it, else 0, of whom (`asked_of`), at which impact, and
-    how long a person has (`seconds`);
+    how long a person has (`seconds`; 0: as long as it takes), since when (`asked_at`);
     `answer`: what they said. `passed`: an endpoint said yes, and a person has the last word. `verdict`: what the gate
     said last, and `verdict_impact` at which impact. `files_before`: the version of the workspace when it was
     dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared`).
@@ -64,6 +64,7 @@ class Pending:
     asked_of: str = ""
     asked_impact: float = 0
     seconds: float = 0
+    asked_at: str = ""
     answer: Answer | None = None
     passed: bool = False
     verdict: Literal["", "allowed", "denied"] = ""

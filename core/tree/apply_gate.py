@@ -8,11 +8,13 @@ own words). An answer must still be one that whoever was asked could give.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Literal
 
 from iact.core.errors import UsageError
 from iact.core.gate.clearance import Keep, kept
 from iact.core.gate.gate import Answer, Question, Ticket
+from iact.core.gate.nobody import spend
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result
 from iact.core.records.parts import ClearanceRule
 from iact.core.records.record import Record
@@ -20,13 +22,17 @@ from iact.core.tree import apply_plan
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.decision import (
     Decision,
+    alone,
     as_said,
     ask_content,
+    by_policy,
     decide_again,
     gate_content,
     nobody_answered,
+    texts,
 )
 from iact.core.tree.expectations import NOT_RUN, agent_of, expect, expect_content, pending_of
+from iact.core.tree.held import is_held
 from iact.core.tree.tree import Tree
 
 
@@ -81,12 +87,13 @@ def ask(tree: Tree, record: Record, said: ClearanceAsk) -> None:
         right, _ = ask_content(agent, pending, decision.asked, decision.impact, to, seconds)
         expect_content(tree, record, right)
         has_time = seconds is not None and seconds > 0
-        expect(tree, record, has_time or to == "endpoint", "asks a person who has no time to answer")
+        waits = has_time or (seconds is None and alone(tree, pending) == "hold")
+        expect(tree, record, waits or to == "endpoint", "asks a person who has no time to answer")
         expect(tree, record, seconds is None or to == "person", "gives time to an endpoint")
     tree.tally = decision.tally
     pending.asked, pending.asked_of = record.n, to
     pending.asked_impact = decision.impact.level
-    pending.seconds = seconds or 0
+    pending.seconds, pending.asked_at = seconds or 0, record.at
     if to == "person":
         _tell_plan(tree, agent, pending, record)
 
@@ -101,12 +108,17 @@ def answer(tree: Tree, record: Record, said: ClearanceAnswer) -> None:
     open_ = pending.asked > 0 and pending.asked == said.ask and pending.answer is None
     expect(tree, record, open_, "answers what was not asked")
     given = Answer(said.allow, said.reason)
-    expect(tree, record, _can_say(pending, given, said), f"is no answer that {said.by} could give")
+    expect(tree, record, _can_say(tree, pending, given, said), f"is no answer that {said.by} could give")
+    if said.by == "policy" and said.allow:
+        tree.spent = spend(tree.policy, pending.spec.name, texts(pending.bound), tree.spent)
     if said.then == "person":
         pending.passed, pending.asked, pending.asked_of = True, 0, ""
         return
     if said.remember is not None and said.allow:
         tree.remembered = tree.remembered.keep(_kept(tree, decision, said.remember, record))
+    if is_held(tree, pending):
+        for path in _above(tree, agent):
+            tree.agents[path].guards.stood(pending.asked_at, record.at)
     pending.answer = given
     if pending.asked_of == "person":
         _tell_plan(tree, agent, pending, record)
@@ -118,7 +130,15 @@ def _tell_plan(tree: Tree, agent: Agent, pending: Pending, record: Record) -> No
         apply_plan.waits(tree, agent, pending, record)
 
 
-def _can_say(pending: Pending, given: Answer, said: ClearanceAnswer) -> bool:
+def _above(tree: Tree, agent: Agent) -> Iterator[str]:
+    """An agent, and all that wait for it: their time stands still while nobody is there."""
+    path = agent.path
+    while path != "user":
+        yield path
+        path = tree.agents[path].caller
+
+
+def _can_say(tree: Tree, pending: Pending, given: Answer, said: ClearanceAnswer) -> bool:
     """Whether this answer can come from whoever was asked."""
     match said.by:
         case "endpoint":
@@ -130,6 +150,10 @@ def _can_say(pending: Pending, given: Answer, said: ClearanceAnswer) -> bool:
         case "time":
             silent = not said.then and said.remember is None
             return pending.asked_of == "person" and silent and given == nobody_answered(pending.seconds)
+        case "policy":
+            then = alone(tree, pending)
+            settles = then in ("allow", "deny") and given == by_policy(then)
+            return pending.asked_of == "person" and settles and not said.then and said.remember is None
 
 
 def _kept(

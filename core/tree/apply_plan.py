@@ -765,7 +765,7 @@ def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
     at, answer = run.at(record.at), pending.answer
     with telling(tree, plan, run):
         if answer is None:
-            machine.waits_for_person(pending.node, at)
+            machine.waits_for_person(pending.node, at, held=pending.seconds == 0)
         elif isinstance(record.content, ClearanceAnswer) and record.content.by == "time":
             machine.person_decided(pending.node, "expired", at)
         else:

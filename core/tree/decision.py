@@ -18,6 +18,8 @@ from iact.core.errors import ReplayMismatch
 from iact.core.gate.clearance import ClearanceRequest
 from iact.core.gate.gate import Answer, Authority, CallRequest, Denial, Question, Ticket, consider, settle
 from iact.core.gate.judge import Impact, judge_call
+from iact.core.gate.nobody import unattended
+from iact.core.gate.policy import Then
 from iact.core.gate.rate import Tally
 from iact.core.language.grammar import Bound
 from iact.core.ports import JSON
@@ -131,12 +133,12 @@ def answer_content(
     agent: Agent,
     pending: Pending,
     answer: Answer,
-    by: Literal["user", "endpoint", "time"],
+    by: Literal["user", "endpoint", "time", "policy"],
     *,
     then: Literal["", "person"] = "",
     remember: JSON = None,
 ) -> ClearanceAnswer:
-    """What a `clearance` record says of an answer. `by`: who gave it; "time" if nobody did. `remember`: as `kept` takes it."""
+    """What a `clearance` record says of an answer. `by`: who gave it; "time" if nobody did, "policy" if nobody was there. `remember`: as `kept` takes it."""
     return ClearanceAnswer(
         turn=agent.turn,
         action=pending.index,
@@ -173,6 +175,19 @@ def as_said(remember: Literal["call"] | ClearanceRule) -> JSON:
 def nobody_answered(seconds: float) -> Answer:
     """The answer if a person had so long, and gave none."""
     return Answer(False, f"Nobody answered within {seconds:g} s.")
+
+
+def alone(tree: Tree, pending: Pending) -> Then | None:
+    """What the policy says of the question about a call where nobody is there to answer it."""
+    assert pending.bound is not None
+    return unattended(tree.policy, pending.spec.name, texts(pending.bound), tree.spent)
+
+
+def by_policy(then: Then) -> Answer:
+    """The answer of the policy, where nobody is there to give one."""
+    if then == "allow":
+        return Answer(True, "Nobody is there to ask, and the policy allows it.")
+    return Answer(False, "Nobody is there to ask, and the policy denies it.")
 
 
 def ask_content(

@@ -39,6 +39,10 @@ class Guards:
         """The agent is paused."""
         self.pauses.append((at, ""))
 
+    def stood(self, since: str, until: str) -> None:
+        """Its time stood still. A pause that is open stays the last one."""
+        self.pauses.insert(0, (since, until))
+
     def resume(self, at: str) -> None:
         """It goes on."""
         self.pauses[-1] = (self.pauses[-1][0], at)

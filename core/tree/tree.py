@@ -14,6 +14,7 @@ from iact.core.context.tokens import Calibration, weight
 from iact.core.gate.clearance import Remembered
 from iact.core.gate.grant import Grant
 from iact.core.gate.hosts import Hosts
+from iact.core.gate.nobody import Spent
 from iact.core.gate.policy import Policy
 from iact.core.gate.rate import Tally
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry
@@ -60,6 +61,8 @@ class Tree:
         self.lockdown = False
         self.tally = Tally()
         self.remembered = Remembered()
+        self.spent: Spent = {}
+        """What rules for questions that nobody was there to answer let through."""
         self.hosts = Hosts()
         self.cached: dict[tuple[str, str], Artifact] = {}
         """By module and key, what its calls found out, the oldest first (`Result.cached`)."""

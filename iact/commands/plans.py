@@ -17,7 +17,7 @@ from iact.commands import catalogue, journals, remote
 from iact.commands.plan_text import draw, edges_of, layers_of
 from iact.commands.plan_text import explain as in_words
 from iact.commands.questions import TerminalQuestions
-from iact.commands.run import show_progress
+from iact.commands.run import show_progress, tell_held
 from iact.core.errors import IactError, SandboxError, UsageError
 from iact.core.ports import JSON
 from iact.core.session.catalogue import KnownModule
@@ -92,7 +92,8 @@ def run(
     scope: str | None,
     as_json: bool,
 ) -> int:
-    """Run a plan to its end; 0 if it concluded, 3 if it came back with some of its results, 1 if it failed."""
+    """Run a plan to its end; 0 if it concluded, 3 if it came back with some of its results or waits for a person
+    who is not there, 1 if it failed."""
     return asyncio.run(_run(settings, plan, mode, options, intent, scope, as_json))
 
 
@@ -105,7 +106,7 @@ async def _run(
     scope: str | None,
     as_json: bool,
 ) -> int:
-    async with open_runtime(settings) as runtime:
+    async with open_runtime(settings, attended=sys.stdin.isatty()) as runtime:
         session = await runtime.open(None, intent=intent, scope=scope)
         async with asyncio.TaskGroup() as group:
             asking = TerminalQuestions(session, group.create_task)
@@ -117,6 +118,8 @@ async def _run(
                     )
             finally:
                 progress.cancel()
+        if reply is None:
+            return tell_held(session, as_json=as_json)
         report = session.view.plan_result(reply.agent)
         report |= {"session": session.id, "journal": str(session.journal)}
         if as_json:

@@ -22,6 +22,8 @@ from iact.core.records.record import Record
 from iact.core.records.session import Notice as PeopleNotice
 from iact.core.records.ways import Way
 from iact.core.session.events import Activity, NoticeEvent, RecordAppended
+from iact.core.session.question_text import about, told
+from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
 from iact.settings import Settings
@@ -47,7 +49,7 @@ def run(
     add_tokens: int = 0,
     add_money: float = 0.0,
 ) -> int:
-    """Give `task` to the root of a session; 0 if it answered. `release`: agents that are paused are resumed.
+    """Give `task` to the root of a session; 0 if it answered, 3 if it waits for a person who is not there. `release`: agents that are paused are resumed.
 
     `add_tokens`, `add_money`: by so much its budget is raised first.
     """
@@ -86,7 +88,7 @@ async def _run(
     add_tokens: int,
     add_money: float,
 ) -> int:
-    async with open_runtime(settings, workspace) as runtime:
+    async with open_runtime(settings, workspace, attended=sys.stdin.isatty()) as runtime:
         session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
         if session_id is not None and intent is not None and session.level(intent) != session.intent:
             await session.set_intent(intent)
@@ -104,9 +106,11 @@ async def _run(
                     said = await session.say(task.text, mode=task.mode, plan_first=task.plan_first)
                     if release:
                         await _release(session)
-                    reply = await session.answer(said.n)
+                    reply = await session.answer_unless_held(said.n)
             finally:
                 progress.cancel()
+        if reply is None:
+            return tell_held(session, as_json=as_json)
         said_how = reply.content.status if isinstance(reply.content, Reply) else "failed"
         status = _STATUS.get(said_how, said_how)
         if isinstance(reply.content, Reply) and reply.content.plan == "failed":
@@ -138,6 +142,30 @@ async def _run(
             raise _Failed(reply.body)
         print(f"journal: {session.journal}", file=sys.stderr)
         return 0
+
+
+HELD: Final = 3
+"""The exit status of what is not done, and goes on when a person has answered."""
+
+
+def tell_held(session: Session, *, as_json: bool) -> int:
+    """Say which calls wait for a person, since nobody was there to ask, and how to answer them."""
+    waiting = OpenQuestions(session.records()).waiting
+    if as_json:
+        held = [{"record": one.n, "agent": one.agent, **about(one)} for one in waiting]
+        report = {
+            "session": session.id, "reply": "", "journal": str(session.journal), "status": "held", "held": held,
+        }  # fmt: skip
+        print(json.dumps(report, ensure_ascii=False))
+        return HELD
+    for one in waiting:
+        print(f"Record {one.n}: {told(one)}", file=sys.stderr)
+    print(
+        f"note: this is not done: what stands above waits for you, and nobody was there to ask. Answer on the page "
+        f"(iact serve), or with: iact clear --session {session.id} RECORD --allow",
+        file=sys.stderr,
+    )
+    return HELD
 
 
 def _way(session: Session, said: Record) -> tuple[Way, str]:

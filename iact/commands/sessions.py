@@ -183,7 +183,11 @@ def _marks(one: SessionInfo) -> str:
     said = [
         "foreign" if one.foreign else "",
         "pinned" if one.pinned else "",
-        one.state if one.state != "idle" else "",
+        f"waits for {one.what}"
+        if one.state == "waits" and one.what
+        else one.state
+        if one.state != "idle"
+        else "",
     ]
     return "".join(f"{mark}  " for mark in said if mark)
 
@@ -201,6 +205,7 @@ def _fields(one: SessionInfo) -> dict[str, object]:
         "records": one.records,
         "foreign": one.foreign,
         "state": one.state,
+        "what": one.what,
         "pinned": one.pinned,
         "source": one.source,
         "at": one.at,

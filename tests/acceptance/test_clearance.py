@@ -209,6 +209,51 @@ def test_without_a_terminal_the_time_runs_out(stage: Stage) -> None:
     assert not made(product)
 
 
+NOBODY = """
+[[scope.default.nobody]]
+function = "shell.run"
+then = "allow"
+parameter = "timeout"
+below = 300.0
+otherwise = "hold"
+[[scope.default.nobody]]
+function = "shell.jobs"
+then = "deny"
+"""
+
+
+def test_with_nobody_to_ask_the_policy_denies_allows_a_little_and_holds_the_rest(stage: Stage) -> None:
+    """In a pipe: what is denied ends at once as any failure does, what is held survives the process."""
+    small, large = (
+        f"```shell.run timeout={seconds}\ntouch {name}\n```"
+        for seconds, name in ((200, "small"), (100, "made"))
+    )
+    script = {"/": ["```shell.jobs\n```", small, large, "Over."]}
+    endpoint = stage.endpoint(script, by_turn=True, crashes=True)
+    product = asking(stage.product(endpoint))
+    (product.data / "policy.toml").write_text(ASKS + NOBODY, encoding="utf-8")
+    ran = product.run("run", "--json", "Make it.")
+    assert ran.status == 3, ran
+    report = json.loads(ran.stdout)
+    (held,) = report["held"]
+    assert (report["status"], held["arguments"]["command"]) == ("held", "touch made")
+    found = records(product)
+    said = [(one.text("function"), one.fields["allow"]) for one in clearances(found, "answer")]
+    assert said == [("shell.jobs", False), ("shell.run", True)]
+    seen = [str(one.messages) for one in endpoint.requests]
+    assert "shell.jobs did not complete." in seen[1]
+    assert not any("nobody is there" in one.lower() for one in seen)
+    assert not made(product)
+    (row,) = json.loads(product.run("session", "list", "--json").stdout)
+    assert (row["state"], row["what"]) == ("waits", "shell.run")
+    with serving(product) as server, server.connect() as socket:
+        tell(socket, {"type": "hello", "session": report["session"]})
+        cleared = product.run("clear", "--session", report["session"], str(held["record"]), "--allow")
+        assert cleared.status == 0, cleared
+        comes(answered(product), "the reply")
+    assert made(product)
+
+
 # --- an endpoint --------------------------------------------------------------------------------------
 
 

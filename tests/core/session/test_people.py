@@ -144,6 +144,7 @@ def test_a_person_runs_a_plan_of_their_own(tmp_path: Path) -> None:
             with pytest.raises(UsageError):
                 await session.run_plan("steps: [{id: a, call: t.none}]", thinks=False)
             record = await session.run_plan(steps, name="mine", thinks=False)
+            assert record is not None
             assert (record.kind, record.agent) == ("reply", "/mine")
         return session.journal
 

@@ -349,7 +349,7 @@
  * @property {Record<string, (string)[]>} provenance Labels of what each argument was made of.
  * @property {(string)[]} read Labels of what the agent has read.
  * @property {Record<string, AttachedValue>|null} [attached] Arguments that were passed by value.
- * @property {number|null} [seconds] How long a person has: a setting.
+ * @property {number|null} [seconds] How long a person has: a setting. A person without: as long as it takes, for nobody was there to ask.
  *
  * What they said.
  * @typedef {object} ClearanceAnswerRecord
@@ -361,7 +361,7 @@
  * @property {string} function
  * @property {number} ask The record of the question.
  * @property {boolean} allow Whether the call may be made.
- * @property {"user"|"endpoint"|"time"} by Who said so; "time" if nobody did in time.
+ * @property {"user"|"endpoint"|"time"|"policy"} by Who said so; "time" if nobody did in time, "policy" what it says where nobody is there to ask.
  * @property {string} reason Why: an endpoint's words.
  * @property {""|"person"} [then] A person is to be asked as well.
  * @property {"call"|ClearanceRule|null} [remember] Of a yes: it holds for exactly this call from now on, or for all that a rule covers.

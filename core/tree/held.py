@@ -1,0 +1,47 @@
+"""Which calls wait for a person although nobody is there, and whether nothing else goes on. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.decision import alone
+from iact.core.tree.tree import Tree
+
+
+def is_held(tree: Tree, pending: Pending) -> bool:
+    """Whether a call waits for a person as long as that takes, because nobody was there when it was asked about."""
+    asks = pending.asked > 0 and pending.asked_of == "person" and pending.answer is None
+    return asks and pending.seconds == 0 and alone(tree, pending) == "hold"
+
+
+def held(tree: Tree) -> Iterator[Pending]:
+    """The calls of a session that wait so."""
+    for agent in tree.agents.values():
+        if agent.active:
+            yield from (one for one in agent.actions if is_held(tree, one))
+
+
+def only_held(tree: Tree) -> bool:
+    """Whether some calls wait so, and nothing goes on until a person answers."""
+    return any(held(tree)) and not any(_goes_on(tree, one) for one in tree.agents.values() if one.active)
+
+
+def _goes_on(tree: Tree, agent: Agent) -> bool:
+    """Whether something happens to an agent by itself; not if it waits for such a call, or for another agent."""
+    if any(one.call and not one.child for one in agent.actions):
+        return True
+    if tree.paused(agent.path):
+        return False
+    if agent.plan is not None:
+        machine = agent.plan.running
+        return machine is None or not machine.still
+    first = agent.actions[0] if agent.actions else None
+    if first is None:
+        return True
+    if first.spec.name == "WAIT":
+        timed = first.bound is None or first.bound.arguments.get("timeout") is not None
+        return timed or not any(tree.agents[path].active for path in agent.children.values())
+    if first.child and first.call:
+        return not tree.agents[first.child].active
+    return not is_held(tree, first)
