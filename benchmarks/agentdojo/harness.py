@@ -40,6 +40,9 @@ from iact.core.gate.provenance import Labels, Provenance
 HERE = Path(__file__).parent
 VERSION = "v1.2.2"
 IMPACTS = tomllib.loads((HERE / "impacts.toml").read_text(encoding="utf-8"))
+READS = tomllib.loads((HERE / "reads.toml").read_text(encoding="utf-8"))
+NOT_UNDERSTOOD = 2
+"""The impact of a function that neither table knows."""
 ALLOW_ALL = Policy(OPEN.names, OPEN.functions, trusted=frozenset({"*"}))
 Made = tuple[str, dict[str, Any]]
 Known = dict[str, frozenset[str]]
@@ -128,7 +131,8 @@ class Gate:
         return f"{self.suite}.{function}"
 
     def impact(self, function: str) -> int:
-        return int(IMPACTS[self.suite].get(function, 0))
+        reads = function in READS[self.suite]["reads"]
+        return 0 if reads else int(IMPACTS[self.suite].get(function, NOT_UNDERSTOOD))
 
     def bind(
         self, planner: Planner, function: str, arguments: dict[str, Any], known: Known

@@ -18,6 +18,7 @@ from typing import Final, Literal, NoReturn
 
 from iact.core.errors import IactError
 from iact.core.gate.deciding import Kind, kind_of
+from iact.core.gate.derivations import derived
 from iact.core.gate.grant import Grant
 from iact.core.gate.policy import CallRate, Policy, Require
 from iact.core.gate.provenance import USER, Labels, Provenance
@@ -176,9 +177,12 @@ def consider(
         if rule.otherwise == "deny":
             return Denial("provenance", impact, reason)
         return Question(request, impact, "provenance", reason, right)
-    if impact >= ASK_FROM and (strange := provenance.strange(provenance.all(), policy.trusted)):
+    reaches = policy.meets_others(request.function)
+    if (reaches or impact >= ASK_FROM) and (strange := provenance.strange(provenance.all(), policy.trusted)):
         names = ", ".join(sorted(strange))
         why = f"The call has impact {impact:g} and is touched by {names}."
+        if reaches:
+            why = f"Other people meet what the call does, and it is touched by {names}."
         return Question(request, impact, "provenance", why, right)
     if clearance or policy.clears(request.function):
         return Question(request, impact, "clearance", f"Clearance is needed for {request.function}.", right)
@@ -224,6 +228,8 @@ def _rank(rule: Require, value: JSON) -> tuple[bool, int, int, Require]:
     return rule.otherwise != "deny", rule.rank or _UNRANKED, kind_of(rule.parameter, value), rule
 
 
+COMPOSED: Final = 2
+"""The version of the gate's questions from which values are covered that are composed of covered ones."""
 _UNRANKED: Final = 1_000
 """Arguments that the policy ranks come before all that it does not."""
 
@@ -264,7 +270,7 @@ def _unmet(
         return next(iter(sorted(provenance.strange(labels, policy.trusted))), None)
     for text in texts_of(value):
         for piece in identifiers(text) if rule.links else [text]:
-            if not _covered(rule, piece, provenance, known):
+            if not _covered(rule, piece, provenance, known, composed=policy.questions >= COMPOSED):
                 return str(piece)
     return None
 
@@ -276,9 +282,13 @@ def _is_from(labels: Labels, sources: tuple[str, ...]) -> bool:
     )
 
 
-def _covered(rule: Require, text: str, provenance: Provenance, known: Mapping[str, frozenset[str]]) -> bool:
+def _covered(
+    rule: Require, text: str, provenance: Provenance, known: Mapping[str, frozenset[str]], *, composed: bool
+) -> bool:
+    """Whether a value is one that the user or the policy named, or (`composed`) is made of nothing but such."""
     if rule.hosts and host_allowed(text, rule.hosts):
         return True
     if USER in rule.within and any(wrote(said, text) for said in provenance.said):
         return True
-    return any(text in known.get(name, frozenset()) for name in rule.within)
+    sets = frozenset[str]().union(*(known.get(name, frozenset()) for name in rule.within))
+    return text in sets or (composed and USER in rule.within and derived(provenance.said, text, sets))

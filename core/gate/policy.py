@@ -96,8 +96,10 @@ class Policy:
     remembered. `sets`: pairs of the name of a set of values and one value in it. `levels`: pairs of a name and the
     level of intent that it stands for. `egress`: pairs of a module and a rule about hosts that it may reach
     (`core.gate.hosts`). `questions`: which version of the gate's questions holds, so that what a journal says is decided
-    and said again as it was: 0 names the first argument by the alphabet, 1 the one that decides. `nobody`: what becomes
-    of questions when nobody is there to answer.
+    and said again as it was: 0 names the first argument by the alphabet, 1 the one that decides, 2 as 1, and a value that is composed of
+    covered ones is covered (`core.gate.derivations`). `nobody`: what becomes
+    of questions when nobody is there to answer. `others`: patterns of functions whose effects other people meet (an
+    invitation, an entry in a shared calendar, a star), however easily they are undone.
     """
 
     names: frozenset[str] = frozenset()
@@ -117,6 +119,7 @@ class Policy:
     egress: frozenset[Rule] = frozenset()
     questions: int = 0
     nobody: frozenset[Nobody] = frozenset()
+    others: frozenset[str] = frozenset()
     _requires: dict[str, tuple[Require, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
@@ -138,6 +141,10 @@ class Policy:
     def clears(self, function: str) -> bool:
         """Whether every call of `function` needs clearance."""
         return any(fnmatch.fnmatchcase(function, one) for one in self.clearance)
+
+    def meets_others(self, function: str) -> bool:
+        """Whether other people meet what calls of `function` do: then where it comes from counts, whatever its impact."""
+        return any(fnmatch.fnmatchcase(function, one) for one in self.others)
 
     def for_readers(self, function: str) -> bool:
         """Whether `function` is for agents of intent 0 alone."""
@@ -173,6 +180,7 @@ class Policy:
             self.egress | other.egress,
             max(self.questions, other.questions),
             self.nobody | other.nobody,
+            self.others | other.others,
         )
 
     def requires_of(self, function: str) -> tuple[Require, ...]:

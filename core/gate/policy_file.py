@@ -13,6 +13,7 @@ functions = ["mail.*", "files.read"]        # what is not named is denied
 caps = { "mail.*" = 2, "files.*" = 0 }      # most impact, by pattern: a number from 0 to 2, or a level's name
 trusted = ["tool:files.*"]                  # sources whose values count as the user's own
 clearance = ["mail.send"]                   # every call of these needs somebody's yes
+others = ["calendar.*", "git.star"]         # other people meet what these do: no untrusted origin without a yes
 readers = ["web.*"]                         # for agents of intent 0 alone: readers, whose words are data
 remember = false                            # a person's yes is good for one call only (default: may be kept)
 
@@ -94,7 +95,7 @@ FILE: Final = "policy.toml"
 DEFAULT: Final = "default"
 """The scope of a session for which nobody chose another."""
 
-QUESTIONS: Final = 1
+QUESTIONS: Final = 2
 """The newest version of the gate's questions; see `Policy`. What a file says is read in it."""
 
 _Level = Annotated[float, Field(ge=-1, le=2, allow_inf_nan=False)]
@@ -176,6 +177,7 @@ class _Scope(_Strict):
     effects: tuple[_Effect, ...] = ()
     egress: dict[_Module, tuple[_Host, ...]] = {}
     nobody: tuple[_Nobody, ...] = ()
+    others: tuple[_Pattern, ...] = ()
 
     def policy(
         self,
@@ -204,6 +206,7 @@ class _Scope(_Strict):
             rules_of(self.egress),
             questions,
             frozenset(Nobody(**one.model_dump()) for one in self.nobody),
+            frozenset(self.others),
         )
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
@@ -341,6 +344,7 @@ def policy_json(policy: Policy) -> dict[str, JSON]:
         egress=lists_of(policy.egress),
         questions=policy.questions,
         nobody=tuple(_Nobody(**dataclasses.asdict(one)) for one in sorted(policy.nobody)),
+        others=tuple(sorted(policy.others)),
     )
     found: dict[str, JSON] = stored.model_dump(mode="json", exclude_defaults=True)
     return found

@@ -127,8 +127,11 @@ def texts_of(value: JSON) -> list[str]:
 def call_impact(
     policy: Policy, function: str, declared: float, arguments: Mapping[str, JSON], *, live: bool = True
 ) -> float:
-    """The impact of a call: what its function declares, raised by the policy's rules about its arguments."""
-    impact = declared
+    """The impact of a call: what its function declares, raised by the policy's rules about its arguments.
+
+    What other people meet is an effect, whatever its function declares.
+    """
+    impact = max(declared, 1) if policy.meets_others(function) else declared
     for rule in policy.impacts_of(function):
         if rule.parameter in arguments:
             impact = max(impact, _raised(rule, arguments[rule.parameter], live=live))

@@ -31,6 +31,7 @@ from iact.core.plan.recovery import Exhausted, LadderBudget, RecoveryLadder, Ret
 from iact.core.plan.schedule import ReadyQueue
 from iact.core.plan.state import NodeChange, PlanEvent, PlanState
 from iact.core.plan.states import TERMINAL, Cause
+from iact.core.plan.validate import effective_impact
 from iact.core.ports import JSON
 
 Timer = Literal["retry", "throttled", "overdue", "late"]
@@ -267,8 +268,8 @@ class Execution:
     def impact_of(self, node: PlanNode, arguments: Mapping[str, JSON]) -> float:
         """How much an attempt can do. An agent counts as one that writes, unless the plan says otherwise."""
         info = self.info_of(node, arguments)
-        claimed = (1 if node.kind == "agent" else 0) if node.impact is None else node.impact
-        return max(claimed, info.impact if info else 0)
+        claimed = 1 if node.kind == "agent" and node.impact is None else 0
+        return max(claimed, effective_impact(node, info, self.catalogue))
 
     def infos(self) -> Sequence[FunctionInfo]:
         """The functions that steps may call."""

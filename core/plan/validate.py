@@ -156,9 +156,17 @@ def levels(nodes: Mapping[str, PlanNode]) -> dict[str, int]:
     return found
 
 
-def effective_impact(node: PlanNode, info: FunctionInfo | None) -> float:
-    """What the engine assumes for its own rules: the worse of what the plan and the function say."""
-    return max(node.impact or 0, info.impact if info else 0)
+NOT_UNDERSTOOD: Final = 2.0
+"""The impact of a function that the catalogue does not know."""
+
+
+def effective_impact(node: PlanNode, info: FunctionInfo | None, catalogue: FunctionCatalogue | None) -> float:
+    """What the engine assumes for its own rules: the worse of what the plan and the function say.
+
+    A function that is in no catalogue is not understood; without one, nothing is known of any.
+    """
+    unknown = node.kind == "tool" and catalogue is not None and info is None
+    return max(node.impact or 0, info.impact if info else NOT_UNDERSTOOD if unknown else 0)
 
 
 def _pruned(node: PlanNode, present: set[str], warnings: list[str]) -> PlanNode:
@@ -234,7 +242,7 @@ def _race_faults(
             # What refs bring is not known yet, so that what the function declares is all that there is to go by.
             known = not rival.refs
             info = catalogue.of_call(rival.call, rival.params) if known else catalogue.find(rival.call)
-        if effective_impact(rival, info) >= 2:
+        if effective_impact(rival, info, catalogue) >= 2:
             yield (
                 f"Step {one!r} has impact 2 and stands in the any_of race of {node.id!r}; "
                 "what can't be undone is not raced: choose one, or put them one after another."

@@ -183,7 +183,9 @@ class WrittenPlan:
         """The impact of each step that calls a function: the worse of what it and the function say, as far as known."""
         functions = _functions(modules) if modules is not None else None
         return {
-            node.id: effective_impact(node, functions.find(node.call) if functions is not None else None)
+            node.id: effective_impact(
+                node, functions.find(node.call) if functions is not None else None, functions
+            )
             for node in self._plan.nodes.values()
             if node.kind != "agent"
         }

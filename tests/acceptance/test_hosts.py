@@ -400,3 +400,61 @@ def test_an_mcp_server_reaches_what_a_person_allows_and_nothing_else(
     ]
     (journal,) = product.journals()
     assert product.run("replay", str(journal), "--verify").status == 0
+
+
+OTHERS = """
+[scope.default]
+functions = ["*"]
+others = ["shell.run"]
+[scope.default.egress]
+web = ["docs.test"]
+shell = ["docs.test:443"]
+[[scope.default.nobody]]
+function = "shell.run"
+then = "deny"
+"""
+TOUCH = "```shell.run\ntouch {}\n```"
+PRINTS = (
+    "```shell.run language=python timeout=100\nimport http.client, os, sys, urllib.parse\n"
+    "proxy = urllib.parse.urlsplit(os.environ['https_proxy'])\n"
+    "page = http.client.HTTPConnection(proxy.hostname, proxy.port, timeout=90)\n"
+    "page.set_tunnel('docs.test', 443)\npage.request('GET', '/page')\n"
+    "sys.exit(page.getresponse().read().decode())\n```"
+)
+
+
+def test_what_an_error_prints_of_a_page_comes_from_outside(stage: Stage) -> None:
+    """The words of a page in an error of the web module, and in one of a script's: each taints whoever read it, and other
+    people meet what the next call does."""
+    script = {
+        "/": ["```CALL_ASYNC reader\nRead.\n```\n```CALL_ASYNC coder\nRead.\n```\n```WAIT\n```", "Over."],
+        "/reader": [
+            "```web.fetch\nhttp://docs.test/leave\n```",
+            TOUCH.format("late"),
+            "Done.",
+        ],
+        "/coder": [TOUCH.format("sooner"), PRINTS, TOUCH.format("later"), "Done."],
+    }
+    with web() as server:
+        product = leads(
+            stage.product(stage.endpoint(script), IACT_CLEARANCE_SECONDS="1"),
+            server,
+            "docs.test:80",
+            "docs.test:443",
+        )
+        (product.data / "policy.toml").write_text(OTHERS, encoding="utf-8")
+        answer = product.ask("Look it up", "--intent", "2")
+    printed = {agent: "".join(one.body for one in answer.records if one.kind == "result" and one.agent == agent)
+               for agent in ("/reader", "/coder")}  # fmt: skip
+    assert "other.test" in printed["/reader"]
+    assert server.text in printed["/coder"]
+    denied = {
+        one.agent: one.text("reason")
+        for one in answer.records
+        if one.kind == "gate" and not one.fields["allow"]
+    }
+    assert "tool:web.fetch" in denied["/reader"]
+    assert "is touched by tool:shell.run." in denied["/coder"]
+    made = {one.name for one in answer.workspace.iterdir()}
+    assert "sooner" in made, "what nothing from outside has touched is not asked about"
+    assert not made & {"late", "later"}

@@ -81,6 +81,18 @@ def test_the_policies_are_those_that_were_measured() -> None:
     check_frozen()
 
 
+def test_a_function_is_in_one_table_or_is_not_understood() -> None:
+    """A function that reads by no table's word would be free of all questions: the harness takes none for granted."""
+    impacts = tomllib.loads((HERE / "impacts.toml").read_text(encoding="utf-8"))
+    reads = tomllib.loads((HERE / "reads.toml").read_text(encoding="utf-8"))
+    for suite in SUITES:
+        assert not impacts[suite].keys() & set(reads[suite]["reads"])
+        assert 0 not in impacts[suite].values()
+    source = (HERE / "harness.py").read_text(encoding="utf-8")
+    assert ".get(function, NOT_UNDERSTOOD)" in source
+    assert ".get(function, 0)" not in source
+
+
 def test_the_record_is_whole() -> None:
     attacks = Counter(row["suite"] for row in rows() if row["attack"])
     honest = Counter(row["suite"] for row in rows() if not row["attack"])

@@ -35,7 +35,7 @@ from iact.core.plan.modes.analyze import Analyze
 from iact.core.plan.modes.base import DueThought, LeaveOut, Mode
 from iact.core.plan.protocol import FunctionCatalogue, FunctionInfo, PlanQuestion, QuestionKind, StepFailure
 from iact.core.plan.state import PlanState
-from iact.core.plan.validate import PlanInvalid, check
+from iact.core.plan.validate import PlanInvalid, check, effective_impact
 from iact.core.ports import JSON
 from iact.core.records.parts import PlanBounds
 
@@ -270,7 +270,7 @@ def risk_components(
     doubts = 1 - 0.8 ** (len(profile.assumptions) + len(profile.fragile))
     planning = min(1.0, 0.7 * (1 - profile.confidence) + 0.3 * doubts)
     infos = [catalogue.find(n.call) if catalogue else None for n in nodes]
-    impacts = [max(n.impact or 0, i.impact if i else 0) for n, i in zip(nodes, infos, strict=True)]
+    impacts = [effective_impact(n, i, catalogue) for n, i in zip(nodes, infos, strict=True)]
     method = sum(impacts) / (2 * len(nodes))
     scale = min(1.0, len(nodes) / 20)
     shapes = [shape_of(n.call, (*n.params, *n.refs, *profile.auto.get(n.id, {}))) for n in nodes]

@@ -102,7 +102,7 @@ def test_a_journal_from_before_is_asked_again_in_its_own_words() -> None:
 def test_a_file_asks_in_the_newest_words_and_a_journal_keeps_that() -> None:
     text = '[scope.s]\nfunctions = ["*"]\n[[scope.s.require]]\nfunction = "bank.pay"\nparameter = "to"\nrank = 3\n'
     read = Policies.from_toml(text).named(["s"])
-    assert read.questions == 1
+    assert read.questions == 2
     assert policy_from_json(policy_json(read)) == read
 
 

@@ -10,8 +10,10 @@ from hypothesis import strategies as st
 
 from iact.core.errors import UsageError
 from iact.core.gate.delay import Delays
+from iact.core.gate.gate import CallRequest, Denial, Question, Ticket, consider, decide
+from iact.core.gate.grant import Grant
 from iact.core.gate.policy import CallRate, ImpactRule, Policy
-from iact.core.gate.policy_file import Policies
+from iact.core.gate.policy_file import Policies, policy_from_json, policy_json
 from iact.core.gate.provenance import Provenance, declassify, join, untrusted
 from iact.core.gate.rate import Tally
 from iact.core.gate.rules import call_impact, host_allowed, inside, sql_impact
@@ -303,3 +305,30 @@ def test_only_so_many_functions_are_remembered() -> None:
     for number in range(300):
         delays.record(f"t.{number}", 1.0, lost=False)
     assert all(delays.draw("t.first", chance) < 1.1 for _ in range(100))
+
+
+@given(st.sampled_from([0, 1, 2]), st.booleans(), st.booleans())
+def test_what_other_people_meet_needs_a_known_origin_whatever_its_impact(
+    declared: int, others: bool, strange: bool
+) -> None:
+    """An invitation can be taken back, and has been read by then: who owns a page must not send one."""
+    policy = Policy(functions=frozenset({"*"}), others=frozenset({"calendar.*"} if others else ()))
+    impact = call_impact(policy, "calendar.invite", declared, {})
+    assert impact == (max(declared, 1) if others else declared)
+    read = frozenset({"tool:web.fetch"}) if strange else frozenset[str]()
+    decision = consider(
+        CallRequest("/", "calendar.invite", "d"), impact, Grant(policy.scope(), 2), policy,
+        arguments={}, provenance=Provenance(agent=read),
+    )  # fmt: skip
+    assert isinstance(decision, Question if strange and (others or declared == 2) else Ticket)
+    if others:
+        looks = decide(CallRequest("/", "calendar.invite", "d"), impact, Grant(policy.scope(), 0))
+        assert isinstance(looks, Denial)
+
+
+def test_what_other_people_meet_is_read_from_a_file_and_kept_by_a_merge() -> None:
+    head = "[scope.{}]\nfunctions = ['*']\n"
+    text = head.format("a") + "others = ['git.star']\n" + head.format("b") + "trusted = ['tool:web.*']\n"
+    merged = Policies.from_toml(text).named(["a", "b"])
+    assert merged.meets_others("git.star")
+    assert policy_from_json(policy_json(merged)) == merged
