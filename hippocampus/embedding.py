@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import importlib.util
+import json
 import re
 import statistics
 from collections.abc import Sequence
@@ -76,12 +77,11 @@ class WordEmbedder:
         return await asyncio.to_thread(self._embed, texts)
 
     def _load(self) -> None:
-        from safetensors.numpy import load_file
         from tokenizers import Tokenizer
 
         directory = self._directory or _package()
         try:
-            table = load_file(directory / _WEIGHTS)["embedding.weight"]
+            table = _mapped(directory / _WEIGHTS)
             tokenizer = Tokenizer.from_file(str(directory / _TOKENIZER))
         except Exception as error:
             raise MemoryUnavailable(
@@ -91,7 +91,7 @@ class WordEmbedder:
         tokenizer.no_padding()
         tokenizer.no_truncation()
         self._tokenizer = tokenizer
-        self._table = table.astype("float32")
+        self._table = table
 
     def _embed(self, texts: Sequence[str]) -> list[list[float]]:
         assert self._table is not None
@@ -108,13 +108,30 @@ def _package() -> Path:
     return Path(spec.origin).parent
 
 
+def _mapped(path: Path) -> numpy.ndarray:
+    """The vectors of all tokens, which the system reads from the file where they are used.
+
+    Source: the format of safetensors, whose own reader copies the whole table into memory. A length of 8 bytes,
+    a header in JSON, the numbers.
+    """
+    import numpy
+
+    with path.open("rb") as file:
+        length = int.from_bytes(file.read(8), "little")
+        table = json.loads(file.read(length))["embedding.weight"]
+    if table["dtype"] != "F16":
+        raise ValueError(f"its numbers are {table['dtype']} and not F16")
+    start = 8 + length + table["data_offsets"][0]
+    return numpy.asarray(numpy.memmap(path, dtype="<f2", mode="r", offset=start, shape=tuple(table["shape"])))
+
+
 def _mean(table: numpy.ndarray, ids: Sequence[int]) -> list[float]:
     import numpy
 
     known = [number for number in ids if number < len(table)]
     if not known:
         return [0.0] * int(table.shape[1])
-    mean = table[known].mean(axis=0)
+    mean = table[known].mean(axis=0, dtype=numpy.float32)  # stored in half of that, which is half the memory
     length = float(numpy.linalg.norm(mean))
     found: list[float] = (mean / length if length else mean).tolist()
     return found

@@ -40,9 +40,9 @@ class Indexes:
             self._building[shelf] = []
         index = LexicalIndex()
         try:
-            for hit in self._store.all(shelf):
-                if not hit.fragment.superseded_by:
-                    index.add(hit.fragment.id, hit.fragment.text)
+            for fragment in self._store.fragments(shelf):
+                if not fragment.superseded_by:
+                    index.add(fragment.id, fragment.text)
         finally:
             with self._lock:
                 missed = self._building.pop(shelf)

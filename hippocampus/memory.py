@@ -10,6 +10,7 @@ store is not open yet, slow or gone, `recall` gives what needs no store (the goa
 from __future__ import annotations
 
 import asyncio
+import ctypes
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -55,6 +56,9 @@ _GROUPS: Final = 8
 
 _PATIENCE: Final = 10.0
 """Seconds that a person's search waits for the store to open, and that closing waits for what is queued."""
+
+_ARENAS: Final = -8
+"""`M_ARENA_MAX` of glibc's `malloc.h`."""
 
 
 class Hippocampus:
@@ -443,6 +447,7 @@ async def open_hippocampus(
     `journals`: where to catch up from after a crash, damage or a time without a store.
     At the end what is queued is written, within ten seconds.
     """
+    _share_heap()
     weights = weights or Weights()
     upkeep = Upkeep(
         directory,
@@ -491,3 +496,14 @@ def _scopes(user: str, project: str, session: str) -> tuple[MemoryScope, ...]:
 
 def _groups(opened: OpenStore, shelf: FragmentSet) -> list[list[Fragment]]:
     return consolidation.groups(opened.writer.hits(shelf))
+
+
+def _share_heap() -> None:
+    """Have threads that start from now on share the heap of the C library, where that is glibc.
+
+    It gives each thread one of its own otherwise, and Chroma's threads leave theirs full of holes: 20,000
+    fragments took a fifth more memory.
+    """
+    allocator = ctypes.CDLL(None)
+    if hasattr(allocator, "mallopt"):
+        allocator.mallopt(_ARENAS, 1)

@@ -70,9 +70,7 @@ class MemoryReader:
 
     def newest(self, scopes: Sequence[MemoryScope], limit: int, now: datetime) -> list[Recalled]:
         """What was remembered last, without a question."""
-        every = (
-            hit.fragment for scope in scopes for hit in self._store.all(FragmentSet(scope, self._embedder))
-        )
+        every = (one for scope in scopes for one in self._store.fragments(FragmentSet(scope, self._embedder)))
         found = heapq.nlargest(limit, every, key=lambda one: (one.at, one.record))
         return [ranking.recalled(Scored(Candidate(one, 0.0), 0.0, 0.0, ""), "", now) for one in found]
 

@@ -25,9 +25,10 @@ if TYPE_CHECKING:
     import numpy
     from chromadb.api import ClientAPI
     from chromadb.api.models.Collection import Collection
+    from chromadb.api.types import GetResult
     from chromadb.config import Settings
 
-_PAGE: Final = 2_000
+_PAGE: Final = 500
 
 _HEADER: Final = struct.Struct("<iQQQQ")
 """How a vector file's header begins: version, offset of level 0, room in elements, elements, bytes of each."""
@@ -70,6 +71,10 @@ class Store(Protocol):
     def get(self, shelf: FragmentSet, ids: Sequence[str]) -> list[StoredHit]: ...
 
     def all(self, shelf: FragmentSet) -> Iterator[StoredHit]: ...
+
+    def fragments(self, shelf: FragmentSet) -> Iterator[Fragment]:
+        """As `all`, without the vectors, which take ten times the room of the texts."""
+        ...
 
     def count(self, shelf: FragmentSet) -> int: ...
 
@@ -192,6 +197,16 @@ class ChromaStore:
             if len(page) < _PAGE:
                 return
 
+    def fragments(self, shelf: FragmentSet) -> Iterator[Fragment]:
+        collection = self._collections.get(shelf)
+        offset = 0
+        while collection is not None:
+            answer = collection.get(limit=_PAGE, offset=offset, include=["documents", "metadatas"])
+            yield from _read(shelf, answer)
+            offset += len(answer["ids"])
+            if len(answer["ids"]) < _PAGE:
+                return
+
     def count(self, shelf: FragmentSet) -> int:
         collection = self._collections.get(shelf)
         return 0 if collection is None else collection.count()
@@ -204,13 +219,7 @@ class ChromaStore:
             answer = collection.get(
                 where={"$and": [{"session": session}, {"kind": "goal"}]}, include=["documents", "metadatas"]
             )
-        found = [
-            from_metadata(identity, text or "", shelf.scope, data or {})
-            for identity, text, data in zip(
-                answer["ids"], answer["documents"] or [], answer["metadatas"] or [], strict=True
-            )
-        ]
-        return min(found, key=lambda one: one.record, default=None)
+        return min(_read(shelf, answer), key=lambda one: one.record, default=None)
 
     def delete(self, shelf: FragmentSet, ids: Sequence[str]) -> None:
         collection = self._collections.get(shelf)
@@ -308,14 +317,13 @@ def _got(
         ids=ids, limit=limit, offset=offset, include=["documents", "metadatas", "embeddings"]
     )
     vectors = answer["embeddings"]
-    for identity, text, data, vector in zip(
-        answer["ids"],
-        answer["documents"] or [],
-        answer["metadatas"] or [],
-        [] if vectors is None else vectors,
-        strict=True,
-    ):
-        yield StoredHit(from_metadata(identity, text or "", shelf.scope, data or {}), vector)
+    for fragment, vector in zip(_read(shelf, answer), [] if vectors is None else vectors, strict=True):
+        yield StoredHit(fragment, vector)
+
+
+def _read(shelf: FragmentSet, answer: GetResult) -> Iterator[Fragment]:
+    columns = zip(answer["ids"], answer["documents"] or [], answer["metadatas"] or [], strict=True)
+    return (from_metadata(identity, text or "", shelf.scope, data or {}) for identity, text, data in columns)
 
 
 def _vacuum(path: Path) -> None:

@@ -137,7 +137,7 @@ class MemoryWriter:
 
     def everything(self, user: str) -> list[Fragment]:
         """All fragments of a user."""
-        return [hit.fragment for shelf in self.shelves(user) for hit in self._store.all(shelf)]
+        return [one for shelf in self.shelves(user) for one in self._store.fragments(shelf)]
 
     def remove(self, user: str, fragments: Sequence[Fragment], *, scrub: bool = True) -> None:
         """Delete fragments; what they had replaced or contradicted stands alone again.
@@ -172,7 +172,7 @@ class MemoryWriter:
 
     def texts(self, shelf: FragmentSet) -> list[Fragment]:
         """Everything on a shelf."""
-        return [hit.fragment for hit in self._store.all(shelf)]
+        return list(self._store.fragments(shelf))
 
     def hits(self, shelf: FragmentSet) -> list[StoredHit]:
         """Everything on a shelf, with vectors."""

@@ -86,6 +86,9 @@ class DictStore:
         self._check()
         return iter(list(self.held.get(shelf, {}).values()))
 
+    def fragments(self, shelf: FragmentSet) -> Iterator[Fragment]:
+        return (hit.fragment for hit in self.all(shelf))
+
     def count(self, shelf: FragmentSet) -> int:
         return len(self.held.get(shelf, {}))
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 import pytest
@@ -165,9 +168,53 @@ def test_an_index_forgets_all_of_what_is_removed(texts: dict[str, str], data: so
     for identity in gone:
         index.remove(identity)
     query = terms("cats and dogs, birds, fish")
-    assert index.scores(query) == rest.scores(query)
+    assert index.scores(query, texts) == rest.scores(query, texts)
     assert len(index) == len(rest)
-    assert all(0 <= score <= 1 for score in index.scores(query).values())
+    assert all(0 <= score <= 1 for score in index.scores(query, texts).values())
+
+
+def _bm25(texts: Mapping[str, str], query: Sequence[str], identity: str) -> float:
+    """The formula as it stands in the literature, over the share of what the query could reach."""
+    counts = {one: Counter(terms(text)) for one, text in texts.items()}
+    mean = sum(found.total() for found in counts.values()) / len(counts) or 1.0
+    reached = possible = 0.0
+    for term in set(query):
+        holders = sum(term in found for found in counts.values())
+        weight = math.log(1 + (len(texts) - holders + 0.5) / (holders + 0.5)) if holders else 0.0
+        times = counts[identity][term]
+        possible += weight * 2.2
+        reached += weight * times * 2.2 / (times + 1.2 * (0.5 + 0.5 * counts[identity].total() / mean))
+    return reached / possible if possible else 0.0
+
+
+@given(
+    some.lists(
+        some.tuples(
+            some.sampled_from("abcdefgh"),
+            some.none() | some.text(alphabet="cat dog bird fish ", max_size=30),
+        ),
+        min_size=1,
+        max_size=20,
+    )
+)
+def test_scores_are_those_of_the_formula_whatever_was_written_and_removed_before(
+    changes: list[tuple[str, str | None]],
+) -> None:
+    index = LexicalIndex()
+    texts: dict[str, str] = {}
+    for identity, text in changes:
+        if text is None:
+            index.remove(identity)
+            texts.pop(identity, None)
+        else:
+            index.add(identity, text)
+            texts[identity] = text
+    query = terms("cats and dogs, birds, fish")
+    wanted = {one: score for one in texts if (score := _bm25(texts, query, one))}
+    assert index.scores(query, texts) == pytest.approx(wanted)
+    assert index.best(query, 3) == pytest.approx(
+        dict(sorted(wanted.items(), key=lambda item: (-round(item[1], 9), item[0]))[:3])
+    )
 
 
 def test_rare_words_count_more_than_common_ones() -> None:
