@@ -41,9 +41,11 @@ def host(settings: Settings, *, bind: str, advertise: str, port: int, control_po
     """Be one of the hosts of a store until SIGINT or SIGTERM, and pass all sessions on then.
 
     Raises:
-        UsageError: there is no store, another server runs on the data directory, or an address can't be had.
+        UsageError: there is no store, or there are accounts; another server runs on the data directory, or an address can't
+            be had.
     """
     _wanted(settings)
+    _one_user(settings)
     make_data_directory(settings)
 
     async def run() -> int:
@@ -163,6 +165,7 @@ def up(settings: Settings, *, nodes: int, engine: str, port: int) -> int:
     Raises:
         UsageError: what is wanted is not installed, or as `gateway`.
     """
+    _one_user(settings)
     make_data_directory(settings)
     store = settings.store or f"file://{settings.data / 'store'}"
     settings = settings.model_copy(update={"store": store, "cluster": "static"})
@@ -224,9 +227,11 @@ def gateway(settings: Settings, *, host: str, port: int) -> int:
     """Serve the page for the hosts of a store until SIGINT or SIGTERM.
 
     Raises:
-        UsageError: there is no store, another server runs on the data directory, or the address can't be had.
+        UsageError: there is no store, or there are accounts; another server runs on the data directory, or the address
+            can't be had.
     """
     _wanted(settings)
+    _one_user(settings)
     make_data_directory(settings)
     with address.claimed(settings.data):
         return asyncio.run(_gateway(settings, host, port))
@@ -301,6 +306,19 @@ def _row(lease: HostLease) -> dict[str, str | int | bool]:
         "sessions": lease.sessions,
         "draining": lease.draining,
     }
+
+
+def _one_user(settings: Settings) -> None:
+    """See to it that nobody takes a cluster, which knows one user, for a server with accounts.
+
+    Raises:
+        UsageError: people are to sign in.
+    """
+    if settings.accounts.authenticator != "token":
+        raise UsageError(
+            "A cluster has one user so far, and whoever has its address is that user; accounts work on one machine. "
+            "Leave out accounts.authenticator, or serve without a cluster."
+        )
 
 
 def _wanted(settings: Settings) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,20 @@ def test_an_installation_of_one_user_knows_nothing_of_accounts(alone: Product) -
     assert "accounts.authenticator" in refused.sentence
     assert alone.run("audit").status == 0
     assert not (alone.data / "accounts.db").exists()
+
+
+@pytest.mark.parametrize(
+    "command", [("cluster", "host"), ("cluster", "up"), ("serve", "--cluster", "static"), ("serve",)]
+)
+def test_a_cluster_and_a_store_are_refused_where_people_are_to_sign_in(
+    alone: Product, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    """Rather than to let everybody in as one user."""
+    with_accounts(alone.data)
+    shared = replace(alone, settings={**alone.settings, "IACT_STORE": f"file://{tmp_path}/store"})
+    refused = shared.run(*command)
+    assert refused.status == 2
+    assert "ccounts" in refused.sentence
 
 
 def test_users_are_added_listed_changed_and_removed(alone: Product) -> None:

@@ -203,6 +203,7 @@ def _everybody(product: Product, endpoint: Endpoint, source: Path) -> None:
 
     assert product.run("secret", "list", "--everybody").stdout == "TEAM_KEY\n"
     assert product.run("secret", "list").stdout == ""
+    assert product.run("module", "approve", "keeper", "--everybody").status == 0
     assert product.run("module", "remove", "keeper", "--everybody").status == 0
     assert json.loads(product.run("module", "list", "--everybody", "--json").stdout) == []
     everybody = {"for": "everybody"}
@@ -218,6 +219,7 @@ def _everybody(product: Product, endpoint: Endpoint, source: Path) -> None:
         ("secret.changed", "ada", {"secret": "TEAM_KEY", "to": "modules of everybody"}),
         ("secret.changed", "ada", {"secret": "TEAM_KEY", "to": "modules of everybody", "removed": "yes"}),
         ("policy.changed", "ada", {}),
+        ("module.approved", operator, {"module": "keeper", "functions": "tell", **everybody}),
         ("module.removed", operator, {"module": "keeper", **everybody}),
     ]
 
