@@ -64,7 +64,8 @@ def serving(
     from iact.faces.a2a.routes import routes as a2a
     from iact.faces.ag_ui.routes import routes as ag_ui
     from iact.faces.http import server
+    from iact.faces.mcp.routes import routes as mcp
     from iact.faces.responses.routes import routes as responses
 
     names = [urlsplit(outside).netloc] if outside else []
-    return server.serving(server.application([responses, ag_ui, a2a], visitors), host, port, names=names)
+    return server.serving(server.application([responses, ag_ui, a2a, mcp], visitors), host, port, names=names)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import asynccontextmanager
 from typing import Final, TypeAlias
 
@@ -78,8 +78,32 @@ async def _broken(request: Request, error: Exception) -> Response:
     return error_response(500, "The server met a bug of its own; its log says more.")
 
 
+class Lasting:
+    """Work of faces that no single request holds: begun with the first that needs it, and ended with the server."""
+
+    def __init__(self, group: asyncio.TaskGroup) -> None:
+        self._group = group
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def begin(self, work: Coroutine[None, None, None]) -> None:
+        """Have it run until the server ends, and cancelled then."""
+        self._tasks.append(self._group.create_task(work))
+
+    def end(self) -> None:
+        """Cancel all of it."""
+        for one in self._tasks:
+            one.cancel()
+
+
+def lasting_of(scope: Scope) -> Lasting:
+    """Where a request's face begins what outlives the request."""
+    lasting = scope["app"].state.lasting
+    assert isinstance(lasting, Lasting)
+    return lasting
+
+
 class _Guard:
-    """Lets pass what asks for this server by one of its names and comes from no page of a browser."""
+    """Lets pass what asks for this server by one of its names and comes from no foreign page of a browser."""
 
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
         self._app = app
@@ -87,12 +111,17 @@ class _Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
+            # uvicorn's parser leaves it to whoever reads a value that what is around it is no part of it (RFC 9110, 5.5).
+            scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
             hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
-            origin = any(name == b"origin" for name, _ in scope["headers"])
+            origins = [
+                value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"origin"
+            ]
             if len(hosts) != 1 or hosts[0] not in self._names:
                 await error_response(421, "This server is not called that.")(scope, receive, send)
                 return
-            if origin:
+            # Nothing that is served here is a page: an origin of our own is a program that says whom it asks.
+            if any(one.partition("://")[2] not in self._names for one in origins):
                 await error_response(403, "Pages of browsers can't ask this server.")(scope, receive, send)
                 return
         await self._app(scope, receive, send)
@@ -132,8 +161,10 @@ async def serving(app: Starlette, host: str, port: int, *, names: Sequence[str] 
         )  # fmt: skip
         server = _Server(config)
         async with asyncio.TaskGroup() as group:
+            app.state.lasting = lasting = Lasting(group)
             group.create_task(server.serve(sockets=[listening]))
             try:
                 yield bound
             finally:
+                lasting.end()
                 server.should_exit = True

@@ -23,7 +23,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from iact.core.errors import IactError, UsageError
+from iact.core.errors import UsageError
 from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.records.ways import WAYS
@@ -117,9 +117,16 @@ async def speak(runtime: Runtime, arguments: Mapping[str, object], new: NewSessi
 
 
 async def follow(
-    context: ServerRequestContext[None], runtime: Runtime, call: CallToolRequestParams, new: NewSessions
+    context: ServerRequestContext[None],
+    runtime: Runtime,
+    call: CallToolRequestParams,
+    new: NewSessions,
+    *,
+    clears: bool,
 ) -> CallToolResult | InputRequiredResult:
     """Wait for a call's answer. A call whose client gives it up ends the work that it began.
+
+    `clears`: whether the client's user may answer what the session asks.
 
     Raises:
         IactError: as `speak`, or the session stopped.
@@ -131,21 +138,23 @@ async def follow(
         identity, _, seen = call.request_state.rpartition(" ")
         turn = await turn_of(runtime, identity)
         since = int(seen) if seen.isdecimal() else 0
-        await answer_all(turn.session, turn.waiting, call.input_responses)
+        if clears:
+            await answer_all(turn.session, turn.waiting, call.input_responses)
+    exchange = Exchange(turn.session, turn.said)
+    asks = clears and can_ask(context.session.client_capabilities)
     try:
-        return await _watched(context, turn, since)
+        return await _watched(context, exchange, turn.id, since, asks=asks)
     except anyio.get_cancelled_exc_class():
         with anyio.move_on_after(_CLOSING, shield=True):
-            await _ended(turn.session)
+            await exchange.give_up()
         raise
 
 
 async def _watched(
-    context: ServerRequestContext[None], turn: SpokenTurn, since: int
+    context: ServerRequestContext[None], exchange: Exchange, identity: str, since: int, *, asks: bool
 ) -> CallToolResult | InputRequiredResult:
-    session, asks = turn.session, can_ask(context.session.client_capabilities)
+    session = exchange.session
     asked: set[int] = set()
-    exchange = Exchange(session, turn.said)
     async for event in exchange:
         if not isinstance(event, RecordAppended):
             continue
@@ -158,7 +167,7 @@ async def _watched(
         if waiting and modern(context):
             return InputRequiredResult(
                 input_requests={key_of(one): request_of(one) for one in waiting},
-                request_state=f"{turn.id} {n}",
+                request_state=f"{identity} {n}",
             )
         for question in waiting:
             asked.add(question.n)
@@ -171,11 +180,3 @@ async def _ask(context: ServerRequestContext[None], session: Session, question: 
     assert params.mode == "form"
     result = await context.session.elicit_form(params.message, params.requested_schema, context.request_id)
     await answer(session, question, result)
-
-
-async def _ended(session: Session) -> None:
-    try:
-        if session.state.root.active:
-            await session.cancel("/")
-    except IactError:
-        return  # it has stopped already

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from importlib.metadata import version
 from typing import Final, TypeVar
@@ -20,11 +21,10 @@ from mcp_types import (
 from pydantic import BaseModel
 
 from iact.core.errors import IactError, UsageError
-from iact.core.session.runtime import Runtime
 from iact.faces.mcp import ask, resources, tasks
+from iact.faces.mcp.caller import Callers
 
-RuntimeOf = Callable[[ServerRequestContext[None]], Awaitable[Runtime]]
-"""The runtime of whoever sent a request."""
+_LOG: Final = logging.getLogger(__name__)
 
 _Params = TypeVar("_Params", bound=BaseModel)
 _Handler = Callable[[ServerRequestContext[None], _Params], Awaitable[HandlerResult]]
@@ -35,8 +35,8 @@ _INSTRUCTIONS: Final = (
 )
 
 
-def mcp_server(runtime_of: RuntimeOf, new: ask.NewSessions) -> Server[None]:
-    """A server over the sessions of a runtime. `new`: what sessions that clients begin may do."""
+def mcp_server(callers: Callers, new: ask.NewSessions) -> Server[None]:
+    """A server over the sessions of those who ask. `new`: what sessions that clients begin may do."""
     server: Server[None] = Server("iact", version=version("iact"), title="iact", instructions=_INSTRUCTIONS)
     server.extensions = {tasks.EXTENSION: {}}
 
@@ -48,18 +48,19 @@ def mcp_server(runtime_of: RuntimeOf, new: ask.NewSessions) -> Server[None]:
     async def call_tool(context: ServerRequestContext[None], params: CallToolRequestParams) -> HandlerResult:
         if params.name != ask.NAME:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}; there is {ask.NAME}.")
-        runtime = await runtime_of(context)
         try:
-            if ask.modern(context) and tasks.knows_tasks(context.session.client_capabilities):
-                return tasks.created(await ask.speak(runtime, params.arguments or {}, new))
-            return await ask.follow(context, runtime, params, new)
+            async with callers.runtime(context, "change") as runtime:
+                if ask.modern(context) and tasks.knows_tasks(context.session.client_capabilities):
+                    return tasks.created(await ask.speak(runtime, params.arguments or {}, new))
+                return await ask.follow(context, runtime, params, new, clears=callers.may(context, "clear"))
         except IactError as error:
             return ask.told(str(error))
 
     async def list_resources(
         context: ServerRequestContext[None], params: PaginatedRequestParams
     ) -> HandlerResult:
-        return await resources.listed(await runtime_of(context), params.cursor)
+        async with callers.runtime(context, "list") as runtime:
+            return await resources.listed(runtime, params.cursor)
 
     async def list_templates(
         context: ServerRequestContext[None], params: PaginatedRequestParams
@@ -69,18 +70,22 @@ def mcp_server(runtime_of: RuntimeOf, new: ask.NewSessions) -> Server[None]:
     async def read_resource(
         context: ServerRequestContext[None], params: ReadResourceRequestParams
     ) -> HandlerResult:
-        return await resources.read(await runtime_of(context), params.uri)
+        async with callers.runtime(context, "inspect") as runtime:
+            return await resources.read(runtime, params.uri)
 
     async def get_task(context: ServerRequestContext[None], params: tasks.TaskParams) -> HandlerResult:
-        return await tasks.get(context, await runtime_of(context), params)
+        async with callers.runtime(context, "see") as runtime:
+            return await tasks.get(context, runtime, params)
 
     async def update_task(
         context: ServerRequestContext[None], params: tasks.TaskUpdateParams
     ) -> HandlerResult:
-        return await tasks.update(context, await runtime_of(context), params)
+        async with callers.runtime(context, "clear") as runtime:
+            return await tasks.update(context, runtime, params)
 
     async def cancel_task(context: ServerRequestContext[None], params: tasks.TaskParams) -> HandlerResult:
-        return await tasks.cancel(context, await runtime_of(context), params)
+        async with callers.runtime(context, "change") as runtime:
+            return await tasks.cancel(context, runtime, params)
 
     server.add_request_handler("tools/list", PaginatedRequestParams, _spoken(list_tools))
     server.add_request_handler("tools/call", CallToolRequestParams, _spoken(call_tool))
@@ -102,5 +107,10 @@ def _spoken(handler: _Handler[_Params]) -> _Handler[_Params]:
         except IactError as error:
             code = INVALID_PARAMS if isinstance(error, UsageError) else INTERNAL_ERROR
             raise MCPError(code, str(error)) from error
+        except MCPError:
+            raise
+        except Exception as error:
+            _LOG.exception("a request by MCP met a bug")
+            raise MCPError(INTERNAL_ERROR, "The server met a bug of its own; its log says more.") from error
 
     return handle

@@ -9,11 +9,11 @@ from contextlib import asynccontextmanager
 from typing import Final, cast
 
 import anyio
-from mcp.server.context import ServerRequestContext
 from mcp.server.stdio import stdio_server
 
 from iact.core.session.runtime import Runtime
 from iact.faces.mcp.ask import NewSessions
+from iact.faces.mcp.caller import OneCaller
 from iact.faces.mcp.server import mcp_server
 
 _LONGEST: Final = 64 << 20
@@ -22,11 +22,7 @@ _LONGEST: Final = 64 << 20
 
 async def serve(runtime: Runtime, new: NewSessions) -> None:
     """Serve one client until it closes our input. Standard output is the protocol's alone."""
-
-    async def runtime_of(context: ServerRequestContext[None]) -> Runtime:
-        return runtime
-
-    server = mcp_server(runtime_of, new)
+    server = mcp_server(OneCaller(runtime), new)
     async with _input() as lines, stdio_server(lines) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 

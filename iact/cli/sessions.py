@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.option(
     "--faces",
     type=click.IntRange(0, 65535),
-    help="also serve other people's programs on this port (OpenAI's Responses and chat completions, A2A, AG-UI); 0: a free one",
+    help="also serve other people's programs on this port (OpenAI's Responses and chat completions, A2A, AG-UI, MCP); 0: a free one",
 )
 @cluster.store
 @click.option(

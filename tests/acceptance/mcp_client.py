@@ -1,4 +1,4 @@
-"""A client of the Model Context Protocol for tests: the official SDK's, with the real `iact mcp` at its other end."""
+"""A client of the Model Context Protocol for tests: the official SDK's, with the real `iact mcp` or `iact serve` at its other end."""
 
 from __future__ import annotations
 
@@ -11,11 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+import httpx2
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.client.session import ClientRequestContext
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, Request, RequestParams, Result
 from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic.alias_generators import to_camel
@@ -92,11 +94,6 @@ class Connected:
     """A client whose server is a process of the product."""
 
     client: Client
-    pid: Path
-
-    def kill(self) -> None:
-        """SIGKILL to the server."""
-        os.kill(int(self.pid.read_text(encoding="ascii")), signal.SIGKILL)
 
     async def begin(self, **arguments: str) -> TaskCreated:
         """Call the tool, which must answer with a task."""
@@ -131,6 +128,35 @@ class _Raw(BaseModel):
     model_config = ConfigDict(extra="allow")
 
 
+@dataclass(frozen=True, slots=True)
+class ConnectedProcess(Connected):
+    """A client that has started its server."""
+
+    pid: Path
+
+    def kill(self) -> None:
+        """SIGKILL to the server."""
+        os.kill(int(self.pid.read_text(encoding="ascii")), signal.SIGKILL)
+
+
+@asynccontextmanager
+async def connected_by_http(
+    url: str,
+    token: str,
+    *,
+    mode: str = "auto",
+    answering: Asked | None = None,
+    extensions: Sequence[ClientExtension] = (),
+) -> AsyncIterator[Connected]:
+    """A client of a server of faces, with a token. `url`: of the faces."""
+    async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=300) as http:
+        transport = streamable_http_client(f"{url}/mcp", http_client=http)
+        async with Client(
+            transport, mode=mode, elicitation_callback=answering, extensions=list(extensions) or None
+        ) as client:
+            yield Connected(client)
+
+
 @asynccontextmanager
 async def connected(
     product: Product,
@@ -138,7 +164,7 @@ async def connected(
     mode: str = "auto",
     answering: Asked | None = None,
     extensions: Sequence[ClientExtension] = (),
-) -> AsyncIterator[Connected]:
+) -> AsyncIterator[ConnectedProcess]:
     """A client of `iact mcp`. Its standard error must hold no traceback."""
     place = product.data.parent
     pid, errors = place / f"{product.data.name}.pid", place / f"{product.data.name}.stderr"
@@ -153,5 +179,5 @@ async def connected(
         async with Client(
             transport, mode=mode, elicitation_callback=answering, extensions=list(extensions) or None
         ) as client:
-            yield Connected(client, pid)
+            yield ConnectedProcess(client, pid)
     assert "Traceback" not in errors.read_text(encoding="utf-8"), errors.read_text(encoding="utf-8")

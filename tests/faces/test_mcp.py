@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -19,21 +22,25 @@ from mcp_types import (
     ElicitResult,
     TextResourceContents,
 )
+from starlette.types import Message
 
+from iact.accounts.rights import LOCAL, Principal, Right
+from iact.core.ports import JSON
 from iact.core.records.hosts import HostAnswer
 from iact.core.session.hosts import kept_hosts
+from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
+from iact.faces.http.access import Access
 from iact.faces.mcp.ask import NewSessions
+from iact.faces.mcp.caller import OneCaller
 from iact.faces.mcp.server import mcp_server
+from iact.faces.mcp.streamable_http import StreamableHTTP
 from tests.core.session.fakes import FakeHost, World, replies, runtime
 from tests.core.session.test_hosts import fetch
 
 
 def server(opened: Runtime) -> Server[None]:
-    async def runtime_of(context: ServerRequestContext[None]) -> Runtime:
-        return opened
-
-    return mcp_server(runtime_of, NewSessions())
+    return mcp_server(OneCaller(opened), NewSessions())
 
 
 @pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
@@ -111,3 +118,102 @@ async def test_files_are_read_as_they_are_and_nothing_outside_of_the_workspace(t
         for path in ("../journal.md", "%2E%2E/journal.md", "way%20out", "none", "my%20notes"):
             with pytest.raises(MCPError):
                 await client.read_resource(f"{base}/{path}")
+
+
+async def test_who_may_not_answer_is_not_asked(tmp_path: Path) -> None:
+    asked: list[ElicitRequestParams] = []
+
+    async def answering(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        asked.append(params)
+        return ElicitResult(action="accept", content={"allow": True})
+
+    class Asker(OneCaller):
+        def may(self, context: ServerRequestContext[None], right: Right) -> bool:
+            return right != "clear"
+
+    script = replies({"/": [fetch("new.example:443"), "Done."]})
+    world = World()
+    async with (
+        runtime(tmp_path, script, world=world, host=FakeHost(more=True)) as opened,
+        Client(mcp_server(Asker(opened), NewSessions()), elicitation_callback=answering) as client,
+        asyncio.TaskGroup() as group,
+    ):
+        call = group.create_task(client.call_tool("iact_ask", {"task": "Fetch it."}))
+        while not (found := opened.opened):
+            await client.list_tools()
+        (session,) = found.values()
+        while not (waiting := OpenQuestions(session.records()).waiting):
+            await client.list_tools()
+        for _ in range(20):
+            await client.list_tools()
+        assert not call.done(), "nothing but the session's own time limit answers"
+        await session.clear_host(waiting[0].n, False, "once")
+        await call
+    assert asked == []
+    assert [text for _, _, text in world.done] == ["new.example:443=no"]
+
+
+async def test_an_old_clients_session_may_end_while_it_is_told_something(tmp_path: Path) -> None:
+    """It is acknowledged once, and what it said after its own end goes nowhere."""
+    async with runtime(tmp_path, replies({})) as opened, asyncio.TaskGroup() as group:
+        service = StreamableHTTP(Access(Local(opened)))
+        running = group.create_task(service.run())
+        await service.ready.wait()
+        hello: JSON = {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"},
+        }  # fmt: skip
+        begun = await asked_of(service, "POST", {"id": 1, "method": "initialize", "params": hello})
+        (identity,) = [value for name, value in begun[0]["headers"] if name == b"mcp-session-id"]
+
+        async def end() -> None:
+            assert (await asked_of(service, "DELETE", None, identity))[0]["status"] == 200
+
+        told = await asked_of(service, "POST", {"method": "notifications/initialized"}, identity, end)
+        assert [one.get("status") for one in told if one["type"] == "http.response.start"] == [202]
+        running.cancel()
+
+
+class Local:
+    """The only user there is."""
+
+    def __init__(self, opened: Runtime) -> None:
+        self._opened = opened
+
+    def identify(self, authorization: str, peer: str) -> Principal | None:
+        return LOCAL
+
+    def lease(self, who: Principal) -> AbstractAsyncContextManager[Runtime]:
+        return nullcontext(self._opened)
+
+
+async def asked_of(
+    service: StreamableHTTP,
+    method: str,
+    message: dict[str, JSON] | None,
+    session: bytes = b"",
+    after: Callable[[], Awaitable[None]] | None = None,
+) -> list[Message]:
+    """All that a request is answered. `after`: awaited when the answer has come and the service goes on with it."""
+    body = json.dumps({"jsonrpc": "2.0", **message}).encode() if message is not None else b""
+    headers = [
+        (b"content-type", b"application/json"), (b"accept", b"application/json, text/event-stream"),
+        (b"content-length", str(len(body)).encode()), (b"mcp-protocol-version", b"2025-11-25"),
+    ]  # fmt: skip
+    scope = {
+        "type": "http", "method": method, "path": "/mcp", "query_string": b"",
+        "headers": headers + ([(b"mcp-session-id", session)] if session else []),
+    }  # fmt: skip
+    sent: list[Message] = []
+    given = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+    async def receive() -> Message:
+        found = next(given, None)
+        return found if found is not None else await asyncio.Future()
+
+    async def send(message: Message) -> None:
+        sent.append(message)
+        if after is not None and message["type"] == "http.response.body":
+            await after()
+
+    await service.ask(LOCAL, scope, receive, send)
+    return sent

@@ -13,6 +13,7 @@ from iact.core.session.runtime import Runtime
 from iact.faces.a2a import routes as a2a
 from iact.faces.ag_ui import routes as ag_ui
 from iact.faces.http.server import application
+from iact.faces.mcp import routes as mcp
 from iact.faces.responses import routes as responses
 
 
@@ -27,13 +28,13 @@ class _Owner:
 
 
 def test_what_is_missing_is_said_with_its_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    for face in (a2a, ag_ui):
+    for face in (a2a, ag_ui, mcp):
         monkeypatch.setattr(
-            face, "find_spec", lambda name: None if name in ("a2a", "ag_ui") else find_spec(name)
+            face, "find_spec", lambda name: None if name in ("a2a", "ag_ui", "mcp") else find_spec(name)
         )
-    app = application([responses.routes, ag_ui.routes, a2a.routes], _Owner())
+    app = application([responses.routes, ag_ui.routes, a2a.routes, mcp.routes], _Owner())
     client = TestClient(app, headers={"Authorization": "Bearer x"})
-    for path, extra in (("/a2a", "a2a"), ("/ag-ui", "ag-ui")):
+    for path, extra in (("/a2a", "a2a"), ("/ag-ui", "ag-ui"), ("/mcp", "mcp")):
         answer = client.post(path, json={})
         assert (answer.status_code, f"pip install 'iact[{extra}]'" in answer.text) == (501, True), answer.text
     assert client.get("/.well-known/agent-card.json").status_code == 501

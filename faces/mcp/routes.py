@@ -1,0 +1,57 @@
+"""The route of MCP by streamable HTTP. Its packages are loaded with the first request, and nobody else pays for them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Final
+
+from starlette.requests import Request
+from starlette.routing import BaseRoute, Route
+from starlette.types import Receive, Scope, Send
+
+from iact.faces.http.access import Access
+from iact.faces.http.server import lasting_of, not_installed
+
+if TYPE_CHECKING:
+    from iact.faces.mcp.streamable_http import StreamableHTTP
+
+
+def routes(access: Access) -> Sequence[BaseRoute]:
+    """As `faces.http.server.Face`."""
+    return (Route("/mcp", _MCP(access)),)
+
+
+class _MCP:
+    """An application, for the SDK answers in its own way: at once, in a stream, or with one that stays open."""
+
+    def __init__(self, access: Access) -> None:
+        self._access = access
+        self._service: StreamableHTTP | None = None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        who = await self._access.principal(request, "greet")  # before a byte of a stranger's is read
+        if find_spec("mcp") is None:
+            await _MISSING(scope, receive, send)
+            return
+        service = await self._loaded(scope)
+        await service.ask(who, scope, receive, send)
+
+    async def _loaded(self, scope: Scope) -> StreamableHTTP:
+        if self._service is None:
+            made = await asyncio.to_thread(self._load)
+            if self._service is None:  # two requests can come at once, and have one service
+                self._service = made
+                lasting_of(scope).begin(made.run())
+        await self._service.ready.wait()
+        return self._service
+
+    def _load(self) -> StreamableHTTP:
+        from iact.faces.mcp.streamable_http import StreamableHTTP
+
+        return StreamableHTTP(self._access)
+
+
+_MISSING: Final = not_installed("MCP", "mcp")
