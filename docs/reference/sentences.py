@@ -84,6 +84,7 @@ SERVER: Final = ("accounts", "core", "hippocampus", "iact", "sandbox", "web")
 
 TERMINAL: Final = (
     "accounts/database.py",
+    "core/session/progress.py",
     "iact/__main__.py",
     "iact/address.py",
     "iact/backup.py",

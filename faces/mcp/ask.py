@@ -28,11 +28,11 @@ from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.records.ways import WAYS
 from iact.core.session.events import RecordAppended
+from iact.core.session.progress import progress_line
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.mcp.elicitation import answer, answer_all, can_ask, key_of, request_of
-from iact.faces.mcp.progress import line
 from iact.faces.mcp.results import result_of
 
 NAME: Final = "iact_ask"
@@ -159,7 +159,7 @@ async def _watched(
         if not isinstance(event, RecordAppended):
             continue
         n = event.record.n
-        if n > since and (text := line(event.record)):
+        if n > since and (text := progress_line(event.record)):
             await context.session.report_progress(n, message=text)
         if not asks or session.records(n):
             continue  # an answer may be among the records that come

@@ -14,14 +14,11 @@ from iact.commands.questions import TerminalQuestions
 from iact.commands.review_questions import review
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import Usage
-from iact.core.records.calls import Call, ClearanceAsk, Result
 from iact.core.records.dialogue import Choose, Reply, Say
-from iact.core.records.hosts import HostAsk, HostReach, rule_of
-from iact.core.records.plans import Node
 from iact.core.records.record import Record
-from iact.core.records.session import Notice as PeopleNotice
 from iact.core.records.ways import Way
 from iact.core.session.events import Activity, NoticeEvent, RecordAppended
+from iact.core.session.progress import progress_line
 from iact.core.session.question_text import about, told
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
@@ -30,8 +27,6 @@ from iact.settings import Settings
 from iact.wiring import open_runtime
 
 _STATUS = {"ok": "done"}
-_TOLD = ("running", "executed", "failed", "skipped", "cancelled", "waiting_human")
-"""States of a plan's steps that are told on standard error."""
 
 
 def run(
@@ -296,33 +291,8 @@ async def show_progress(
 
 def _tell(record: Record, asking: TerminalQuestions) -> int:
     """Print the line about a record, if there is one, and ask what it asks; gives the record's number."""
-    line = _line(record)
+    line = progress_line(record)
     if line:
         print(line, file=sys.stderr, flush=True)
     asking.take(record)
     return record.n
-
-
-def _line(record: Record) -> str:
-    match record.content:
-        case Call(function=function, to=to):
-            return f"{record.agent}: {function} {to}".rstrip()
-        case Result(function=function, status=status) if status != "ok":
-            return f"{record.agent}: {function}: {status}"
-        case ClearanceAsk(function=function, to="person"):
-            return f"{record.agent}: {function} waits for your approval (record {record.n})"
-        case HostAsk(module=module, host=host, port=port):
-            return (
-                f"{record.agent}: {module} waits for leave to reach {rule_of(host, port)} (record {record.n})"
-            )
-        case HostReach(module=module, host=host, port=port, by=by):
-            return f"{record.agent}: {module} reaches {rule_of(host, port)} (allowed by {by})"
-        case Node(node=node, to=to, detail=detail) if to in _TOLD:
-            return f"{record.agent}: {node} is {to}{f': {detail}' if detail else ''}"
-        case Choose(mode=mode, why=why):
-            return f"{record.agent}: {mode}: {why}"
-        case Reply(status=status) if record.agent != "/":
-            return f"{record.agent}: replied ({status})"
-        case PeopleNotice():
-            return record.body
-    return ""

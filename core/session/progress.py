@@ -1,27 +1,35 @@
-"""What a client is told of a session while it works: one line for a record, where there is something to tell."""
+"""What people are told of a session while it works: one line for a record, where there is something to tell."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
-from iact.core.records.calls import Call, Result
+from iact.core.records.calls import Call, ClearanceAsk, Result
 from iact.core.records.dialogue import Choose, Reply
+from iact.core.records.hosts import HostAsk, HostReach, rule_of
 from iact.core.records.plans import Node
 from iact.core.records.record import Record
 from iact.core.records.session import Notice
-from iact.core.session.questions import is_question
 
-_TOLD = frozenset({"running", "executed", "failed", "skipped", "cancelled", "waiting_human"})
+_TOLD: Final = frozenset({"running", "executed", "failed", "skipped", "cancelled", "waiting_human"})
 """States of a plan's steps that are told."""
 
 
-def line(record: Record) -> str:
+def progress_line(record: Record) -> str:
     """What a record says to people; empty if nothing."""
     match record.content:
         case Call(function=function, to=to):
             return f"{record.agent}: {function} {to}".rstrip()
         case Result(function=function, status=status) if status != "ok":
             return f"{record.agent}: {function}: {status}"
+        case ClearanceAsk(function=function, to="person"):
+            return f"{record.agent}: {function} waits for your approval (record {record.n})"
+        case HostAsk(module=module, host=host, port=port):
+            where = rule_of(host, port)
+            return f"{record.agent}: {module} waits for your approval to reach {where} (record {record.n})"
+        case HostReach(module=module, host=host, port=port, by=by):
+            return f"{record.agent}: {module} reaches {rule_of(host, port)} (allowed by {by})"
         case Node(node=node, to=to, detail=detail) if to in _TOLD:
             return f"{record.agent}: {node} is {to}{f': {detail}' if detail else ''}"
         case Choose(mode=mode, why=why):
@@ -30,9 +38,9 @@ def line(record: Record) -> str:
             return f"{record.agent}: replied ({status})"
         case Notice():
             return record.body
-    return f"{record.agent}: waits for your approval" if is_question(record) else ""
+    return ""
 
 
 def newest_line(records: Sequence[Record]) -> str:
     """The last thing that was told."""
-    return next((told for record in reversed(records) if (told := line(record))), "")
+    return next((told for record in reversed(records) if (told := progress_line(record))), "")
