@@ -156,15 +156,18 @@ class Editor:
 
 
 @asynccontextmanager
-async def editing(product: Product, choose: str | None = None, *options: str) -> AsyncIterator[Editor]:
-    """An editor that has started `iact acp`, which must end well when the connection is closed."""
+async def editing(
+    product: Product, choose: str | Person | None = None, *options: str
+) -> AsyncIterator[Editor]:
+    """An editor that has started `iact acp`, which must end well when the connection is closed. `choose`: as of `Person`,
+    or the person themselves."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "iact", "acp", *options,
         env=product.environment, cwd=product.data.parent,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         limit=1 << 24,
     )  # fmt: skip
-    person = Person(choose)
+    person = choose if isinstance(choose, Person) else Person(choose)
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None

@@ -15,7 +15,7 @@ import httpx2
 from mcp import StdioServerParameters
 from mcp.client.client import Client
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
-from mcp.client.session import ClientRequestContext
+from mcp.client.session import ClientRequestContext, ElicitationFnT
 from mcp.client.stdio import stdio_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, Request, RequestParams, Result
@@ -162,7 +162,7 @@ async def connected(
     product: Product,
     *arguments: str,
     mode: str = "auto",
-    answering: Asked | None = None,
+    answering: ElicitationFnT | None = None,
     extensions: Sequence[ClientExtension] = (),
 ) -> AsyncIterator[ConnectedProcess]:
     """A client of `iact mcp`. Its standard error must hold no traceback."""

@@ -17,7 +17,7 @@ import pytest
 from docs.reference import generated, journal, messages, states, wire
 from docs.screenshots import __main__ as screenshots
 from iact.cli import parse
-from tests.acceptance import matrix
+from tests.acceptance import matrix, refusals
 from tests.web.browser import SHARED
 
 ROOT = Path(__file__).parents[2]
@@ -150,6 +150,10 @@ def test_the_drawing_shows_every_room() -> None:
 
 def test_the_matrix_of_provenance_is_what_is_tested() -> None:
     assert matrix.table() in (ROOT / "docs" / "topics" / "gate.md").read_text(encoding="utf-8")
+
+
+def test_the_matrix_of_faces_and_refusals_is_what_is_tested() -> None:
+    assert refusals.table() in (ROOT / "docs" / "topics" / "rights.md").read_text(encoding="utf-8")
 
 
 def test_every_picture_of_the_page_is_taken_by_one_command(tmp_path: Path) -> None:

@@ -1,0 +1,402 @@
+"""A conversation with a session through each face, by the client of that face, and through the page's wire as the reference.
+
+    talk = served("A2A", server, faces, token)
+    await talk.say("Make it.")       # what the root answered; or nothing, and somebody is asked
+    if talk.asked:
+        await talk.answer(allow=True)
+
+What a face refuses is `Refused`, in its own words. `by` is the same conversation in the hands of somebody with another token.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal, TypeAlias, get_args
+
+import httpx
+import openai
+from a2a.client.errors import A2AClientError
+from a2a.types import TaskState
+from a2a.utils.errors import A2AError
+from acp import RequestError
+from acp.schema import AllowedOutcome, PermissionOption, RequestPermissionResponse, ToolCallUpdate
+from mcp import MCPError
+from mcp.client.session import ClientRequestContext
+from mcp_types import CallToolResult, ElicitRequestParams, ElicitResult, TextContent
+from openai import OpenAI
+from websockets.exceptions import InvalidStatus
+from websockets.sync.client import ClientConnection
+
+from iact.core.ports import JSON
+from tests.acceptance import test_a2a
+from tests.acceptance.editor import Editor, Person, editing
+from tests.acceptance.mcp_client import Connected, connected
+from tests.acceptance.members import bearer, dial
+from tests.acceptance.product import Product, Server
+
+HttpFace: TypeAlias = Literal["wire", "responses", "chat completions", "A2A", "AG-UI"]
+StdioFace: TypeAlias = Literal["ACP", "MCP"]
+HTTP: Final[Sequence[HttpFace]] = get_args(HttpFace)
+STDIO: Final[Sequence[StdioFace]] = get_args(StdioFace)
+
+
+class Refused(Exception):
+    """What a face did not do, in its words."""
+
+
+@dataclass(slots=True)
+class Talk(ABC):
+    """A conversation with one session. `session`: its id, once there is one; `asked`: whether a person is asked something."""
+
+    session: str = ""
+    asked: bool = False
+
+    @abstractmethod
+    async def say(self, text: str) -> str:
+        """Say something, and wait for the answer or a question; gives what was answered last."""
+
+    @abstractmethod
+    async def answer(self, *, allow: bool) -> str:
+        """Answer what is asked, and wait as `say` does."""
+
+
+@dataclass(slots=True)
+class Served(Talk):
+    """Through a port of `iact serve`. `faces`: the address of the faces."""
+
+    server: Server = field(kw_only=True)
+    faces: str = field(kw_only=True)
+    token: str = field(kw_only=True)
+
+    def by(self, token: str) -> Served:
+        """The same, as somebody else has it who was told all that its client was."""
+        return dataclasses.replace(self, token=token)
+
+
+@dataclass(slots=True)
+class Wire(Served):
+    """The page's own. `question`: the record of what is asked."""
+
+    question: int = 0
+
+    async def say(self, text: str) -> str:
+        return await asyncio.to_thread(self._do, {"type": "say", "text": text})
+
+    async def answer(self, *, allow: bool) -> str:
+        message = {"type": "clear", "call": self.question, "allow": allow}
+        return await asyncio.to_thread(self._do, message)
+
+    async def set_intent(self, value: float) -> None:
+        """Change what the session may do from now on."""
+        await asyncio.to_thread(self._do, {"type": "intent", "value": value}, follow=False)
+
+    def _do(self, message: dict[str, object], *, follow: bool = True) -> str:
+        try:
+            socket = dial(self.server, **bearer(self.token))
+        except InvalidStatus as error:
+            raise Refused(str(error)) from error
+        with socket:
+            _acknowledged(socket, {"type": "hello", "session": self.session or None})
+            done, early = _acknowledged(socket, message)
+            self.session = str(done.get("session") or self.session)
+            return self._heard(socket, done["n"], early) if follow else ""
+
+    def _heard(self, socket: ClientConnection, since: int, early: list[dict[str, Any]]) -> str:
+        """What came of it. `early`: what came in before it was acknowledged."""
+        while True:
+            frame = early.pop(0) if early else json.loads(socket.recv(timeout=300))
+            if frame.get("type") != "record" or frame["n"] <= since:
+                continue
+            if frame["kind"] == "reply" and frame["agent"] == "/":
+                self.asked = False
+                return str(frame["body"])
+            if frame["kind"] == "clearance" and frame["op"] == "ask":
+                self.asked, self.question = True, frame["n"]
+                return ""
+
+
+def _acknowledged(
+    socket: ClientConnection, message: dict[str, object]
+) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    socket.send(json.dumps({**message, "id": "talk"}))
+    early = []
+    while (frame := json.loads(socket.recv(timeout=300))).get("id") != "talk":
+        early.append(frame)
+    if frame["type"] != "ok":
+        raise Refused(json.dumps(frame))
+    return frame, early
+
+
+@dataclass(slots=True)
+class Responses(Served):
+    """OpenAI's Responses, by the `openai` client. `last`: the response before; `calls`: of the questions."""
+
+    last: str | None = None
+    calls: tuple[str, ...] = ()
+
+    async def say(self, text: str) -> str:
+        return await asyncio.to_thread(self._create, text)
+
+    async def answer(self, *, allow: bool) -> str:
+        word = "allow" if allow else "deny"
+        given = [{"type": "function_call_output", "call_id": one, "output": word} for one in self.calls]
+        return await asyncio.to_thread(self._create, given)
+
+    def _create(self, given: object) -> str:
+        try:
+            with OpenAI(base_url=f"{self.faces}/v1", api_key=self.token, max_retries=0) as model:
+                made = model.responses.create(model="iact", input=given, previous_response_id=self.last)  # type: ignore[call-overload]
+        except openai.APIStatusError as error:
+            raise Refused(str(error)) from error
+        self.last, self.session = made.id, made.id.split("_")[1]
+        self.calls = tuple(one.call_id for one in made.output if one.type == "function_call")
+        self.asked = bool(self.calls)
+        return str(made.output[-1].content[0].text) if made.output and not self.asked else ""
+
+
+@dataclass(slots=True)
+class Chat(Served):
+    """OpenAI's chat completions, by the same client, which sends all that was said."""
+
+    messages: tuple[Mapping[str, object], ...] = ()
+    calls: tuple[str, ...] = ()
+
+    async def say(self, text: str) -> str:
+        return await asyncio.to_thread(self._complete, {"role": "user", "content": text})
+
+    async def answer(self, *, allow: bool) -> str:
+        word = "allow" if allow else "deny"
+        told = [{"role": "tool", "tool_call_id": one, "content": word} for one in self.calls]
+        return await asyncio.to_thread(self._complete, *told)
+
+    def _complete(self, *new: Mapping[str, object]) -> str:
+        try:
+            with OpenAI(base_url=f"{self.faces}/v1", api_key=self.token, max_retries=0) as model:
+                made = model.chat.completions.create(model="iact", messages=[*self.messages, *new])  # type: ignore[list-item]
+        except openai.APIStatusError as error:
+            raise Refused(str(error)) from error
+        said = made.choices[0].message
+        self.session = made.id.removeprefix("chatcmpl-").rpartition("_")[0]
+        self.messages = (*self.messages, *new, said.model_dump(exclude_none=True))
+        self.calls = tuple(one.id for one in said.tool_calls or ())
+        self.asked = bool(self.calls)
+        return said.content or ""
+
+
+@dataclass(slots=True)
+class Tasks(Served):
+    """A2A, by the official SDK's client. `task`: the one that asks."""
+
+    task: str = ""
+
+    async def say(self, text: str) -> str:
+        return await self._send(text, context=self.session)
+
+    async def answer(self, *, allow: bool) -> str:
+        return await self._send("allow" if allow else "deny", task=self.task)
+
+    async def _send(self, text: str, *, context: str = "", task: str = "") -> str:
+        try:
+            async with test_a2a.client(self.faces, self.token, streaming=False) as agent:
+                request = test_a2a.request(text, context=context, task=task)
+                made = (await test_a2a.told(agent, request))[-1].task
+        except (A2AError, A2AClientError) as error:
+            raise Refused(f"{type(error).__name__}: {error}") from error
+        self.session, self.task = made.context_id, made.id
+        self.asked = made.status.state == TaskState.TASK_STATE_INPUT_REQUIRED
+        return test_a2a.answer(made)
+
+
+@dataclass(slots=True)
+class FrontEnd(Served):
+    """AG-UI, by its events; what a foreign client makes of them is in `test_ag_ui`. `interrupts`: their ids."""
+
+    interrupts: tuple[str, ...] = ()
+
+    async def say(self, text: str) -> str:
+        return await self._run(messages=[{"id": "m", "role": "user", "content": text}])
+
+    async def answer(self, *, allow: bool) -> str:
+        word: JSON = "allow" if allow else "deny"
+        given: list[JSON] = [
+            {"interruptId": one, "status": "resolved", "payload": word} for one in self.interrupts
+        ]
+        return await self._run(messages=[], resume=given)
+
+    async def _run(self, **given: JSON) -> str:
+        state: JSON = {"iact": {"session": self.session}} if self.session else {}
+        body: dict[str, JSON] = {"threadId": "t", "runId": "r", "state": state, **given}
+        async with httpx.AsyncClient(headers=bearer(self.token), timeout=300) as http:
+            answer = await http.post(f"{self.faces}/ag-ui", json=body)
+        if answer.status_code != 200:
+            raise Refused(f"{answer.status_code}: {answer.text}")
+        events = [
+            json.loads(one.removeprefix("data: "))
+            for one in answer.text.splitlines()
+            if one.startswith("data: ")
+        ]
+        (began,) = [one for one in events if one["type"] == "STATE_SNAPSHOT"]
+        self.session = began["snapshot"]["iact"]["session"]
+        outcome = events[-1].get("outcome", {})
+        self.interrupts = tuple(one["id"] for one in outcome.get("interrupts", ()))
+        self.asked = bool(self.interrupts)
+        said: dict[str, str] = {}
+        for one in events:
+            if one["type"] == "TEXT_MESSAGE_CONTENT":
+                said[one["messageId"]] = said.get(one["messageId"], "") + one["delta"]
+        return [*said.values(), ""][0 if not said else len(said) - 1]
+
+
+_SERVED: Final[Mapping[HttpFace, type[Served]]] = {
+    "wire": Wire, "responses": Responses, "chat completions": Chat, "A2A": Tasks, "AG-UI": FrontEnd,
+}  # fmt: skip
+
+
+def served(face: HttpFace, server: Server, faces: str, token: str) -> Served:
+    """A conversation of whoever has this token."""
+    return _SERVED[face](server=server, faces=faces, token=token)
+
+
+class Decider(Person):
+    """A person who answers a question when the test says so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asks = asyncio.Event()
+        self._decided: asyncio.Queue[bool] = asyncio.Queue()
+
+    async def request_permission(
+        self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: object
+    ) -> RequestPermissionResponse:
+        self.asked.append((tool_call, options))
+        chosen = "once" if await self.decision() else "no"
+        return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
+
+    async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        """A program shows a question."""
+        allow = await self.decision()
+        return (
+            ElicitResult(action="accept", content={"allow": True})
+            if allow
+            else ElicitResult(action="decline")
+        )
+
+    async def decision(self) -> bool:
+        """What they decide, once they do."""
+        self.asks.set()
+        return await self._decided.get()
+
+    def decide(self, *, allow: bool) -> None:
+        """What is asked now."""
+        self.asks.clear()
+        self._decided.put_nowait(allow)
+
+
+@dataclass(slots=True)
+class Piped(Talk):
+    """With a process of the client's own, on its standard input and output."""
+
+    person: Decider = field(kw_only=True)
+    group: asyncio.TaskGroup = field(kw_only=True)
+    _working: asyncio.Task[str | Refused] | None = None
+
+    async def say(self, text: str) -> str:
+        self._working = self.group.create_task(self._caught(text))
+        return await self._heard()
+
+    async def answer(self, *, allow: bool) -> str:
+        self.person.decide(allow=allow)
+        return await self._heard()
+
+    @abstractmethod
+    async def _said(self, text: str) -> str:
+        """Say it, and wait for the end of the answer."""
+
+    async def _caught(self, text: str) -> str | Refused:
+        try:
+            return await self._said(text)
+        except Refused as error:
+            return error
+
+    async def _heard(self) -> str:
+        assert self._working is not None
+        asks = asyncio.ensure_future(self.person.asks.wait())
+        try:
+            await asyncio.wait({self._working, asks}, return_when=asyncio.FIRST_COMPLETED, timeout=300)
+        finally:
+            asks.cancel()
+        self.asked = not self._working.done()
+        told = "" if self.asked else self._working.result()
+        if isinstance(told, Refused):
+            raise told
+        return told
+
+
+@dataclass(slots=True)
+class InEditor(Piped):
+    """ACP, by the official SDK's client. `folder`: what the editor has open."""
+
+    editor: Editor = field(kw_only=True)
+    folder: Path = field(kw_only=True)
+
+    async def load(self, session: str) -> None:
+        """Go on in a session that there is."""
+        try:
+            await self.editor.agent.load_session(cwd=str(self.folder), session_id=session, mcp_servers=[])
+        except RequestError as error:
+            raise Refused(str(error)) from error
+        self.session = session
+
+    async def _said(self, text: str) -> str:
+        if not self.session:
+            self.session = (await self.editor.new(self.folder)).session_id
+        self.person.updates.clear()
+        await self.editor.prompt(self.session, text)
+        return self.person.said
+
+
+@dataclass(slots=True)
+class OverMcp(Piped):
+    """MCP, by the official SDK's client."""
+
+    connection: Connected = field(kw_only=True)
+
+    async def _said(self, text: str) -> str:
+        going_on = {"session": self.session} if self.session else {}
+        try:
+            result = await self.connection.client.call_tool("iact_ask", {"task": text, **going_on})
+        except MCPError as error:
+            raise Refused(str(error)) from error
+        first = result.content[0]
+        assert isinstance(result, CallToolResult)
+        assert isinstance(first, TextContent)
+        if result.structured_content is None:
+            raise Refused(first.text)
+        self.session = str(result.structured_content["session"])
+        return first.text
+
+
+@asynccontextmanager
+async def in_editor(product: Product, folder: Path, *options: str) -> AsyncIterator[InEditor]:
+    """An editor with a directory."""
+    person = Decider()
+    async with editing(product, person, *options) as editor, asyncio.TaskGroup() as group:
+        yield InEditor(person=person, group=group, editor=editor, folder=folder)
+
+
+@asynccontextmanager
+async def over_mcp(product: Product, *options: str) -> AsyncIterator[OverMcp]:
+    """A program that has `iact mcp` as a server."""
+    person = Decider()
+    async with (
+        connected(product, *options, answering=person.elicit) as connection,
+        asyncio.TaskGroup() as group,
+    ):
+        yield OverMcp(person=person, group=group, connection=connection)
