@@ -113,6 +113,14 @@ PARTS: Final[Mapping[str, Part]] = {
         "Calls, starts and artifacts in real containers. [What a module costs](measurements/modules-cost.md).",
         ("--rounds", "5"),
     ),
+    "faces": Part(
+        "Faces that nobody uses",
+        "`iact --version` and `iact serve` with the packages of all faces hidden, with these installed and unused, with "
+        "`--faces`, and after one request to each face there; in turns, medians. Times are processor time. "
+        "[What faces cost](measurements/faces.md).",
+        ("--rounds", "3"),
+        seconds=600,
+    ),
     "live": Part(
         "Live directories",
         "What the overlay costs through which modules see a directory of the user's. "

@@ -1,0 +1,1 @@
+"""What faces cost whoever does not use them."""
