@@ -33,7 +33,7 @@ from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.shared import Holder
 from iact.core.tree.tree import Tree
 
-OUTSIDE: Final = frozenset({"web", "browser"})
+OUTSIDE: Final = frozenset({"a2a", "browser", "web"})
 """Shipped modules whose results come from outside, whatever they say about themselves."""
 
 WRITTEN: Final[Labels] = frozenset({USER})

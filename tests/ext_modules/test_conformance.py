@@ -31,7 +31,7 @@ def good() -> pb.Manifest:
     return wire.manifest(load(ROOT / "ext_modules/files/module.py"))
 
 
-@pytest.mark.parametrize("name", ["docs", "files", "git", "python", "shell", "sql", "web"])
+@pytest.mark.parametrize("name", ["a2a", "docs", "files", "git", "python", "shell", "sql", "web"])
 def test_what_we_ship_passes_here(name: str) -> None:
     command = [sys.executable, "-m", "ext_modules.sdk", "check", str(ROOT / "ext_modules" / name), "--json"]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=ROOT)

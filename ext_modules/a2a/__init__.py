@@ -1,0 +1,1 @@
+"""Agents of other people's, asked by the Agent2Agent protocol."""

@@ -1,0 +1,67 @@
+"""Where an agent is, and what is shown there: checked before anything is sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from .way import AgentFailed
+
+TOKENS: Final = "A2A_TOKENS"
+"""The secret with a line for each host: its name, a space, the token."""
+CARD: Final = "/.well-known/agent-card.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """`base`: below which the card is."""
+
+    scheme: str
+    host: str
+    base: str
+
+    @property
+    def token(self) -> str:
+        """What the host wants to see, if it was stored."""
+        return _tokens(os.environ).get(self.host, "")
+
+    def leads_on_to(self, url: str) -> bool:
+        """Whether a card of here may name this as where its agent takes messages."""
+        parts = urlsplit(url)
+        return parts.hostname == self.host and parts.scheme in ("https", self.scheme)
+
+
+def address_of(at: str) -> Address:
+    """The address of an agent, or of its card.
+
+    Raises:
+        AgentFailed: it is none.
+    """
+    try:
+        parts = urlsplit(at.strip())
+        usable = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+    except ValueError:
+        usable = False
+    if not usable or parts.query or parts.fragment or not at.isascii():
+        raise AgentFailed(f"{at[:200]!r} is not an address of the form https://host/path.")
+    if parts.username is not None or parts.password is not None:
+        raise AgentFailed(
+            f"An address with a user name or a password in it is not used; store a token as the secret {TOKENS}."
+        )
+    base = at.strip().removesuffix(CARD).rstrip("/")
+    return Address(parts.scheme, parts.hostname or "", base)
+
+
+def without_tokens(text: str) -> str:
+    """`text` without what is shown to hosts, should one say it back."""
+    for token in _tokens(os.environ).values():
+        text = text.replace(token, f"[secret {TOKENS}]")
+    return text
+
+
+def _tokens(environment: Mapping[str, str]) -> dict[str, str]:
+    rows = (line.split() for line in environment.get(TOKENS, "").splitlines())
+    return {row[0].lower(): row[1] for row in rows if len(row) == 2}

@@ -1,0 +1,190 @@
+"""One message to an agent and what it comes to: followed as a stream where the agent has one, looked after where not.
+
+Who waits no longer, for whatever reason, has the task cancelled: what nobody waits for is not to go on working.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import uuid
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from typing import Final
+
+import httpx
+from a2a.client import A2ACardResolver, Client, ClientConfig, ClientFactory
+from a2a.client.errors import A2AClientError
+from a2a.types import (
+    AgentCard,
+    CancelTaskRequest,
+    GetTaskRequest,
+    Message,
+    Part,
+    Role,
+    SendMessageRequest,
+    StreamResponse,
+)
+from a2a.utils.constants import TransportProtocol
+from a2a.utils.errors import A2AError
+from google.protobuf.json_format import ParseError
+
+from ext_modules.sdk import Call
+
+from .address import Address, without_tokens
+from .hearing import ENDED, Hearing
+from .way import AgentFailed, Way
+
+_CARD_WITHIN: Final = 30.0
+_GIVING_UP: Final = 2.0
+"""Seconds for an agent to say what its task is called, and again to take the news that nobody waits for it any more."""
+_FIRST, _LONGEST = 0.2, 5.0
+"""Seconds between two looks at a task."""
+
+
+@asynccontextmanager
+async def reached(address: Address) -> AsyncIterator[httpx.AsyncClient]:
+    """What asks at an address."""
+    async with httpx.AsyncClient(
+        transport=Way(address.host, address.token), trust_env=False, follow_redirects=False, timeout=None
+    ) as http:
+        yield http
+
+
+async def card_at(call: Call, address: Address, http: httpx.AsyncClient) -> AgentCard:
+    """The card of the agent.
+
+    Raises:
+        AgentFailed: there is none, or it leads elsewhere.
+    """
+    try:
+        async with call.limit(_CARD_WITHIN):
+            with _explained(address):
+                card = await A2ACardResolver(http, address.base).get_agent_card()
+    except TimeoutError as error:
+        raise AgentFailed(f"{address.host} gave no agent card within {_CARD_WITHIN:g} s.") from error
+    here = [one for one in card.supported_interfaces if address.leads_on_to(one.url)]
+    if not here:
+        named = ", ".join(one.url[:200] for one in card.supported_interfaces[:3]) or "no address"
+        raise AgentFailed(
+            f"The agent card at {address.host} names {named}; its messages go to {address.host} only."
+        )
+    del card.supported_interfaces[:]
+    card.supported_interfaces.extend(here)
+    return card
+
+
+class Dialogue:
+    """What is said to one agent in one call."""
+
+    def __init__(self, call: Call, address: Address, http: httpx.AsyncClient, card: AgentCard) -> None:
+        self._call = call
+        self._address = address
+        config = ClientConfig(
+            httpx_client=http,
+            streaming=card.capabilities.streaming,
+            polling=not card.capabilities.streaming,
+            supported_protocol_bindings=[TransportProtocol.JSONRPC, TransportProtocol.HTTP_JSON],
+        )
+        with _explained(address):
+            self._client: Client = ClientFactory(config).create(card)
+
+    async def say(self, text: str, *, task: str, context: str, within: float) -> Hearing:
+        """Say something, and follow the task until it ends or asks.
+
+        Raises:
+            AgentFailed: it did neither within so many seconds, or not as an agent does.
+        """
+        heard = Hearing(task=task, context=context)
+        try:
+            async with self._call.limit(within):
+                await self._followed(text, heard)
+        except TimeoutError as error:
+            done = await self._cancel(heard)
+            raise AgentFailed(f"The agent was not done within {within:g} s; {done}") from error
+        except (AgentFailed, asyncio.CancelledError):
+            await self._cancel(heard)
+            raise
+        return heard
+
+    async def _followed(self, text: str, heard: Hearing) -> None:
+        """Say it and follow the task. Who gives up too early to know what the task is called hears that name first."""
+        named = asyncio.Event()
+
+        async def follow() -> AgentFailed | None:
+            try:
+                with _explained(self._address):
+                    await self._follow(text, heard, named)
+            except AgentFailed as error:
+                return error
+            finally:
+                named.set()
+            return None
+
+        async with asyncio.TaskGroup() as group:
+            following = group.create_task(follow())
+            try:
+                await asyncio.wait([following])
+            except asyncio.CancelledError:
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_GIVING_UP):
+                        await named.wait()
+                raise
+        error = following.result()
+        if error is not None:
+            raise error
+
+    async def _follow(self, text: str, heard: Hearing, named: asyncio.Event) -> None:
+        message = Message(
+            message_id=uuid.uuid4().hex, role=Role.ROLE_USER, parts=[Part(text=text)], task_id=heard.task,
+            context_id=heard.context,
+        )  # fmt: skip
+        async with contextlib.aclosing(_events(self._client, message)) as events:
+            async for event in events:
+                if told := heard.take(event):
+                    self._call.progress(without_tokens(told))
+                if heard.task:
+                    named.set()
+                await self._call.drain()
+        pause = _FIRST
+        while not heard.rests:
+            await asyncio.sleep(pause)
+            pause = min(pause * 1.5, _LONGEST)
+            if not heard.task:
+                raise AgentFailed("The agent answered with neither a message nor a task.")
+            heard.whole(await self._client.get_task(GetTaskRequest(id=heard.task)))
+
+    async def _cancel(self, heard: Hearing) -> str:
+        """Let a task that nobody waits for end; says whether it did."""
+        if not heard.task or heard.replied or heard.state in ENDED:
+            return "no task of it is known."
+        with contextlib.suppress(AgentFailed, TimeoutError):
+            async with asyncio.timeout(_GIVING_UP):
+                with _explained(self._address):
+                    await self._client.cancel_task(CancelTaskRequest(id=heard.task))
+                return "its task was cancelled."
+        return "its task could not be cancelled."
+
+
+async def _events(client: Client, message: Message) -> AsyncGenerator[StreamResponse, None]:
+    async for event in client.send_message(SendMessageRequest(message=message)):
+        yield event
+
+
+@contextlib.contextmanager
+def _explained(address: Address) -> Iterator[None]:
+    """What goes wrong in the SDK is told in one sentence. A server can send anything, which it reads in many ways."""
+    try:
+        yield
+    except A2AClientError as error:
+        raise AgentFailed(f"{address.host} does not answer as an agent does: {_short(error)}") from error
+    except A2AError as error:
+        raise AgentFailed(f"The agent at {address.host} refuses: {_short(error)}") from error
+    except (httpx.HTTPError, httpx.InvalidURL, ParseError, ValueError, RecursionError) as error:
+        raise AgentFailed(
+            f"{address.host} does not answer as an agent does ({type(error).__name__}: {_short(error)})."
+        ) from error
+
+
+def _short(error: Exception) -> str:
+    return " ".join(str(error).split())[:500]

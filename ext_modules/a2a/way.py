@@ -1,0 +1,181 @@
+"""The way to an agent's server: tunnels of the egress proxy, with bounds that the far side can't move.
+
+The SDK is handed an HTTP client whose every connection, an unencrypted one too, is a tunnel. So the proxy decides who is
+reached, as for any other module. What comes back is counted as it arrives: nothing that a server sends without end, or
+packed, becomes more than `LARGEST`. A redirect is not followed: an agent that moved has another address, for which
+whoever asks has to decide anew.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+from collections.abc import AsyncIterable, AsyncIterator, Iterable
+from typing import Final
+from urllib.parse import urlsplit
+
+import certifi
+import httpcore
+import httpx
+
+LARGEST: Final = 8 << 20
+"""Bytes that one call may receive."""
+_HEAD: Final = 4096
+
+
+class AgentFailed(Exception):
+    """The agent can't be asked, or has failed; the message says why."""
+
+
+class Way(httpx.AsyncBaseTransport):
+    """The transport of one call, to one host. `token`: shown to that host, over encrypted connections."""
+
+    def __init__(self, host: str, token: str) -> None:
+        self._host = host
+        self._token = token
+        self._received = 0
+        self._pool = httpcore.AsyncConnectionPool(
+            ssl_context=_trust(), max_connections=4, network_backend=_Tunnels()
+        )
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Make one request.
+
+        Raises:
+            AgentFailed: it is for another host, or the answer is none that an agent gives.
+        """
+        url = request.url
+        if url.host != self._host:
+            raise AgentFailed(f"{self._host} leads to {url.host[:200]!r}, which was not asked for.")
+        if self._token and url.scheme == "https":
+            request.headers["Authorization"] = f"Bearer {self._token}"
+        request.headers["Accept-Encoding"] = "identity"
+        try:
+            response = await self._pool.handle_async_request(
+                httpcore.Request(
+                    request.method,
+                    httpcore.URL(
+                        scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+                    ),
+                    headers=request.headers.raw,
+                    content=request.stream,
+                    extensions=request.extensions,
+                )
+            )
+        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+            raise self._broken(error) from error
+        body = _Body(self, response)
+        headers = httpx.Headers(response.headers)
+        why = _refused(self._host, response.status, headers)
+        if why:
+            await body.aclose()
+            raise AgentFailed(why)
+        return httpx.Response(response.status, headers=headers, stream=body)
+
+    def take(self, size: int) -> None:
+        """Note that so much came.
+
+        Raises:
+            AgentFailed: that is too much.
+        """
+        self._received += size
+        if self._received > LARGEST:
+            raise AgentFailed(f"{self._host} sent more than {LARGEST >> 20} MiB, and was heard no further.")
+
+    def _broken(self, error: Exception) -> AgentFailed:
+        if isinstance(error.__context__, ssl.SSLCertVerificationError):
+            return AgentFailed(
+                f"The certificate of {self._host} is not valid: {error.__context__.verify_message}."
+            )
+        return AgentFailed(
+            f"The connection to {self._host} broke ({type(error).__name__}: {str(error)[:200]})."
+        )
+
+    async def pieces(self, response: httpcore.Response) -> AsyncIterator[bytes]:
+        """The body of an answer, counted."""
+        assert isinstance(response.stream, AsyncIterable)
+        try:
+            async for piece in response.stream:
+                self.take(len(piece))
+                yield piece
+        except (httpcore.NetworkError, httpcore.ProtocolError, OSError) as error:
+            raise self._broken(error) from error
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        await self._pool.aclose()
+
+
+class _Body(httpx.AsyncByteStream):
+    def __init__(self, way: Way, response: httpcore.Response) -> None:
+        self._way = way
+        self._response = response
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        async for piece in self._way.pieces(self._response):
+            yield piece
+
+    async def aclose(self) -> None:
+        await self._response.aclose()
+
+
+def _refused(host: str, status: int, headers: httpx.Headers) -> str:
+    """Why an answer is not read; empty: it is."""
+    if 300 <= status < 400:
+        return f"{host} redirects to {headers.get('Location', 'nowhere')[:200]!r}, which is not followed."
+    if headers.get("Content-Encoding", "identity").strip().lower() != "identity":
+        return f"{host} answers in an encoding that was not asked for."
+    return ""
+
+
+class _Tunnels(httpcore.AsyncNetworkBackend):
+    """Connects by the proxy that the environment names. It may have to ask a person first, so nothing here ends by time."""
+
+    def __init__(self) -> None:
+        self._near = httpcore.AnyIOBackend()
+
+    async def connect_tcp(
+        self,
+        host: str,
+        port: int,
+        timeout: float | None = None,  # noqa: ASYNC109
+        local_address: str | None = None,
+        socket_options: Iterable[httpcore.SOCKET_OPTION] | None = None,
+    ) -> httpcore.AsyncNetworkStream:
+        proxy = urlsplit(os.environ.get("HTTPS_PROXY", ""))
+        if not proxy.hostname:
+            raise AgentFailed(
+                "This module was given no way out; a person can allow the hosts that it may reach."
+            )
+        way = await self._near.connect_tcp(proxy.hostname, proxy.port or 80, None, None, socket_options)
+        try:
+            target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+            await way.write(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("ascii"))
+            status = await _answered(way)
+        except BaseException:
+            await way.aclose()
+            raise
+        if status == 200:
+            return way
+        await way.aclose()
+        if status == 403:
+            raise AgentFailed(
+                f"{target} is not among the targets that this module may reach; a person can allow it."
+            )
+        raise AgentFailed(f"No connection to {target} can be made.")
+
+
+async def _answered(way: httpcore.AsyncNetworkStream) -> int:
+    """The proxy's answer. Read byte by byte: what stands behind it is the far end's."""
+    head = b""
+    while not head.endswith(b"\r\n\r\n"):
+        byte = await way.read(1)
+        if not byte or len(head) > _HEAD:
+            raise AgentFailed("The way out ended before it was open.")
+        head += byte
+    return int(head.split(b" ", 2)[1])
+
+
+def _trust() -> ssl.SSLContext:
+    """Whose certificates are believed: the list that came with the module, or the one a test names."""
+    return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())

@@ -1,0 +1,157 @@
+"""Agents of other people's, asked from a session: real servers of the official SDK, reached through the real proxy.
+
+What is asked leaves our hands, so it needs an intent that allows this and a host that somebody allowed; what comes back is
+a stranger's word.
+"""
+
+from __future__ import annotations
+
+import re
+
+from iact.core.records.record import Record
+from tests.acceptance.conftest import Stage
+from tests.acceptance.product import Product
+from tests.acceptance.test_clearance import comes, records, serving, tell
+from tests.acceptance.test_hosts import hosts, question
+from tests.endpoint import Request
+from tests.foreign_agents import AGENT, FLOOD, HOSTS, LIAR, MOVED, PLAIN, Server, foreign_agents
+
+TRUSTING = '[scope.default]\nfunctions = ["*"]\ntrusted = ["tool:a2a.*"]\n'
+"""Lets one agent ask several times although it has read answers: the wire is looked at here, not the gate."""
+
+
+def leads(product: Product, server: Server, policy: str = "") -> Product:
+    """Lets the names of the foreign agents lead to their server."""
+    rows = "\n".join(f'"{name}:80" = "{server.address}"' for name in HOSTS)
+    (product.data / "iact.toml").write_text(f"[inside]\n{rows}\n", encoding="utf-8")
+    if policy:
+        (product.data / "policy.toml").write_text(policy, encoding="utf-8")
+    return product
+
+
+def ask(text: str, host: str = AGENT, more: str = "") -> str:
+    return f"```a2a.ask at=http://{host} {more}\n{text}\n```"
+
+
+def results(found: list[Record]) -> list[Record]:
+    return [one for one in found if one.kind == "result"]
+
+
+def told(request: Request, pattern: str) -> str:
+    """What the newest of the messages to the model has that matches."""
+    return str(re.findall(pattern, "\n".join(text for _, text in request.messages))[-1])
+
+
+class Caller:
+    """A model that asks one thing after another, and answers what it is asked."""
+
+    def __init__(self, *calls: str) -> None:
+        self._calls = list(calls)
+
+    def __call__(self, request: Request) -> str:
+        call = self._calls[request.turn] if request.turn < len(self._calls) else "Over."
+        if "{task}" in call:
+            call = call.replace("{task}", told(request, r"task=([0-9a-f-]{36})"))
+        if "{context}" in call:
+            call = call.replace("{context}", told(request, r"context=([0-9a-f-]{36})"))
+        return call
+
+
+def test_agents_elsewhere_are_asked_answered_and_believed_nothing(stage: Stage) -> None:
+    """Messages, streams, questions, agents without streams, and servers that lie, in one session."""
+    calls = [
+        f"```a2a.card at=http://{AGENT}\n```",
+        ask("greet"),
+        ask("count"),
+        ask("count", PLAIN),
+        ask("book a train"),
+        f"```a2a.answer at=http://{AGENT} task={{task}}\nMonday\n```",
+        ask("book another", more="context={context}"),
+        ask("fail"),
+        ask("hang", more="timeout=2"),
+        ask("hang", PLAIN, more="timeout=2"),
+        ask("talk on and on"),
+        ask("greet", MOVED),
+        ask("greet", LIAR),
+        ask("greet", FLOOD),
+        f"```a2a.answer at=http://{AGENT} task=unknown\nMonday\n```",
+    ]
+    with foreign_agents() as server:
+        product = leads(stage.product(stage.endpoint(Caller(*calls))), server, TRUSTING)
+        assert product.run("secret", "set", "A2A_TOKENS", stdin=f"{AGENT} not-for-the-wire").status == 0
+        assert product.run("module", "allow", "a2a", *HOSTS).status == 0
+        answer = product.ask("Ask around", "--intent", "2")
+        found = results(answer.records)
+        said = [one.body for one in found]
+        assert [one.text("status") for one in found] == ["ok"] * 7 + ["error"] * 8, said
+        (card, greeted, counted, plain, asked, booked, again, failed, *rest) = said
+        assert "Timetable" in card
+        assert "Books a train." in card
+        assert "Hello from afar." in greeted
+        assert "One, two, three." in counted
+        assert "One, two, three." in plain
+        assert "For which day?" in asked
+        assert "a2a.answer at=http://agent.test task=" in asked
+        assert "Booked for Monday." in booked
+        assert "For which day?" in again
+        assert "There are no trains." in failed
+        hung, waited, flooded, moved, lied, endless, unknown = rest
+        assert "not done within 2 s; its task was cancelled" in hung
+        assert "not done within 2 s; its task was cancelled" in waited
+        assert "sent more than 8 MiB" in flooded
+        assert len(flooded) < 10_000
+        assert "redirects to 'http://127.0.0.1" in moved
+        assert "names http://agent.test/rpc" in lied
+        assert "sent more than 8 MiB" in endless
+        assert "refuses" in unknown
+        assert server.led_here == []
+        assert set(server.tokens) == {""}, "a token is for encrypted connections alone"
+        assert len(server.stopped) == 3, "both that hung, and the one that talked on"
+        assert server.heard.count("greet") == 1
+    assert product.run("replay", str(answer.journal), "--verify").status == 0
+    assert not any("not-for-the-wire" in one.read_text() for one in product.journals())
+
+
+def test_what_an_agent_elsewhere_said_makes_no_effect_and_low_intents_ask_nobody(stage: Stage) -> None:
+    """Under the policy that everybody has: the second question would pass on what the first was told."""
+    with foreign_agents() as server:
+        script = stage.endpoint(Caller(ask("greet"), ask("book it")))
+        product = leads(stage.product(script, IACT_CLEARANCE_SECONDS="0.05"), server)
+        product.run("module", "allow", "a2a", AGENT)
+        answer = product.ask("Ask around", "--intent", "2")
+        first, second = results(answer.records)
+        assert "Hello from afar." in first.body
+        assert second.text("status") == "incomplete"
+        assert server.heard == ["greet"]
+        (gate,) = [one for one in answer.records if one.kind == "gate" and not one.fields["allow"]]
+        why = product.run("gate", "explain", answer.session, str(gate.n)).stdout
+        assert "tool:a2a.ask" in why
+
+        low = leads(stage.product(stage.endpoint(Caller(ask("greet")))), server)
+        low.run("module", "allow", "a2a", AGENT)
+        (denied,) = results(low.ask("Ask around", "--intent", "1").records)
+        assert denied.text("status") == "incomplete"
+        assert server.heard == ["greet"]
+
+
+def test_a_person_allows_an_agents_host_in_place_and_a_cancelled_call_cancels_its_task(stage: Stage) -> None:
+    calls = Caller(ask("greet"), ask("hang", PLAIN), "Over.")
+    with foreign_agents() as server:
+        product = leads(stage.product(stage.endpoint(calls)), server, TRUSTING)
+        with serving(product) as served, served.connect() as socket:
+            tell(socket, {"type": "hello", "session": None, "since": 0})
+            tell(socket, {"type": "intent", "value": 2})
+            tell(socket, {"type": "say", "text": "Ask around"})
+            asked = question(socket)
+            assert (server.heard, server.tokens) == ([], []), "nothing is reached before somebody says yes"
+            tell(socket, {"type": "clear", "call": asked, "allow": False})
+            tell(socket, {"type": "clear", "call": question(socket), "allow": True, "for": "session"})
+            assert server.hanging.wait(300)
+            tell(socket, {"type": "cancel", "path": "/"})
+            comes(lambda: len(server.stopped) == 1, "the task is cancelled")
+        refused = results(records(product))[0]
+        assert "a person can allow it" in refused.body
+        assert server.heard == ["hang"]
+        assert [one.text("host") for one in hosts(product, "reach")] == [PLAIN]
+    (journal,) = product.journals()
+    assert product.run("replay", str(journal), "--verify").status == 0
