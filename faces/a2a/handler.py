@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager
 from typing import Final
 
@@ -27,7 +27,6 @@ from a2a.types import (
     ListTasksRequest,
     ListTasksResponse,
     Message,
-    SendMessageConfiguration,
     SendMessageRequest,
     SubscribeToTaskRequest,
     Task,
@@ -42,21 +41,20 @@ from a2a.utils.errors import (
     TaskNotFoundError,
     UnsupportedOperationError,
 )
-from google.protobuf.timestamp_pb2 import Timestamp
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from iact.accounts.rights import Right
 from iact.core.errors import IactError, UsageError
-from iact.core.records.dialogue import Say, Turn
-from iact.core.records.record import Record
+from iact.core.records.dialogue import Turn
 from iact.core.session.events import RecordAppended
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.faces.a2a import said
+from iact.faces.a2a.listing import history, page_of
 from iact.faces.a2a.tasks import ENDED, TaskWords
-from iact.faces.conversation import Exchange, SpokenTurn, reply_among, turn_of
+from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.http.access import Access
 
 REQUEST: Final = "iact.request"
@@ -87,7 +85,7 @@ class SessionTasks(RequestHandler):
                 async with aclosing(_following(turn, turn.session.records()[-1].n)) as events:
                     async for _ in events:
                         pass
-            return _task(turn, _history(params.configuration))
+            return _task(turn, history(params.configuration))
 
     @validate_request_params
     async def on_message_send_stream(
@@ -96,7 +94,7 @@ class SessionTasks(RequestHandler):
         """Say it, and tell what happens until the task ended or asks something."""
         async with self._runtime(context, "change") as runtime:
             turn = await self._begun(runtime, params, context)
-            async with aclosing(_watching(turn, _history(params.configuration))) as events:
+            async with aclosing(_watching(turn, history(params.configuration))) as events:
                 async for event in events:
                     yield event
 
@@ -133,7 +131,7 @@ class SessionTasks(RequestHandler):
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
         """A task; its session goes on if it was cut off at work."""
         async with self._runtime(context, "see") as runtime:
-            return _task(await _found(runtime, params.id), _history(params))
+            return _task(await _found(runtime, params.id), history(params))
 
     @validate_request_params
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
@@ -142,14 +140,9 @@ class SessionTasks(RequestHandler):
         if not 1 <= size <= _MOST:
             raise InvalidParamsError(f"A page has between 1 and {_MOST} tasks.")
         async with self._runtime(context, "list") as runtime:
-            tasks = await asyncio.to_thread(_listed, runtime, params)
-        left = _behind(tasks, params.page_token) if params.page_token else tasks
-        page = left[:size]
+            page = await asyncio.to_thread(page_of, runtime.store, runtime.opened, params, size)
         return ListTasksResponse(
-            tasks=page,
-            page_size=size,
-            total_size=len(tasks),
-            next_page_token=_place(page[-1]) if len(left) > size else "",
+            tasks=page.tasks, page_size=size, total_size=page.total, next_page_token=page.next
         )
 
     @validate_request_params
@@ -264,10 +257,10 @@ async def _answered(runtime: Runtime, message: Message) -> SpokenTurn:
     return turn
 
 
-async def _watching(turn: SpokenTurn, history: int | None) -> AsyncGenerator[Event, None]:
+async def _watching(turn: SpokenTurn, messages: int | None) -> AsyncGenerator[Event, None]:
     """The task as it is, and what happens to it until it ended or asks something."""
     since = turn.session.records()[-1].n
-    task = _task(turn, history)
+    task = _task(turn, messages)
     yield task
     if task.status.state in ENDED:
         return
@@ -300,69 +293,9 @@ async def _following(turn: SpokenTurn, since: int) -> AsyncGenerator[Event, None
     yield words.status_update(reply, reply, ())
 
 
-def _task(turn: SpokenTurn, history: int | None) -> Task:
+def _task(turn: SpokenTurn, messages: int | None) -> Task:
     reply = turn.reply
     waiting = turn.waiting if reply is None else ()
     return TaskWords(turn.session.id, turn.said).task(
-        turn.session.records(turn.said.n), reply, waiting, history
+        turn.session.records(turn.said.n), reply, waiting, messages
     )
-
-
-def _history(asked: GetTaskRequest | ListTasksRequest | SendMessageConfiguration) -> int | None:
-    """How many messages of a task's history are wanted; None: all."""
-    return asked.history_length if asked.HasField("history_length") else None
-
-
-def _listed(runtime: Runtime, params: ListTasksRequest) -> list[Task]:
-    """The tasks that were asked for. Opens nothing: a session at rest is read, and one that is open is as it is now."""
-    found: list[Task] = []
-    for info in runtime.store.sessions():
-        if info.foreign or params.context_id not in ("", info.id):
-            continue
-        session = runtime.opened.get(info.id)
-        if session is not None:
-            turns = [SpokenTurn(session, one) for one in session.records() if _begins(one)]
-            found += [_task(one, _history(params)) for one in turns]
-            continue
-        records = runtime.store.read(info.id).records
-        waiting = OpenQuestions(records).waiting
-        for at, one in enumerate(records):
-            if _begins(one):
-                behind = records[at + 1 :]
-                reply = reply_among(behind, rests=True)
-                words = TaskWords(info.id, one)
-                found.append(words.task(behind, reply, () if reply else waiting, _history(params)))
-    if params.status:
-        found = [one for one in found if one.status.state == params.status]
-    if params.HasField("status_timestamp_after"):
-        after = _nanoseconds(params.status_timestamp_after)
-        found = [one for one in found if _nanoseconds(one.status.timestamp) >= after]
-    if not params.include_artifacts:
-        for task in found:
-            task.ClearField("artifacts")
-    return sorted(found, key=lambda one: (_nanoseconds(one.status.timestamp), one.id), reverse=True)
-
-
-def _begins(record: Record) -> bool:
-    return isinstance(record.content, Say) and record.agent == "/"
-
-
-def _nanoseconds(time: Timestamp) -> int:
-    return time.seconds * 1_000_000_000 + time.nanos
-
-
-def _place(task: Task) -> str:
-    """Where a task stands in the list, by its time and id: what happens between two pages moves no other."""
-    return f"{_nanoseconds(task.status.timestamp)} {task.id}"
-
-
-def _behind(tasks: Sequence[Task], token: str) -> list[Task]:
-    """What stands behind a place in the list.
-
-    Raises:
-        InvalidParamsError: it is no place of the list.
-    """
-    time, _, identity = token.partition(" ")
-    if not time.isdecimal() or len(time) > 20 or not identity:
-        raise InvalidParamsError("That is no token of this list; begin again without one.")
-    return [one for one in tasks if (_nanoseconds(one.status.timestamp), one.id) < (int(time), identity)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager
 from pathlib import Path
@@ -41,8 +42,12 @@ from google.protobuf.json_format import MessageToDict, ParseDict
 from google.protobuf.struct_pb2 import Value
 
 from iact.core.journal import read_journal
+from iact.core.session.replay import Replay
+from iact.core.session.store import SessionStore
+from iact.faces.a2a.listing import TaskPage, page_of
 from tests.acceptance.members import token_of, with_people
 from tests.acceptance.product import NO_MODULES, ROOT, Product, kill
+from tests.acceptance.test_clearance import comes
 from tests.endpoint import Endpoint, Gate, Reply
 
 COMPLETED = TaskState.TASK_STATE_COMPLETED
@@ -318,3 +323,58 @@ def test_nothing_of_it_is_loaded_without_being_asked_for() -> None:
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert ran.stdout == "[]\n[]\n"
+
+
+@pytest.mark.no_prefix_law("several sessions speak to one endpoint")
+def test_a_page_of_tasks_is_read_from_the_newest_sessions_and_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the journals that the product wrote: what is read for a page, and what the pages come to."""
+    with Endpoint({"/": [Reply("Yes.", repeat=True)]}, by_turn=False) as endpoint:
+        product = Product.at(tmp_path, endpoint, **NO_MODULES)
+        sessions: list[str] = []
+        for number in range(3):
+            answered = product.ask(f"Task {number}")
+            sessions.insert(0, answered.session)
+            written = answered.journal.stat().st_mtime
+            comes(lambda: time.time() > written + 2, "a later second, since the list has whole ones")  # noqa: B023
+        product.ask("One more", session=sessions[0])
+    store = SessionStore(product.data)
+    read: list[str] = []
+
+    def reading(session: str) -> Replay:
+        read.append(session)
+        return SessionStore.read(store, session)
+
+    monkeypatch.setattr(store, "read", reading)
+
+    def page(size: int, **asked: object) -> TaskPage:
+        read.clear()
+        return page_of(store, {}, ParseDict(asked, ListTasksRequest()), size)
+
+    first = page(1)
+    assert read == sessions[:1]
+    assert (first.total, first.next != "") == (4, True), (
+        "two tasks there, and two sessions that were not looked at"
+    )
+    second = page(1, pageToken=first.next)
+    assert read == sessions[:2]
+    third = page(1, pageToken=second.next)
+    assert read == sessions, "whether there is a page behind it is known by the last one alone"
+    last = page(2, pageToken=third.next)
+    assert read == sessions
+    listed = [task.context_id for one in (first, second, third, last) for task in one.tasks]
+    assert listed == [sessions[0], *sessions]
+    assert (last.total, last.next) == (4, "")
+    assert [one.id for one in page(50).tasks] == [
+        task.id for one in (first, second, third, last) for task in one.tasks
+    ]
+    recent = page(50, statusTimestampAfter=third.tasks[0].status.timestamp.ToJsonString())
+    assert (len(recent.tasks), read) == (3, sessions[:2]), "older sessions can't hold what is asked for"
+
+    # What can't be read is left out, and the rest is listed.
+    journal = product.data / "sessions" / sessions[1] / "journal.md"
+    whole = journal.read_bytes()
+    at = whole.index(b"Task 1")
+    journal.write_bytes(whole[:at] + b"Tusk 1" + whole[at + 6 :])
+    assert [task.context_id for task in page(50).tasks] == [sessions[0], sessions[0], sessions[2]]

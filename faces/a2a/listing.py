@@ -1,0 +1,151 @@
+"""The list of tasks: of all sessions of whoever asks, those in which something happened last at first.
+
+A session's row in the list of sessions says when its journal changed last, and nothing in it happened later. So journals
+are read from the newest on, and no further than it takes to know the page: the rest can only hold older tasks.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from a2a.types import GetTaskRequest, ListTasksRequest, SendMessageConfiguration, Task
+from a2a.utils.errors import InvalidParamsError
+from google.protobuf.timestamp_pb2 import Timestamp
+
+from iact.core.errors import JournalError, UsageError
+from iact.core.records.dialogue import Say
+from iact.core.records.record import Record
+from iact.core.session.listing import SessionInfo
+from iact.core.session.questions import OpenQuestions
+from iact.core.session.session import Session
+from iact.core.session.store import SessionStore
+from iact.faces.a2a.tasks import TaskWords
+from iact.faces.conversation import SpokenTurn, reply_among
+
+_LOG: Final = logging.getLogger(__name__)
+_SECOND: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class TaskPage:
+    """`total`: of all tasks that were asked for, where every session was read; else at least as many as were found, with one
+    for each session that was not. `next`: the token of the page behind; empty: there is none."""
+
+    tasks: Sequence[Task]
+    total: int
+    next: str
+
+
+def page_of(
+    store: SessionStore, opened: Mapping[str, Session], params: ListTasksRequest, size: int
+) -> TaskPage:
+    """The tasks that were asked for, `size` of them. Opens nothing: a session at rest is read, and one that is open is as it
+    is now. Blocks.
+
+    Raises:
+        InvalidParamsError: the token is none of this list.
+    """
+    behind = _place_of(params.page_token) if params.page_token else None
+    found: list[Task] = []
+    sessions = [one for one in store.sessions() if not one.foreign and params.context_id in ("", one.id)]
+    at_rest = [one for one in sessions if one.id not in opened]
+    for one in sessions:
+        if one.id in opened:
+            found += _wanted(_of_open(opened[one.id], params), params)
+    unread = len(at_rest)
+    for info in at_rest:
+        if _newer(found, behind, info) > size or _too_old(info, params):
+            break
+        found += _wanted(_of_stored(store, info.id, params), params)
+        unread -= 1
+    found.sort(key=_place, reverse=True)
+    left = [one for one in found if behind is None or _place(one) < behind]
+    page = left[:size]
+    more = len(left) > size
+    return TaskPage(page, len(found) + unread, _token(page[-1]) if more and page else "")
+
+
+def history(asked: GetTaskRequest | ListTasksRequest | SendMessageConfiguration) -> int | None:
+    """How many messages of a task's history are wanted; None: all."""
+    return asked.history_length if asked.HasField("history_length") else None
+
+
+def _of_open(session: Session, params: ListTasksRequest) -> Iterator[Task]:
+    for said in session.records():
+        if _begins(said):
+            turn = SpokenTurn(session, said)
+            reply = turn.reply
+            waiting = turn.waiting if reply is None else ()
+            yield TaskWords(session.id, said).task(session.records(said.n), reply, waiting, history(params))
+
+
+def _of_stored(store: SessionStore, session: str, params: ListTasksRequest) -> Iterator[Task]:
+    try:
+        records = store.read(session).records
+    except (JournalError, UsageError) as error:  # damaged, or on another host
+        _LOG.info("the tasks of session %s are not listed: %s", session, error)
+        return
+    waiting = OpenQuestions(records).waiting
+    for at, said in enumerate(records):
+        if _begins(said):
+            after = records[at + 1 :]
+            reply = reply_among(after, rests=True)
+            yield TaskWords(session, said).task(after, reply, () if reply else waiting, history(params))
+
+
+def _wanted(tasks: Iterator[Task], params: ListTasksRequest) -> Iterator[Task]:
+    after = _nanoseconds(params.status_timestamp_after) if params.HasField("status_timestamp_after") else None
+    for task in tasks:
+        if params.status and task.status.state != params.status:
+            continue
+        if after is not None and _nanoseconds(task.status.timestamp) < after:
+            continue
+        if not params.include_artifacts:
+            task.ClearField("artifacts")
+        yield task
+
+
+def _newer(found: Sequence[Task], behind: tuple[int, str] | None, info: SessionInfo) -> int:
+    """How many of the tasks that the page can have stand before all that a session can hold."""
+    changed = _changed(info)
+    places = (_place(one) for one in found)
+    return sum(1 for place in places if place[0] > changed and (behind is None or place < behind))
+
+
+def _too_old(info: SessionInfo, params: ListTasksRequest) -> bool:
+    after = params.status_timestamp_after
+    return params.HasField("status_timestamp_after") and _changed(info) < _nanoseconds(after)
+
+
+def _changed(info: SessionInfo) -> int:
+    """After this, nothing happened in a session; the list has whole seconds."""
+    begun = datetime.fromisoformat(info.changed).astimezone(UTC)
+    return (int(begun.timestamp()) + 1) * _SECOND
+
+
+def _begins(record: Record) -> bool:
+    return isinstance(record.content, Say) and record.agent == "/"
+
+
+def _nanoseconds(time: Timestamp) -> int:
+    return time.seconds * _SECOND + time.nanos
+
+
+def _place(task: Task) -> tuple[int, str]:
+    """Where a task stands in the list, by its time and id: what happens between two pages moves no other."""
+    return _nanoseconds(task.status.timestamp), task.id
+
+
+def _token(task: Task) -> str:
+    return f"{_nanoseconds(task.status.timestamp)} {task.id}"
+
+
+def _place_of(token: str) -> tuple[int, str]:
+    time, _, identity = token.partition(" ")
+    if not time.isdecimal() or len(time) > 20 or not identity:
+        raise InvalidParamsError("That is no token of this list; begin again without one.")
+    return int(time), identity
