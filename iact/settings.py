@@ -401,6 +401,13 @@ class Settings(BaseModel):
         description="how hosts that share a store find each other: `static`, by the store alone; `iact serve` is then the "
         "way in to them",
     )
+    faces: int | None = Field(
+        default=None,
+        ge=0,
+        le=65535,
+        description="the port on which `iact serve` also serves other people's programs (OpenAI's Responses and chat "
+        "completions, A2A, AG-UI, MCP), as `--faces`; `0`: a free one; none: they are not served (`pip install 'iact[http]'`)",
+    )
     accounts_url: str | None = Field(
         default=None,
         repr=False,

@@ -8,6 +8,7 @@ import click
 
 from iact.cli import cluster, options
 from iact.cli.options import CommandGroup, Count, command, message
+from iact.core.errors import UsageError
 from iact.core.records.ways import Way
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--faces",
     type=click.IntRange(0, 65535),
-    help="also serve other people's programs on this port (OpenAI's Responses and chat completions, A2A, AG-UI, MCP); 0: a free one",
+    help="also serve other people's programs on this port (OpenAI's Responses and chat completions, A2A, AG-UI, MCP); 0: a free one (or IACT_FACES)",
 )
 @cluster.store
 @click.option(
@@ -43,8 +44,14 @@ def serve(
 ) -> int:
     """Start the server with the browser page."""
     settings = cluster.with_options(settings, store, address)
+    faces = settings.faces if faces is None else faces
     if settings.cluster is not None:
         from iact.commands import cluster as commands
+
+        if faces is not None:
+            raise UsageError(
+                "A gateway to several hosts serves no other people's programs. Leave out --faces and IACT_FACES."
+            )
 
         return commands.gateway(settings, host=host, port=port)
     from iact.commands import serve

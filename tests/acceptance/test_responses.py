@@ -400,6 +400,29 @@ def test_what_is_published_is_what_is_answered(tmp_path: Path) -> None:
             assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
 
 
+def test_the_port_is_a_setting_too(tmp_path: Path) -> None:
+    """A variable, or a line of the settings' file; the command line comes before both."""
+    with Endpoint({}) as endpoint:
+        product = Product.at(tmp_path, endpoint, **NO_MODULES)
+        (tmp_path / "iact.toml").write_text("faces = 0\n")
+        with product.started("serve") as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            told = process.stdout.readline()
+            assert told.startswith("iact: faces at http://127.0.0.1:")
+            port = told.split(":")[-1].strip()
+        with product.started("serve", "--faces", port) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            assert process.stdout.readline() == told
+            elsewhere = Product.at(tmp_path / "other", endpoint, IACT_FACES=port, **NO_MODULES).run("serve")
+            assert (elsewhere.status, f"listen on 127.0.0.1 port {port} (" in elsewhere.stderr) == (2, True)
+        wrong = Product.at(tmp_path, endpoint, IACT_FACES="65536", **NO_MODULES).run("serve")
+        assert "The setting faces (or IACT_FACES) can't be '65536'" in wrong.sentence
+        several = Product.at(tmp_path, endpoint, IACT_CLUSTER="static", **NO_MODULES).run("serve")
+        assert several.sentence.startswith("A gateway to several hosts serves no other people's programs.")
+
+
 def test_nothing_of_it_is_loaded_without_being_asked_for() -> None:
     program = (
         "import sys, iact.commands.serve\n"
