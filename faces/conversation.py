@@ -12,17 +12,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections import deque
 from collections.abc import AsyncGenerator, Sequence
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Final
 
 from iact.core.errors import IactError, UsageError
-from iact.core.records.dialogue import Reply, Say
+from iact.core.records.dialogue import Discard, Reply, Say, Turn
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.events import Event, RecordAppended
+from iact.core.session.events import Delta, Event, RecordAppended
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
@@ -87,6 +88,40 @@ class Exchange:
                 except Lagging:
                     continue
             await self.session.answer(self.said.n)
+
+    async def until_asked(self) -> AsyncGenerator[Event, None]:
+        """The session's events until the root has answered, or waits for a person and nothing else is to be told.
+
+        What the root writes can be here before the records that came before it, or after the one that holds it. So it
+        waits until all is told that had happened by then; where a turn's end comes first, records alone tell that turn
+        and the next.
+
+        Raises:
+            IactError: as of all events.
+        """
+        last = self.said.n
+        early: deque[tuple[int, Event]] = deque()
+        deaf = missed = False
+        if self.asks:
+            return
+        async with aclosing(aiter(self)) as events:
+            async for event in events:
+                if isinstance(event, RecordAppended):
+                    if event.record.agent == "/" and isinstance(event.record.content, Turn | Reply | Discard):
+                        deaf, missed = bool(early) or missed, False
+                        early.clear()
+                    yield event
+                    last = event.record.n
+                elif not isinstance(event, Delta):
+                    yield event
+                elif event.agent == "/" and not deaf:
+                    early.append((self.session.state.records, event))
+                elif event.agent == "/":
+                    missed = missed or self.session.state.records > last
+                while early and early[0][0] <= last:
+                    yield early.popleft()[1]
+                if isinstance(event, RecordAppended) and self.asks:
+                    return
 
     def _taken(self, record: Record) -> RecordAppended:
         self._last = record.n

@@ -44,8 +44,7 @@ from iact.core.records.record import Record
 from iact.core.session.events import Delta, Event, RecordAppended
 from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
 from iact.faces.ag_ui.heard import name
-from iact.faces.responses.events import TextStream
-from iact.faces.responses.output import prose
+from iact.faces.root_text import TextStream, prose
 
 _ROOT: Final = "/"
 _LONGEST: Final = 100_000

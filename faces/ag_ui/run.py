@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
@@ -24,10 +23,10 @@ from ag_ui.core import (
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk
-from iact.core.records.dialogue import Discard, Reply, Turn
+from iact.core.records.dialogue import Reply
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
-from iact.core.session.events import Delta, Event, RecordAppended, TreeChanged
+from iact.core.session.events import TreeChanged
 from iact.core.session.question_text import about, told
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
@@ -67,7 +66,7 @@ class Run:
         )  # fmt: skip
         yield state.snapshot(start, session.tree())
         try:
-            async with aclosing(self._happens()) as events:
+            async with aclosing(self.exchange.until_asked()) as events:
                 async for event in events:
                     for one in fold.take(event):
                         yield one
@@ -94,38 +93,6 @@ class Run:
                 await self.exchange.give_up()
         finally:
             await self.held.aclose()
-
-    async def _happens(self) -> AsyncGenerator[Event, None]:
-        """What happens until the root has answered, or waits for a person and nothing else is to be told.
-
-        What the root writes can be here before the records that came before it, or after the one that holds it. So it
-        waits until all is told that had happened by then; where a turn's end comes first, records alone tell that turn
-        and the next.
-        """
-        session = self.exchange.session
-        last = self.exchange.said.n
-        early: deque[tuple[int, Event]] = deque()
-        deaf = missed = False
-        if self.exchange.asks:
-            return
-        async with aclosing(aiter(self.exchange)) as events:
-            async for event in events:
-                if isinstance(event, RecordAppended):
-                    if event.record.agent == "/" and isinstance(event.record.content, Turn | Reply | Discard):
-                        deaf, missed = bool(early) or missed, False
-                        early.clear()
-                    yield event
-                    last = event.record.n
-                elif not isinstance(event, Delta):
-                    yield event
-                elif event.agent == "/" and not deaf:
-                    early.append((session.state.records, event))
-                elif event.agent == "/":
-                    missed = missed or session.state.records > last
-                while early and early[0][0] <= last:
-                    yield early.popleft()[1]
-                if isinstance(event, RecordAppended) and self.exchange.asks:
-                    return
 
     def _end(self, fold: EventFold) -> RunFinishedEvent | RunErrorEvent:
         given, session = self.given, self.exchange.session

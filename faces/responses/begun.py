@@ -37,13 +37,11 @@ class Begun:
         """What happens until the root has answered, or waits for a person and nothing else is to be told."""
         if self.exchange.questions.waiting:
             return
-        async with aclosing(aiter(self.exchange)) as events:
+        async with aclosing(self.exchange.until_asked()) as events:
             async for event in events:
                 if isinstance(event, RecordAppended):
                     self.records.append(event.record)
                 yield event
-                if isinstance(event, RecordAppended) and self.exchange.asks:
-                    return
 
     def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
         """The items, the status, and what else is said of the end."""

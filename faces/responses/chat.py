@@ -19,7 +19,6 @@ from iact.core.errors import IactError
 from iact.core.ports import JSON
 from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
-from iact.faces.responses.events import TextStream
 from iact.faces.responses.output import ResponsePlace, asked_by, question_item, texts
 from iact.faces.responses.wire import (
     CompletionMessage,
@@ -28,6 +27,7 @@ from iact.faces.responses.wire import (
     InputMessage,
     QuestionAnswer,
 )
+from iact.faces.root_text import TextStream
 
 _REMEMBERED: Final = 4096
 """Chats, over all users."""

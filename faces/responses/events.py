@@ -6,61 +6,9 @@ import json
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 
 from iact.core.ports import JSON
-from iact.core.records.dialogue import Reply, Turn
-from iact.core.session.events import Delta, Event, RecordAppended
-from iact.faces.responses.output import ResponsePlace, message_item, prose
-
-
-class TextStream:
-    """The root's text as it is written: what can still become an action is held back until its turn has ended.
-
-    Gives pieces of text with the place of their item; `None` in place of a piece ends the item.
-    """
-
-    def __init__(self) -> None:
-        self._written = ""
-        self._sent = ""
-        self.items: list[str] = []
-        """The items that have ended."""
-
-    def take(self, event: Event) -> Iterator[str | None]:
-        """The next event of the session."""
-        if isinstance(event, Delta) and event.agent == "/" and not event.thought:
-            if event.restart:
-                yield from self._end(self._sent)
-                self._written = ""
-            self._written += event.text
-            yield from self._send(_safe(self._written))
-        elif isinstance(event, RecordAppended) and event.record.agent == "/":
-            record = event.record
-            if isinstance(record.content, Reply):
-                yield from self._end(record.body.strip())
-            elif isinstance(record.content, Turn):
-                yield from self._end(prose(record.body).strip())
-
-    def _send(self, text: str) -> Iterator[str | None]:
-        if text.startswith(self._sent) and len(text) > len(self._sent):
-            yield text[len(self._sent) :]
-            self._sent = text
-
-    def _end(self, text: str) -> Iterator[str | None]:
-        if self._sent and not text.startswith(self._sent):
-            self.items.append(self._sent)
-            yield None
-            self._sent = ""
-        yield from self._send(text)
-        if self._sent:
-            self.items.append(self._sent)
-            yield None
-        self._written = self._sent = ""
-
-
-def _safe(text: str) -> str:
-    """The part of a text that no later piece can make part of an action, without the white space at its ends."""
-    shown = prose(text)
-    if shown == text and text.rpartition("\n")[2].lstrip(" ")[:1] in ("`", "~", ""):
-        shown = text.rpartition("\n")[0]
-    return shown.strip()
+from iact.core.session.events import Event
+from iact.faces.responses.output import ResponsePlace, message_item
+from iact.faces.root_text import TextStream
 
 
 class EventStream:

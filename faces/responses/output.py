@@ -17,13 +17,14 @@ from iact.core.ports import JSON, Usage
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
 from iact.core.session.question_text import about, told
+from iact.faces.root_text import prose
 
 QUESTION: Final = "iact_clearance"
 """The function by which a question comes to a client."""
 
 _RESPONSE: Final = re.compile(r"resp_(.{1,120})_(\d{1,9})")
+_ITEM: Final = re.compile(r"msg_(resp_.{1,120}_\d{1,9})_\d{1,9}|fc_(.{1,120}_\d{1,9})")
 _QUESTION: Final = re.compile(r"call_(.{1,120})_(\d{1,9})")
-_FENCE: Final = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,10 @@ def asked_by(call_id: str) -> str:
     return f"resp_{call_id.removeprefix('call_')}"
 
 
-def prose(text: str) -> str:
-    """What a turn says before its first fence, in which an action or code may begin."""
-    fence = _FENCE.search(text)
-    return text[: fence.start()].rstrip() if fence is not None else text
+def response_with(item: str | None) -> str | None:
+    """The response that an item of ours is of, as its id says."""
+    found = _ITEM.fullmatch(item or "")
+    return (found[1] or f"resp_{found[2]}") if found is not None else None
 
 
 def message_item(response: ResponsePlace, n: int, text: str, *, status: str = "completed") -> dict[str, JSON]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, aclosing
+from contextlib import AsyncExitStack, aclosing, suppress
 from functools import partial
 from typing import Final, TypeVar
 
@@ -16,6 +16,8 @@ from starlette.routing import BaseRoute, Route
 
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
+from iact.core.session.runtime import Runtime
+from iact.core.session.session import Session
 from iact.faces.conversation import Exchange, answer
 from iact.faces.http.access import Access, body_of
 from iact.faces.http.server import error_response
@@ -24,7 +26,7 @@ from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
 from iact.faces.responses.chat import Chats
 from iact.faces.responses.description import description
-from iact.faces.responses.events import EventStream, TextStream
+from iact.faces.responses.events import EventStream
 from iact.faces.responses.output import (
     ResponsePlace,
     asked_by,
@@ -34,6 +36,7 @@ from iact.faces.responses.output import (
     question_item,
     question_of,
     response_fields,
+    response_with,
     texts,
 )
 from iact.faces.responses.wire import (
@@ -44,6 +47,7 @@ from iact.faces.responses.wire import (
     OutputItem,
     QuestionAnswer,
 )
+from iact.faces.root_text import TextStream
 
 MODEL: Final = "iact"
 
@@ -137,31 +141,25 @@ class _Responses:
             await self._access.principal(request, "clear")
         async with AsyncExitStack() as stack:
             runtime = await stack.enter_async_context(self._access.runtime(who))
-            previous = given.previous_response_id
-            if previous is None and answers:
-                previous = asked_by(answers[0].call_id)
-            if previous is None:
+            session = await _continued(runtime, given, answers)
+            known = session is not None
+            if session is None:
                 if not news:
                     raise UsageError("There is no message: input needs one of the user's.")
                 session = await runtime.open()
-            else:
-                try:
-                    session = await work.continued(runtime, place_of(previous))
-                except UsageError as error:
-                    raise HTTPException(404, str(error)) from error
             start = (
                 await answer(session, [(question_of(session.id, one.call_id), one.output) for one in answers])
                 if answers
                 else None
             )
             if news:
-                told = news if previous is not None else _whole(messages)
+                told = news if known else _whole(messages)
                 parts = [part for one in told for part in work.parts_of(one)]
                 start = await work.say(session, parts, given.instructions)
             if start is None:
                 raise UsageError("There is no message: input needs one of the user's.")
             place = ResponsePlace(session.id, start.n)
-            return Begun(runtime, Exchange(session, start), place, stack.pop_all(), previous is None)
+            return Begun(runtime, Exchange(session, start), place, stack.pop_all(), not known)
 
     async def read(self, request: Request) -> Response:
         who = await self._access.principal(request, "see")
@@ -233,14 +231,43 @@ async def _events(begun: Begun, fields: Callable[..., dict[str, JSON]]) -> Async
     yield wire.event(f"response.{kind}", {"response": fields(status, items, ended)})
 
 
+async def _continued(
+    runtime: Runtime, given: CreateResponse, answers: Sequence[QuestionAnswer]
+) -> Session | None:
+    """The session that a request goes on with; none: it begins one.
+
+    Raises:
+        HTTPException: it names one that is not there.
+    """
+    previous = given.previous_response_id
+    if previous is None and answers:
+        previous = asked_by(answers[0].call_id)
+    if previous is not None:
+        try:
+            return await work.continued(runtime, place_of(previous))
+        except UsageError as error:
+            raise HTTPException(404, str(error)) from error
+    named = _last_of_ours(_items(given))
+    if named is not None:
+        with suppress(UsageError):  # deleted, or somebody else's: all that was said is in the request
+            return await work.continued(runtime, place_of(named))
+    return None
+
+
 def _said_since(items: Sequence[InputItem]) -> Sequence[InputItem]:
     """What a client that sends all that was said says now: what comes after the last that was ours."""
-    ours = (n for n, one in enumerate(items) if isinstance(one, OutputItem) or _is_ours(one))
+    ours = (n for n, one in enumerate(items) if _is_ours(one))
     return items[max(ours, default=-1) + 1 :]
 
 
+def _last_of_ours(items: Sequence[InputItem]) -> str | None:
+    """The response that a client which sends all that was said had last."""
+    ours = [one.id for one in items if isinstance(one, OutputItem | InputMessage) and _is_ours(one)]
+    return next((found for one in reversed(ours) if (found := response_with(one)) is not None), None)
+
+
 def _is_ours(item: InputItem) -> bool:
-    return isinstance(item, InputMessage) and item.role == "assistant"
+    return isinstance(item, OutputItem) or (isinstance(item, InputMessage) and item.role == "assistant")
 
 
 def _items(given: CreateResponse) -> Sequence[InputItem]:

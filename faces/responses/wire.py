@@ -46,6 +46,7 @@ class InputMessage(_Given):
     """A message; of those of the assistant nothing is taken where the session has them."""
 
     type: Literal["message"] = "message"
+    id: str | None = Field(default=None, max_length=250)
     role: Literal["user", "assistant", "system", "developer"]
     content: Text | list[InputPart]
 
@@ -62,6 +63,7 @@ class OutputItem(_Given):
     """What came from us and is sent back with the rest: the session has it already, and nothing of it is taken."""
 
     type: Literal["function_call", "reasoning"]
+    id: str | None = Field(default=None, max_length=250)
 
 
 InputItem: TypeAlias = InputMessage | QuestionAnswer | OutputItem

@@ -33,24 +33,21 @@ _DATA_URL: Final = re.compile(r"data:([\w.+/-]{1,100})?(?:;[\w=.-]+)*?(;base64)?
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What there is of a response by now. `records`: from what began it to what was said next."""
+    """What there is of a response by now. `records`: from what began it to its end."""
 
     session: Session
     start: Record
     records: tuple[Record, ...]
     last: bool
     """Whether nothing was said since."""
+    waiting: tuple[Record, ...]
+    """The questions that it ended with."""
 
     @property
     def reply(self) -> Record | None:
         """The answer, once it is one."""
         busy = self.last and self.session.state.root.active
-        return None if busy else reply_of(self.records)
-
-    @property
-    def waiting(self) -> tuple[Record, ...]:
-        """The questions that keep it from going on."""
-        return OpenQuestions(self.session.records()).waiting if self.last and self.reply is None else ()
+        return None if busy or self.waiting else reply_of(self.records)
 
 
 async def stored(runtime: Runtime, place: ResponsePlace) -> Stored:
@@ -66,8 +63,28 @@ async def stored(runtime: Runtime, place: ResponsePlace) -> Stored:
         if start is not None and start.n == place.record and _begins(start):
             behind = session.records(place.record)
             end = next((at for at, one in enumerate(behind) if _says(one)), None)
-            return Stored(session, start, tuple(behind[:end]), end is None)
+            records, waiting = _until_asked(session.records()[: start.n], behind[:end])
+            return Stored(session, start, records, end is None, waiting)
     raise UsageError(f"There is no response {place.id[:150]!r}.")
+
+
+def _until_asked(
+    before: Sequence[Record], records: Sequence[Record]
+) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
+    """What a response has of the records behind its start, and the questions that it ended with.
+
+    One that ended with questions stays as it was told when they are answered: what follows is of the next response.
+    """
+    open_ones = OpenQuestions(before)
+    if open_ones.waiting:
+        return (), open_ones.waiting
+    for at, record in enumerate(records):
+        content = record.content
+        by_policy = isinstance(content, ClearanceAnswer) and content.by == "policy"
+        if isinstance(content, ClearanceAnswer | HostAnswer) and not by_policy and open_ones.waiting:
+            return tuple(records[:at]), open_ones.waiting
+        open_ones.add(record)
+    return tuple(records), open_ones.waiting
 
 
 async def continued(runtime: Runtime, place: ResponsePlace) -> Session:

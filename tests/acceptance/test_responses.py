@@ -144,6 +144,9 @@ def test_a_question_comes_as_a_function_call_and_its_answer_decides(tmp_path: Pa
                 input=[{"type": "function_call_output", "call_id": call.call_id, "output": allow}],
             )  # fmt: skip
             assert done.output_text == "Done with it."
+            # Each is what it was when its client was told of it.
+            assert model.responses.retrieve(asked.id).output == asked.output
+            assert model.responses.retrieve(done.id).output == done.output
             (session,) = sessions(product)
             records = read_journal(tmp_path / "sessions" / session / "journal.md").records
             results = [one.text("status") for one in records if one.kind == "result"]
@@ -153,7 +156,7 @@ def test_a_question_comes_as_a_function_call_and_its_answer_decides(tmp_path: Pa
 
 def test_a_client_that_keeps_the_whole_history_answers_a_question(tmp_path: Path) -> None:
     """It names no earlier response, and sends back all that was said, also the call that asks and what else was ours."""
-    replies = ["```files.write path=a.txt\nhello\n```", "Done with it."]
+    replies = ["```files.write path=a.txt\nhello\n```", "Done with it.", "Gladly."]
     with Endpoint({"/": replies}) as endpoint:
         product = Product.at(tmp_path, endpoint)
         (tmp_path / "policy.toml").write_text(POLICY)
@@ -167,9 +170,12 @@ def test_a_client_that_keeps_the_whole_history_answers_a_question(tmp_path: Path
             history += [{"type": "reasoning", "id": "rs_1", "summary": []}, call.model_dump(), answer]
             done = model.responses.create(model="iact", input=history)  # type: ignore[arg-type]
             assert done.output_text == "Done with it."
+            # The items of ours name their session: what is said next is said there, and no more than that.
+            history += [*(one.model_dump() for one in done.output), {"role": "user", "content": "Thanks"}]
+            assert model.responses.create(model="iact", input=history).output_text == "Gladly."  # type: ignore[arg-type]
             (session,) = sessions(product)
             records = read_journal(tmp_path / "sessions" / session / "journal.md").records
-            assert [one.body for one in records if one.kind == "say"] == ["Write it"]
+            assert [one.body for one in records if one.kind == "say"] == ["Write it", "Thanks"]
             # Whose question it is stands in the call; what is no question of anybody's is none here.
             strange = {**answer, "call_id": "call_20260101-000000-00000000_3"}
             with pytest.raises(openai.NotFoundError, match="no response"):
