@@ -22,7 +22,9 @@ from tests import prefix
 from tests.rounds import LONG, rounds
 
 # A machine under load makes examples slowly; that is no fault of what is tested.
-settings.register_profile("rounds", max_examples=rounds(30), suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "rounds", max_examples=rounds(30), deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("rounds")
 
 _FOREIGN = ("OPENAI_", "IACT_")
