@@ -33,6 +33,9 @@ from iact.sandbox.temporary_files import Temporaries, Temporary
 from iact.sandbox.threads import from_thread, in_thread
 from iact.sandbox.workspace.mounts import below
 
+UP_WITHIN: Final = 60.0
+"""Seconds that a module has to come up. Twenty that start at once on a busy machine need most of them."""
+
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
 """Seconds before we first look for a new module's socket, and between looks."""
 _NUMBERS: Final = itertools.count(1)
@@ -87,7 +90,7 @@ class Host(ABC, Generic[Running]):
         data: Path,
         *,
         bounds: limits.Limits | None = None,
-        patience: float = 10,
+        patience: float = UP_WITHIN,
         shipped: Path | None = None,
         folders: Sequence[Path] = (),
         outside: Outside | None = None,

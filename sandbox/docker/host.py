@@ -33,7 +33,7 @@ from iact.sandbox.docker.state import kernel_status, printed, why_ended
 from iact.sandbox.docker.stdio import Stdio
 from iact.sandbox.docker.stdio import possible as stdio_possible
 from iact.sandbox.egress import EgressProxy, Outside
-from iact.sandbox.host import Given, Host, ModuleStart
+from iact.sandbox.host import UP_WITHIN, Given, Host, ModuleStart
 from iact.sandbox.images.debian_root import AS_ROOT
 from iact.sandbox.instance import Instance
 from iact.sandbox.owner import Key
@@ -87,7 +87,7 @@ class DockerHost(Host[DockerInstance]):
         data: Path,
         *,
         bounds: limits.Limits | None = None,
-        patience: float = 10,
+        patience: float = UP_WITHIN,
         shipped: Path | None = None,
         folders: Sequence[Path] = (),
         outside: Outside | None = None,

@@ -36,7 +36,7 @@ from iact.sandbox.docker import image
 from iact.sandbox.docker.isolation import give
 from iact.sandbox.egress import EgressProxy, Outside
 from iact.sandbox.health import LOG_LINES, LOG_SIZE, last_words
-from iact.sandbox.host import Given, Host, ModuleStart
+from iact.sandbox.host import UP_WITHIN, Given, Host, ModuleStart
 from iact.sandbox.images.recipe import BASE
 from iact.sandbox.instance import Instance
 from iact.sandbox.kubernetes import status
@@ -116,7 +116,7 @@ class KubernetesHost(Host[PodInstance]):
         namespace: Namespace,
         *,
         bounds: limits.Limits | None = None,
-        patience: float = 20,
+        patience: float = UP_WITHIN,
         coming_up: float = 180,
         asking: float = 15,
         lease: float = 600,

@@ -261,12 +261,12 @@ def hello() -> str:
 """
 
 
-def test_a_module_that_never_comes_up_is_refused_soon(stage: Stage, tmp_path: Path) -> None:
+def test_a_module_that_never_comes_up_is_refused(stage: Stage, tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW)
     product = stage.product()
     refused = product.run("module", "add", str(tmp_path / "slow.py"))
     assert refused.status == 1
-    assert "did not come up within 10 seconds" in refused.stderr
+    assert "did not come up within 60 seconds" in refused.stderr
 
 
 def test_what_a_call_started_ends_with_it_and_a_module_that_can_start_nothing_is_started_anew(
