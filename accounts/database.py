@@ -87,6 +87,29 @@ def open_database(data: Path, url: str | None = None) -> Database:
     return Database(engine)
 
 
+def look_at_database(data: Path, url: str | None = None) -> str:
+    """What stands there, in words for people, without making or changing anything.
+
+    Raises:
+        UsageError: it can't be reached.
+    """
+    if url is None:
+        made = (data / FILE).is_file()
+        return f"{data / FILE}" if made else f"{data / FILE}, which is made when it is first needed"
+    target = _target(data, url)
+    shown = target.set(drivername="postgresql").render_as_string()
+    engine = _engine(target)
+    try:
+        with engine.connect() as connection:
+            there = MigrationContext.configure(connection).get_current_revision()
+    except (SQLAlchemyError, OSError) as error:
+        reason = str(error.__cause__ or error).strip().partition("\n")[0]
+        raise UsageError(f"The accounts in {shown} can't be opened: {reason}.") from error
+    finally:
+        engine.dispose()
+    return shown if there is not None else f"{shown}, whose tables are made when they are first needed"
+
+
 def _target(data: Path, url: str | None) -> URL:
     if url is None:
         path = data / FILE

@@ -13,7 +13,9 @@ AuthenticatorName: TypeAlias = Literal["token", "password", "header", "oidc"]
 AuditKind: TypeAlias = Literal[
     "sign-in", "sign-in.failed", "sign-out", "user.added", "user.removed", "user.disabled", "user.enabled", "user.role",
     "user.password", "user.groups", "token.created", "token.revoked", "link.created", "link.revoked", "link.opened",
-    "grant.given", "grant.taken", "session.seen", "policy.changed", "module.added", "module.removed", "module.approved", "secret.changed", "quota.changed",
+    "grant.given", "grant.taken", "session.seen", "session.renamed", "session.deleted", "session.restored", "session.purged",
+    "policy.changed", "module.added", "module.removed", "module.approved", "secret.changed", "quota.changed",
+    "audit.exported",
 ]  # fmt: skip
 """What the audit of the server keeps; what happened inside of sessions is in their journals."""
 

@@ -3,11 +3,16 @@
 Room is reserved before each call of a model, in one transaction with the look at what is left, and settled afterwards; so
 that no number of calls at once, on any number of hosts, comes to more than there is. A group's quota is what its members
 use together. A month is one of the calendar, UTC.
+
+What goes on at once is counted where it goes on. Where several hosts have one database, each also writes there how many it
+has of each user: before one more begins, in one transaction with the look at what others wrote.
 """
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -15,14 +20,17 @@ from typing import Final, Literal, TypeAlias
 from weakref import WeakValueDictionary
 
 from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, select, true, tuple_, update
+from sqlalchemy.exc import SQLAlchemyError
 
 from iact.accounts.audit import AuditLog
 from iact.accounts.database import Database
 from iact.accounts.digests import mint_id
 from iact.accounts.people import Actor
-from iact.accounts.schema import memberships, quotas, reservations, usage, users
+from iact.accounts.schema import at_once, memberships, quotas, reservations, usage, users
 from iact.core.errors import QuotaExceeded
 from iact.core.ports import AtOnce, Spending
+
+_LOG: Final = logging.getLogger(__name__)
 
 QuotaKind: TypeAlias = Literal["user", "group", "each"]
 """Whose a quota is: a user's, a group's, or that of each user without one of their own."""
@@ -38,6 +46,13 @@ _LONGEST: Final = 6 * 3600.0
 
 _RESERVING: Final = 0x71756F74
 """Of PostgreSQL: held by whoever looks at what is left and takes of it."""
+
+_COUNTED: Final = 120.0
+"""Seconds for which others count what a host has of something, unless it says so again."""
+_RECOUNT: Final = 1.0
+"""Seconds until what has ended on a host is known to the others."""
+_TRIES: Final = 4
+"""How often somebody asks, `_PATIENCE` apart, who is refused for what others wrote: that may have ended."""
 
 _DECEMBER: Final = 12
 
@@ -97,11 +112,68 @@ class Quotas:
         self._host = host
         self.open: Final[WeakValueDictionary[str, UserQuota]] = WeakValueDictionary()
         """The quotas that are in use in this process, by their user: what goes on at once is counted among them."""
+        self.taking: Final = asyncio.Lock()
+        """Held by whoever asks whether one more may go on."""
 
-    def release(self) -> None:
-        """Give back what calls hold of this host that an earlier process began, and which nobody will settle."""
+    def release(self, host: str | None = None) -> None:
+        """Give back what calls of a host hold that nobody will settle. None: of this one, that an earlier process began."""
         with self._database.writing() as connection:
-            connection.execute(delete(reservations).where(reservations.c.host == self._host))
+            for one in (reservations, at_once):
+                connection.execute(delete(one).where(one.c.host == (host or self._host)))
+
+    @property
+    def among_hosts(self) -> bool:
+        """Whether other hosts may have the same database."""
+        return self._database.dialect == "postgresql"
+
+    def take(self, kind: CountedKind, taken: Mapping[str, int], user: str, more: int) -> AtOnce | None:
+        """Have it known that `more` of something begin for a user here, beside those that go on, if so many may; gives what
+        bounds them if not, as far as it leaves room here. `taken`: how many go on here, by user."""
+        now, own = self._clock(), taken.get(user, 0)
+        with self._database.writing() as connection:
+            self._database.alone(connection, _RESERVING)
+            elsewhere = connection.execute(
+                select(at_once).where(
+                    at_once.c.kind == kind, at_once.c.ends > now, at_once.c.host != self._host
+                )
+            ).all()
+            least: AtOnce | None = None
+            for one in _accounts(connection, user):
+                most = one.quota.sessions if kind == "sessions" else one.quota.containers
+                if most is not None:
+                    whose = {user} if one.kind == "user" else _members(connection, one.subject)
+                    others = sum(row.taken for row in elsewhere if row.user_id in whose)
+                    others += sum(taken.get(member, 0) for member in whose - {user})
+                    left = max(0, most - others)
+                    if left < (own + more if least is None else least.most):
+                        least = AtOnce(left, one.subject if one.kind == "group" else "", most)
+            self._write(connection, user, kind, own if least is not None else own + more)
+            return least
+
+    def recount(self, counts: Mapping[tuple[str, CountedKind], int]) -> None:
+        """Have it known how many go on here, by user and kind, of those whose number is another one now, or was written long
+        ago."""
+        with self._database.writing() as connection:
+            self._database.alone(connection, _RESERVING)
+            for (user, kind), count in counts.items():
+                self._write(connection, user, kind, count)
+
+    def _write(self, connection: Connection, user: str, kind: CountedKind, count: int) -> None:
+        row = {"host": self._host, "user_id": user, "kind": kind}
+        mine = and_(at_once.c.host == self._host, at_once.c.user_id == user, at_once.c.kind == kind)
+        connection.execute(delete(at_once).where(mine))
+        if count > 0:
+            connection.execute(insert(at_once).values(**row, taken=count, ends=self._clock() + _COUNTED))
+
+    async def tend(self) -> None:
+        """Tell other hosts what has ended here, until this is cancelled; ends at once where there are none."""
+        while self.among_hosts:
+            await asyncio.sleep(_RECOUNT)
+            for one in list(self.open.values()):
+                try:
+                    await one.recount()
+                except (SQLAlchemyError, OSError) as error:
+                    _LOG.warning("Other hosts can't be told what goes on here: %s", error)
 
     def set(self, kind: QuotaKind, subject: str, quota: AccountQuota, *, by: Actor) -> None:
         """Give somebody a quota, in place of the one that they have. `subject`: a user's id, a group's name; or empty."""
@@ -238,6 +310,8 @@ class UserQuota:
         self._user = user
         self._settled = asyncio.Event()
         self._taken: dict[CountedKind, Callable[[], int]] = {}
+        self._written: dict[CountedKind, tuple[int, float]] = {}
+        """What was written for other hosts, and when."""
         kept.open[user] = self
 
     async def reserve(self, most: Spending) -> _Reserved:
@@ -258,13 +332,13 @@ class UserQuota:
         await asyncio.to_thread(self._kept.settle, reservation, self._user, used)
         self._settled.set()
 
-    async def sessions(self) -> AtOnce | None:
+    async def sessions(self, *, begun: bool = False) -> AtOnce | None:
         """How many of their sessions may be at work at once."""
-        return self._least("sessions", await self._bounds())
+        return await self._at_once("sessions", more=0 if begun else 1)
 
     async def containers(self) -> AtOnce | None:
         """How many containers of modules may run at once for them."""
-        return self._least("containers", await self._bounds())
+        return await self._at_once("containers", more=1)
 
     def count(self, kind: CountedKind, taken: Callable[[], int]) -> None:
         """As of `core.ports.ConcurrencyLimits`."""
@@ -275,8 +349,37 @@ class UserQuota:
         counted = self._taken.get(kind)
         return counted() if counted is not None else 0
 
-    async def _bounds(self) -> Sequence[SharedBound]:
-        return await asyncio.to_thread(self._kept.bounds_at_once, self._user)
+    async def _at_once(self, kind: CountedKind, *, more: int) -> AtOnce | None:
+        kept = self._kept
+        for left in reversed(range(_TRIES)):
+            # One after the other, until whoever asks has taken what they asked for: so what is written is never too little.
+            async with kept.taking:
+                bounds = await asyncio.to_thread(kept.bounds_at_once, self._user)
+                bound, taken = self._least(kind, bounds), self.taken(kind)
+                if bound is None or not kept.among_hosts:
+                    return bound
+                if taken + more > bound.most or (not more and taken <= self._written.get(kind, (0, 0.0))[0]):
+                    return bound  # it is too much for what goes on here alone; or known already
+                here = {user: one.taken(kind) for user, one in kept.open.items()}
+                refused = await asyncio.to_thread(kept.take, kind, here, self._user, more)
+                self._written[kind] = taken + (more if refused is None else 0), time.monotonic()
+                if refused is None or not left:
+                    return refused or self._least(kind, bounds)
+            await asyncio.sleep(_PATIENCE)
+        raise AssertionError("the last try gives an answer")
+
+    async def recount(self) -> None:
+        """Have it known to other hosts how many go on now."""
+        async with self._kept.taking:
+            counts = dict[tuple[str, CountedKind], int]()
+            for kind, (count, at) in self._written.items():
+                taken, now = self.taken(kind), time.monotonic()
+                if taken != count or (taken and now - at > _COUNTED / 4):
+                    counts[self._user, kind] = taken
+            if counts:
+                await asyncio.to_thread(self._kept.recount, counts)
+                now = time.monotonic()
+                self._written |= {kind: (count, now) for (_, kind), count in counts.items()}
 
     def _least(self, kind: CountedKind, bounds: Sequence[SharedBound]) -> AtOnce | None:
         """The bound that leaves least. What others have is looked at here, with nothing awaited after it."""

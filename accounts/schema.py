@@ -209,3 +209,16 @@ reservations: Final = Table(
     Column("ends", Double, nullable=False),
     Index("ix_reservations_subject", "kind", "subject"),
 )
+
+at_once: Final = Table(
+    "at_once",
+    METADATA,
+    # How many sessions at work and containers each user has on each host, where several share the database. A row that its
+    # host does not write again counts no longer.
+    Column("host", String(64), primary_key=True),
+    _user(primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("taken", BigInteger, nullable=False),
+    Column("ends", Double, nullable=False),
+    Index("ix_at_once_user_id", "user_id"),
+)

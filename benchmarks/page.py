@@ -121,6 +121,12 @@ PARTS: Final[Mapping[str, Part]] = {
         ("--rounds", "3"),
         seconds=600,
     ),
+    "alone": Part(
+        "Accounts that nobody has",
+        "`iact serve` of one user at a commit before accounts, and now: until it is ready, a message, memory, modules. "
+        "[What accounts cost whoever is alone](measurements/alone.md).",
+        seconds=600,
+    ),
     "live": Part(
         "Live directories",
         "What the overlay costs through which modules see a directory of the user's. "

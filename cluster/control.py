@@ -2,7 +2,7 @@
 
 Who asks must know the key of the seals, which all hosts and gateways of a store have: from it follows what a host wants
 to be shown. A message has `do`: `open` a `session`; `give` a `session` to a `host`; `drain`; `search` for a `query` in
-the texts of at most `limit` sessions; `status`. The answer has `ok`, or `error` with a sentence and its `code`.
+the texts of at most `limit` sessions of a `user`; `status`. The answer has `ok`, or `error` with a sentence and its `code`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import asyncio
 import hmac
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -36,9 +36,18 @@ _CONNECTING: Final = 3.0
 _LONGEST: Final = 600.0
 """Seconds that an answer may take: draining waits for what is under way."""
 
+_Answer = TypeVar("_Answer")
+
 _log = logging.getLogger("iact.cluster")
 _log_http = logging.getLogger("iact.cluster.http")
 _log_http.setLevel(logging.WARNING)  # at DEBUG the library logs the key
+
+
+async def all_of(each: Iterable[Coroutine[None, None, _Answer]]) -> list[_Answer]:
+    """What several hosts answer, asked at once; in the order given."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(one) for one in each]
+    return [one.result() for one in tasks]
 
 
 class ControlServer:

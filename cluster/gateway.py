@@ -4,7 +4,10 @@ A gateway keeps nothing that matters. Any number of them may serve one store; on
 after which they come back by themselves, to any of them. What hosts say is passed on as it comes. Of what clients say
 few messages are looked at: `hello` names a session, and so chooses the host; `sessions` wants to be told of changes,
 and is said again to another host; `address` is about this server and no host; and what is to be done with sessions that
-the client does not watch is done at the hosts that have them (`cluster.errands`).
+the client does not watch is done at the hosts that have them (`cluster.forwarding`).
+
+With accounts, people sign in here, and hosts are told who they are by statements that only members of the cluster can sign
+(`cluster.statements`). What somebody may do is for the host to say; which host that is, is said by whose the session is.
 """
 
 from __future__ import annotations
@@ -12,8 +15,10 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
 from typing import Final, Unpack
 from urllib.parse import unquote
 
@@ -22,16 +27,21 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.asyncio.server import ServerConnection
 from websockets.exceptions import ConnectionClosed, WebSocketException
 
-from iact.accounts.rights import Principal
+from iact.accounts.people import HttpReply
+from iact.accounts.rights import LOCAL, Principal, Role, may, refusal
 from iact.cluster.control import KeyOf
-from iact.cluster.errands import ERRANDS, Errands
+from iact.cluster.forwarding import FORWARDED, Forwarder, Headers
 from iact.cluster.leases import RENEWAL, HostLease
 from iact.cluster.placement import HostUnavailable, Location, Placement
-from iact.core.errors import IactError
+from iact.cluster.statements import StatementWriter
+from iact.cluster.user_sessions import name_of
+from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
-from iact.web.connection import MOVED
+from iact.web.connection import ENDED, MOVED
 from iact.web.downloads import Download
-from iact.web.server import PageOptions, PageServer
+from iact.web.ports import Entrance, People
+from iact.web.safety import SOCKET_PATH, Asked
+from iact.web.server import PageOptions, PageServer, principal_of
 
 _CONNECTING: Final = 3.0
 _AGAIN: Final = 1013
@@ -42,15 +52,46 @@ _log_http = logging.getLogger("iact.cluster.http")
 _log_http.setLevel(logging.WARNING)
 
 
-class Gateway(PageServer):
-    """Serves clients of all hosts that `placement` knows. `key_of`: what a host wants to be shown."""
+@dataclass(frozen=True, slots=True)
+class GatewayPeople:
+    """Where there are several users: who somebody is, how they sign in, what says so to hosts, and whose a session is.
 
-    def __init__(self, placement: Placement, key_of: KeyOf, **options: Unpack[PageOptions]) -> None:
+    `holds`: whether a user has a session of this id in the store. Blocks.
+    """
+
+    people: People
+    entrance: Entrance
+    statements: StatementWriter
+    holds: Callable[[str, str], bool]
+
+
+class Gateway(PageServer):
+    """Serves clients of all hosts that `placement` knows. `key_of`: what a host of one user wants to be shown; `people`:
+    where there are several."""
+
+    def __init__(
+        self,
+        placement: Placement,
+        key_of: KeyOf,
+        *,
+        people: GatewayPeople | None = None,
+        **options: Unpack[PageOptions],
+    ) -> None:
         super().__init__(**options)
         self._placement = placement
         self._key_of = key_of
+        self._people = people
+        self.accounts = people is not None
         self._passages: set[_Passage] = set()
         self._watching: asyncio.Task[None] | None = None
+
+    def identify(self, asked: Asked) -> Principal | None:
+        """As `PageServer.identify`."""
+        return self._people.people.identify(asked) if self._people is not None else None
+
+    def enter(self, asked: Asked) -> HttpReply:
+        """As `PageServer.enter`."""
+        return self._people.entrance.answer(asked) if self._people is not None else HttpReply(404)
 
     async def start(self) -> None:
         """As `PageServer.start`."""
@@ -86,7 +127,9 @@ class Gateway(PageServer):
             return
         except ConnectionClosed:
             return
-        passage = _Passage(socket, self._placement, self._key_of, self.new_url)
+        who = principal_of(socket)
+        headers = partial(self._headers, who)
+        passage = _Passage(socket, who, self._placement, headers, partial(self._place_of, who), self.new_url)
         self._passages.add(passage)
         try:
             await passage.run(first)
@@ -101,23 +144,57 @@ class Gateway(PageServer):
     async def download(self, path: str, who: Principal) -> Download | None:
         """As `PageServer.download`: it waits at one of the hosts, and nobody else can guess its address."""
         for lease in await self._placement.hosts():
-            found = await asyncio.to_thread(_download_at, lease, self._key_of(lease.incarnation), path)
+            found = await asyncio.to_thread(_download_at, lease, self._headers(who, lease, path), path)
             if found is not None:
                 return found
         return None
 
+    def _headers(self, who: Principal, lease: HostLease, path: str) -> Mapping[str, str]:
+        """As `cluster.forwarding.Headers`, for somebody."""
+        if self._people is None:
+            return {"Authorization": f"Bearer {self._key_of(lease.incarnation)}"}
+        return self._people.statements.header(who, lease.incarnation, path)
+
+    async def _place_of(self, who: Principal, session: str | None) -> tuple[str | None, Role]:
+        """What hosts call the session that somebody names, and what they are to it.
+
+        Of one that is neither theirs nor granted to them, they hear what they hear of one of theirs that does not exist.
+
+        Raises:
+            UsageError: no session can have this id.
+        """
+        if self._people is None or who.user == LOCAL.user:
+            return None if session is None else name_of(LOCAL.user, session), "owner"
+        own = None if session is None or who.link else name_of(who.user, session)
+        if own is not None and await asyncio.to_thread(self._people.holds, who.user, session or ""):
+            return own, "owner"
+        grant = await asyncio.to_thread(self._people.people.grant, who, session)
+        if grant is not None:
+            return name_of(grant.owner, grant.session), grant.role
+        if who.link:
+            raise UsageError(f"There is no session {(session or '')[:100]!r} here.")
+        return own, "owner"
+
 
 class _Passage:
-    """One client, and the host that it speaks to now."""
+    """One client, and the host that it speaks to now. `place_of`: what hosts call a session, and what the client is to it."""
 
     def __init__(
-        self, client: ServerConnection, placement: Placement, key_of: KeyOf, new_url: Callable[[], str]
+        self,
+        client: ServerConnection,
+        who: Principal,
+        placement: Placement,
+        headers: Headers,
+        place_of: Callable[[str | None], Awaitable[tuple[str | None, Role]]],
+        new_url: Callable[[], str],
     ) -> None:
         self._client = client
+        self._who = who
         self._placement = placement
-        self._key_of = key_of
+        self._headers = headers
+        self._place_of = place_of
         self._new_url = new_url
-        self._errands = Errands(placement, key_of)
+        self._forwarder = Forwarder(placement, who, headers)
         self._told: str | bytes | None = None
         """With which message the client asked to be told of all sessions."""
         self.at = ""
@@ -149,7 +226,13 @@ class _Passage:
         said = _looked_at(frame) or {}
         session = said.get("session") if said.get("type") == "hello" else None
         try:
-            return await self._placement.place(session if isinstance(session, str) else None)
+            name, role = await self._place_of(session if isinstance(session, str) else None)
+            if name is not None and role == "reader":
+                # To look must not begin anything: whoever had it last has a copy.
+                at = await self._placement.locate(name)
+                if at is not None:
+                    return at
+            return await self._placement.place(name)
         except IactError as error:
             refused = {"type": "error", "id": said.get("id"), "code": "failed", "message": str(error)}
             await self._client.send(json.dumps(refused))
@@ -158,10 +241,9 @@ class _Passage:
     @asynccontextmanager
     async def _connected(self, location: Location) -> AsyncIterator[ClientConnection]:
         lease = location.lease
-        key = self._key_of(lease.incarnation)
         async with AsyncExitStack() as stack:
             connecting = connect(
-                f"ws://{lease.page}/ws", additional_headers={"Authorization": f"Bearer {key}"},
+                f"ws://{lease.page}{SOCKET_PATH}", additional_headers=self._headers(lease, SOCKET_PATH),
                 open_timeout=_CONNECTING, close_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, max_queue=8,
                 logger=_log_http,
             )  # fmt: skip
@@ -190,7 +272,7 @@ class _Passage:
         except ConnectionClosed:
             pass
         # However it ended, the client comes back and is led to where its session is then.
-        code = host.close_code if host.close_code in (MOVED, 1008) else _AGAIN
+        code = host.close_code if host.close_code in (MOVED, ENDED, 1008) else _AGAIN
         await self._client.close(code or _AGAIN, _short(host.close_reason or "the host has ended"))
 
     async def _up(self, host: ClientConnection, first: str | bytes) -> str | bytes | None:
@@ -209,11 +291,14 @@ class _Passage:
             case "sessions":
                 self._told = frame
             case "address":
-                answer = {"type": "ok", "id": said.get("id"), "url": self._new_url()}
+                answer: dict[str, JSON] = {"type": "ok", "id": said.get("id"), "url": self._new_url()}
+                if not may(self._who, "admin", "owner"):
+                    message = refusal("admin")
+                    answer = {"type": "error", "id": said.get("id"), "code": "forbidden", "message": message}
                 await self._client.send(json.dumps(answer))
                 return
-            case str(kind) if kind in ERRANDS:
-                await self._client.send(json.dumps(await self._errands.run(said)))
+            case str(kind) if kind in FORWARDED:
+                await self._client.send(json.dumps(await self._forwarder.run(said)))
                 return
         await host.send(frame)
 
@@ -221,7 +306,11 @@ class _Passage:
         """Whether a session is to be had at another host than the one that the client speaks to."""
         if not isinstance(session, str):
             return False
-        at = await self._placement.locate(session)
+        try:
+            name, _ = await self._place_of(session)
+        except IactError:
+            return False  # the host that it speaks to says so as well
+        at = None if name is None else await self._placement.locate(name)
         return at is None or at.lease.incarnation != self.at
 
 
@@ -245,12 +334,10 @@ def _short(reason: str) -> str:
     return reason.encode()[:120].decode("utf-8", "ignore")
 
 
-def _download_at(lease: HostLease, key: str, path: str) -> Download | None:
+def _download_at(lease: HostLease, headers: Mapping[str, str], path: str) -> Download | None:
     """A file that waits at a host. Blocks."""
     client = httpx.Client(timeout=_DOWNLOAD, trust_env=False)
-    request = client.build_request(
-        "GET", f"http://{lease.page}{path}", headers={"Authorization": f"Bearer {key}"}
-    )
+    request = client.build_request("GET", f"http://{lease.page}{path}", headers=dict(headers))
     try:
         answer = client.send(request, stream=True)
     except httpx.HTTPError:

@@ -16,9 +16,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
+from contextlib import AbstractAsyncContextManager
 from functools import partial
 from typing import Final, Protocol
 
+from iact.accounts.rights import LOCAL
 from iact.cluster.leases import (
     RENEWAL,
     OwnLease,
@@ -63,22 +65,23 @@ class OpenSession(Protocol):
 
 
 class Sessions(Protocol):
-    """What a host needs of a runtime."""
+    """What a host needs of the runtimes of its users. Sessions have the names that hosts call them by."""
 
     @property
     def opened(self) -> Mapping[str, OpenSession]:
-        """The sessions that are open, by id."""
+        """The sessions that are open, by name."""
         ...
 
-    async def open(self, session_id: str | None = None) -> OpenSession: ...
-    async def close(self, session_id: str) -> None: ...
+    async def open(self, session: str, /) -> OpenSession: ...
+    async def close(self, session: str, /) -> None: ...
 
-    async def close_unless(self, session_id: str, needed: Callable[[OpenSession], bool]) -> None:
+    async def close_unless(self, session: str, needed: Callable[[OpenSession], bool], /) -> None:
         """Close a session that is open, if it is not needed, before anybody else can open it."""
         ...
 
-    def texts(self, query: str, limit: int) -> TextHits:
-        """Where the texts of sessions that are here have all words of a query. Blocks."""
+    def texts_of(self, user: str, /) -> AbstractAsyncContextManager[Callable[[str, int], TextHits]]:
+        """What finds, for as long as this is open, where texts of a user's sessions that are here have all words of a query.
+        That blocks."""
         ...
 
 
@@ -101,6 +104,7 @@ class SessionHost:
     """Serves sessions until it is drained or ends.
 
     `grace`: as GRACE. `idle`: seconds at rest, with nobody watching, after which a session is closed; 0: never.
+    `buried`: told of the incarnation of each host that was found dead. Blocks.
     """
 
     def __init__(
@@ -114,6 +118,7 @@ class SessionHost:
         *,
         grace: float = GRACE,
         idle: float = 0.0,
+        buried: Callable[[str], None] = lambda incarnation: None,
         renewal: float = RENEWAL,
         wall: Callable[[], float] = time.time,
         now: Callable[[], float] = time.monotonic,
@@ -129,6 +134,7 @@ class SessionHost:
         self._wall = wall
         self._now = now
         self._idle = idle
+        self._buried = buried
         self._resting: dict[str, float] = {}
         """Sessions at rest that nobody watches, and since when."""
         self.leaving: Final[dict[str, asyncio.Event]] = {}
@@ -147,6 +153,7 @@ class SessionHost:
         """
         await self._renew()
         if before:
+            await asyncio.to_thread(self._buried, before)
             left = await asyncio.to_thread(open_at, self._store, before)
             await asyncio.to_thread(forget_host, self._store, before)
             await self._placement.refresh()
@@ -194,15 +201,18 @@ class SessionHost:
             case "drain", _, _:
                 return {"sessions": await self.drain()}
             case "search", _, _:
-                return await self._search(message.get("query"), message.get("limit"))
+                return await self._search(
+                    message.get("user", LOCAL.user), message.get("query"), message.get("limit")
+                )
             case "status", _, _:
                 return {"sessions": [*sorted(self._sessions.opened)], "draining": self._draining}
         raise UsageError(f"A host knows no such message: {message.get('do')!r}.")
 
-    async def _search(self, query: JSON, limit: JSON) -> Mapping[str, JSON]:
-        if not isinstance(query, str) or not isinstance(limit, int):
-            raise UsageError("A search has a query and a limit.")
-        return answer(await asyncio.to_thread(self._sessions.texts, query, limit))
+    async def _search(self, user: JSON, query: JSON, limit: JSON) -> Mapping[str, JSON]:
+        if not isinstance(user, str) or not isinstance(query, str) or not isinstance(limit, int):
+            raise UsageError("A search has a user, a query and a limit.")
+        async with self._sessions.texts_of(user) as texts:
+            return answer(await asyncio.to_thread(texts, query, limit))
 
     # --- one session ----------------------------------------------------------------------------
 
@@ -255,8 +265,8 @@ class SessionHost:
         target = chosen(session, (one for one in others if not host or one.host == host))
         left = self.leaving[session] = asyncio.Event()
         try:
-            opened = self._sessions.opened[session]
-            if opened.failure is None:
+            opened = self._sessions.opened.get(session)  # it may have been closed meanwhile, at rest
+            if opened is not None and opened.failure is None:
                 await opened.rest(self._grace)
             await self._page.send_away(session)
             await self._drop(session)
@@ -349,6 +359,7 @@ class SessionHost:
         """Open what dead hosts had open, as far as it is for this one to do."""
         alive = self._placement.alive()
         for dead in self._placement.dead():
+            await asyncio.to_thread(self._buried, dead.incarnation)
             left = await asyncio.to_thread(open_at, self._store, dead.incarnation)
             async with asyncio.TaskGroup() as group:
                 for session in left:

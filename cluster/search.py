@@ -9,6 +9,8 @@ from typing import Final
 
 from pydantic import TypeAdapter, ValidationError
 
+from iact.accounts.rights import LOCAL
+from iact.cluster.control import all_of
 from iact.cluster.leases import HostLease
 from iact.cluster.placement import Peers, StaticPlacement
 from iact.core.errors import IactError
@@ -29,15 +31,15 @@ class HostSearch:
         self._peers = peers
         self._own = own
 
-    async def search(self, query: str, limit: int) -> Sequence[TextHits]:
-        """What each of them found, at most `limit` sessions."""
+    async def search(self, query: str, limit: int, user: str = LOCAL.user) -> Sequence[TextHits]:
+        """What each of them found, at most `limit` sessions of a user."""
         others = [one for one in self._placement.alive() if one.incarnation != self._own]
-        return await asyncio.gather(*(self._at(one, query, limit) for one in others))
+        return await all_of(self._at(one, user, query, limit) for one in others)
 
-    async def _at(self, lease: HostLease, query: str, limit: int) -> TextHits:
+    async def _at(self, lease: HostLease, user: str, query: str, limit: int) -> TextHits:
         try:
             async with asyncio.timeout(_SECONDS):
-                asked: dict[str, JSON] = {"do": "search", "query": query, "limit": limit}
+                asked: dict[str, JSON] = {"do": "search", "user": user, "query": query, "limit": limit}
                 return _ANSWER.validate_python(await self._peers.ask(lease, asked), strict=False)
         except (IactError, TimeoutError, ValidationError):
             return TextHits(behind=max(lease.sessions, 1))

@@ -133,7 +133,8 @@ class ModelQuota(Protocol):
 class AtOnce:
     """How many of something may go on at once for one user. `most`: of theirs, now.
 
-    `group`: the name of a group whose members share `shared` of them; empty: the bound is the user's own.
+    `group`: the name of a group whose members share `shared` of them; empty: the bound is the user's own, and `shared` what
+    it is for all hosts together, 0 where that is `most`.
     """
 
     most: int
@@ -145,8 +146,8 @@ class ConcurrencyLimits(Protocol):
     """How much of something may go on at once; None: any number. Asked before each that begins, and true until whoever
     asked awaits something else."""
 
-    async def sessions(self) -> AtOnce | None:
-        """Sessions whose agents are at work."""
+    async def sessions(self, *, begun: bool = False) -> AtOnce | None:
+        """Sessions whose agents are at work. `begun`: the one that asks is at work already."""
         ...
 
     async def containers(self) -> AtOnce | None:

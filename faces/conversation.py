@@ -12,22 +12,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections import deque
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Final
 
 from iact.core.errors import IactError, UsageError
-from iact.core.records.dialogue import Discard, Reply, Say, Turn
+from iact.core.records.dialogue import Reply, Say
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.events import Delta, Event, RecordAppended
+from iact.core.session.events import Event, RecordAppended
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
+from iact.faces.live_text import LiveText
 
 _TURN: Final = re.compile(r"(.{1,120})\.([1-9]\d{0,8})", re.ASCII)
 _YES: Final = frozenset({"allow", "yes", "y", "true", "approve"})
@@ -90,36 +90,19 @@ class Exchange:
             await self.session.answer(self.said.n)
 
     async def until_asked(self) -> AsyncGenerator[Event, None]:
-        """The session's events until the root has answered, or waits for a person and nothing else is to be told.
-
-        What the root writes can be here before the records that came before it, or after the one that holds it. So it
-        waits until all is told that had happened by then; where a turn's end comes first, records alone tell that turn
-        and the next.
+        """The session's events until the root has answered, or waits for a person and nothing else is to be told; text of
+        the root's in its place among the records (`LiveText`), and of no other agent.
 
         Raises:
             IactError: as of all events.
         """
-        last = self.said.n
-        early: deque[tuple[int, Event]] = deque()
-        deaf = missed = False
+        live = LiveText(self.session, self.said.n)
         if self.asks:
             return
         async with aclosing(aiter(self)) as events:
             async for event in events:
-                if isinstance(event, RecordAppended):
-                    if event.record.agent == "/" and isinstance(event.record.content, Turn | Reply | Discard):
-                        deaf, missed = bool(early) or missed, False
-                        early.clear()
-                    yield event
-                    last = event.record.n
-                elif not isinstance(event, Delta):
-                    yield event
-                elif event.agent == "/" and not deaf:
-                    early.append((self.session.state.records, event))
-                elif event.agent == "/":
-                    missed = missed or self.session.state.records > last
-                while early and early[0][0] <= last:
-                    yield early.popleft()[1]
+                for one in live.take(event):
+                    yield one
                 if isinstance(event, RecordAppended) and self.asks:
                     return
 

@@ -14,6 +14,7 @@ from typing import TypeAlias
 
 from iact.core.errors import MemoryUnavailable
 from iact.core.ports import Clock
+from iact.hippocampus.cached_store import CachedStore
 from iact.hippocampus.decisions import Decisions
 from iact.hippocampus.indexes import Indexes
 from iact.hippocampus.marker_files import MarkerFiles
@@ -77,6 +78,8 @@ class StoreLifecycle:
             self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             decisions = Decisions(self.directory, self.beside, clock=self.clock)
             store, news = self._store(suspect)
+            if ownership is not None:
+                store = CachedStore(store)
         except BaseException:
             if ownership is not None:
                 ownership.release()

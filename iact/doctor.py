@@ -76,6 +76,8 @@ def checks(settings: Settings) -> list[Check]:
         looks.append(lambda: _store(settings))
     if settings.cluster is not None:
         looks.append(lambda: _cluster(settings))
+    if settings.accounts.authenticator != "token":
+        looks.append(lambda: _accounts(settings))
     return [look() for look in looks]
 
 
@@ -178,6 +180,24 @@ def _cluster(settings: Settings) -> Check:
     if not found:
         return Check("cluster", False, "No host of the cluster is running.", "iact cluster host")
     return Check("cluster", True, f"running ({settings.cluster}): {', '.join(one.host for one in found)}")
+
+
+def _accounts(settings: Settings) -> Check:
+    """Whether the database of accounts can be reached, and is one that all hosts of a store have."""
+    try:
+        from iact.accounts.database import look_at_database
+        from iact.shared_users import check_accounts
+    except ImportError as error:
+        detail = f"Nobody can sign in: {error.name} is missing."
+        return Check("accounts", False, detail, "pip install 'iact[accounts]'")
+    try:
+        check_accounts(settings)
+        found = look_at_database(settings.data, settings.accounts_url)
+    except IactError as error:
+        return Check(
+            "accounts", False, str(error), "set IACT_ACCOUNTS_URL to a PostgreSQL database that answers"
+        )
+    return Check("accounts", True, f"{settings.accounts.authenticator}, kept in {found}")
 
 
 def _engine() -> Check:

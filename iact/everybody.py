@@ -17,7 +17,7 @@ from iact.core.session.policy import policy_text, write_policy
 from iact.sandbox import open_host
 from iact.sandbox.secrets import Secrets
 from iact.settings import Settings
-from iact.user_folders import shared_folder
+from iact.shared_users import settings_of_all
 from iact.wiring import make_data_directory
 
 
@@ -31,7 +31,7 @@ def settings_of_everybody(settings: Settings) -> Settings:
         raise UsageError(
             "This installation has one user, so there is nothing for everybody. Leave out --everybody."
         )
-    return settings.model_copy(update={"data": shared_folder(settings.data)})
+    return settings_of_all(settings)
 
 
 @asynccontextmanager

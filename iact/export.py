@@ -22,6 +22,7 @@ from iact.core.ports import JSON
 from iact.core.records.calls import Call, Result
 from iact.core.records.control import Inject
 from iact.core.records.dialogue import Generation, Reply, Say, Turn
+from iact.core.records.person import PersonContent
 from iact.core.records.record import Record
 from iact.core.records.session import Module
 from iact.core.session.blobs import blob
@@ -279,19 +280,20 @@ class _Dialogues:
                 self.of[path].append(_entry("incoming", source, record, _html(one)))
 
     def _own(self, record: Record, shown: Markup) -> Markup:
+        who = record.content.who if isinstance(record.content, PersonContent) else ""
         if record.kind in _UNSEEN:
             return html(
                 '<div class="unseen" id="r{n}">{shown}<span class="why">{why}</span></div>\n',
                 n=record.n,
                 shown=shown,
-                why=_UNSEEN[record.kind],
+                why=f"{who}: {_UNSEEN[record.kind]}" if who else _UNSEEN[record.kind],
             )
         match record.content:
             case Say():
-                return _entry("incoming", "You", record, shown)
+                return _entry("incoming", who or "You", record, shown)
             case Inject():
                 self.unread[record.n] = record.agent, len(self.of[record.agent])
-                return _entry("intervention", "You", record, shown, note=_UNREAD)
+                return _entry("intervention", who or "You", record, shown, note=_UNREAD)
             case Turn(generation=generation):
                 return _entry("own", _name(record.agent), record, shown, note=_spent(generation))
             case Reply(to=to, generation=generation):
@@ -299,7 +301,7 @@ class _Dialogues:
                 return _entry("own reply", source, record, shown, note=_spent(generation))
             case Result() as result:
                 return _entry("minor", "", record, joined((shown, self._image(result))))
-        return _entry("minor", "", record, shown)
+        return _entry("minor", who, record, shown)
 
     def _receipts(self, record: Record) -> None:
         """Note at the interventions that this record's context held where they were read."""

@@ -15,7 +15,11 @@ from iact.accounts.sign_in_routes import SignInRoutes
 from iact.core.errors import UsageError
 from iact.sandbox.secrets import Secrets
 from iact.settings import Settings
+from iact.shared_users import check_accounts, holds
 from iact.user_folders import USERS
+from iact.web.safety import is_loopback
+from iact.web.server import DoorOptions
+from iact.wiring import shared_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,25 +31,33 @@ class ServerPeople:
     entrance: SignInRoutes
 
 
+def quota_holder(whose: str) -> str:
+    """What the database of accounts calls whoever has calls under way: one start of a host (its incarnation), or a directory."""
+    return hashlib.sha256(whose.encode()).hexdigest()[:32]
+
+
 @contextmanager
-def accounts_of(settings: Settings, clock: Callable[[], float] = time.time) -> Iterator[Accounts]:
-    """The accounts that the settings name.
+def accounts_of(
+    settings: Settings, clock: Callable[[], float] = time.time, *, incarnation: str = ""
+) -> Iterator[Accounts]:
+    """The accounts that the settings name. `incarnation`: the start of a host that these are for.
 
     Raises:
-        UsageError: they can't be opened, or this installation has one user.
+        UsageError: they can't be opened, or this installation has one user, or hosts would have different ones.
     """
     about = settings.accounts
     if about.authenticator == "token":
         raise UsageError(
             "This installation has one user. Choose how people sign in first: accounts.authenticator in iact.toml."
         )
+    check_accounts(settings)
     with open_accounts(
         settings.data,
         settings.accounts_url,
         clock,
         days=about.days,
         public_links=about.public_links,
-        host=cookie_name(settings),
+        host=quota_holder(incarnation or f"{settings.host} {settings.data}"),
     ) as opened:
         yield opened
 
@@ -76,39 +88,66 @@ def opened_people(settings: Settings, environment: Mapping[str, str]) -> Iterato
     Raises:
         UsageError: as `accounts_of`; or a setting can't be.
     """
-    about = settings.accounts
     with accounts_of(settings) as accounts:
-        rules = AuthenticationRules(
-            authenticator=about.authenticator,
-            cookie=cookie_name(settings),
-            secure=(about.url or "").lower().startswith("https://"),
-            admins=frozenset(about.admins),
-            create=about.create,
-            header=about.header.lower(),
-            groups_header=about.groups_header,
-            proxies=about.proxies,
-            admins_see=about.admins_see,
-        )
-        authentication = Authentication(accounts, rules, lambda session: owner_of(settings, session))
-        provider = _provider(settings, accounts, environment) if about.authenticator == "oidc" else None
+        authentication = authentication_of(settings, accounts)
+        oidc = settings.accounts.authenticator == "oidc"
+        provider = _provider(settings, accounts, environment) if oidc else None
         yield ServerPeople(accounts, authentication, SignInRoutes(accounts, authentication, provider))
 
 
+def authentication_of(settings: Settings, accounts: Accounts) -> Authentication:
+    """Who somebody is, and what was granted to them, under these settings."""
+    about = settings.accounts
+    rules = AuthenticationRules(
+        authenticator=about.authenticator,
+        cookie=cookie_name(settings),
+        secure=(about.url or "").lower().startswith("https://"),
+        admins=frozenset(about.admins),
+        create=about.create,
+        header=about.header.lower(),
+        groups_header=about.groups_header,
+        proxies=about.proxies,
+        admins_see=about.admins_see,
+    )
+    return Authentication(accounts, rules, lambda session: owner_of(settings, accounts, session))
+
+
+def doors(settings: Settings, people: ServerPeople, host: str) -> DoorOptions:
+    """How a server that listens on `host` is reached, where there are accounts.
+
+    Raises:
+        UsageError: as `check_remote`.
+    """
+    remote = not is_loopback(host)
+    if remote:
+        check_remote(settings, host)
+    rules = people.authentication.rules
+    return {
+        "outside": settings.accounts.url,
+        "allow_remote": remote,
+        # From this machine and the proxies, where others reach the address.
+        "admits": (lambda peer: is_loopback(peer) or rules.trusts(peer)) if remote else lambda peer: True,
+    }
+
+
 def cookie_name(settings: Settings) -> str:
-    """What the cookie of this server is called: the same after each start, and another one for each server of a machine."""
-    return f"iact_{hashlib.sha256(str(settings.data.resolve()).encode()).hexdigest()[:8]}"
+    """What the cookie of this server is called: the same after each start, and at all gateways of a store, and another one
+    for each server of a machine."""
+    what = settings.store or str(settings.data.resolve())
+    return f"iact_{hashlib.sha256(what.encode()).hexdigest()[:8]}"
 
 
-def owner_of(settings: Settings, session: str) -> str | None:
+def owner_of(settings: Settings, accounts: Accounts, session: str) -> str | None:
     """Whose a session is; None: there is no such session of a user."""
     if not session or "/" in session or session.startswith("."):
         return None
-    users = settings.data / USERS
-    found = (
-        [one.name for one in users.iterdir() if (one / "sessions" / session).is_dir()]
-        if users.is_dir()
-        else []
-    )
+    shared = shared_of(settings)
+    if shared is not None:
+        found = [one.id for one in accounts.users.all() if holds(settings, shared, one.id, session)]
+    else:
+        users = settings.data / USERS
+        there = users.iterdir() if users.is_dir() else ()
+        found = [one.name for one in there if (one / "sessions" / session).is_dir()]
     return found[0] if len(found) == 1 else None
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Final
 
 from iact.accounts.accounts import Accounts
 from iact.accounts.people import (
@@ -18,15 +21,19 @@ from iact.accounts.people import (
     User,
 )
 from iact.accounts.rights import LinkView, Principal, Role, Scope
+from iact.audit import AuditFilter, audit_lines
 from iact.core.errors import UsageError
 from iact.web.ports import Used
 
+_LOG: Final = logging.getLogger(__name__)
+
 
 class AccountRegister:
-    """`public_links`: whether a link can be made that works without an account."""
+    """`data`: where the sessions of all users are; `public_links`: whether a link can be made that works without an account."""
 
-    def __init__(self, accounts: Accounts, *, public_links: bool) -> None:
+    def __init__(self, accounts: Accounts, data: Path, *, public_links: bool) -> None:
         self._accounts = accounts
+        self._data = data
         self._public_links = public_links
 
     @property
@@ -160,6 +167,22 @@ class AccountRegister:
     def audit(self, most: int) -> Sequence[AuditEvent]:
         """The newest events, the oldest of them first."""
         return self._accounts.audit.events(most=most)
+
+    def audit_file(
+        self, since: str | None, who: str | None, what: str | None
+    ) -> Callable[[], Iterator[bytes]]:
+        """What gives all that is wanted of the audit, as lines of JSON.
+
+        Raises:
+            UsageError: `since` is no date.
+        """
+        wanted = AuditFilter.of(since, who, what)
+
+        def content() -> Iterator[bytes]:
+            for line in audit_lines(self._data, self._accounts.audit, wanted, _LOG.warning):
+                yield f"{line.json}\n".encode("utf-8", "replace")
+
+        return content
 
     def tell(self, who: Principal, kind: AuditKind, about: Mapping[str, str]) -> None:
         """Put into the audit what somebody did."""

@@ -522,6 +522,9 @@ class Settings(BaseModel):
         return self
 
 
+FILE: Final = "iact.toml"
+"""In a data directory, or where a command is run."""
+
 _OPENAI: Final = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
 """Named as everybody names them."""
 
@@ -554,7 +557,7 @@ def load(*, data: str | None = None, environment: Mapping[str, str] | None = Non
         if isinstance(given.get(word), str):
             given[word] = given[word].lower()
     folder = Path(str(given["data"])) if "data" in given else Settings().data
-    merged = {**_file(folder / "iact.toml"), **_file(Path("iact.toml")), **given}
+    merged = {**_file(folder / FILE), **_file(Path(FILE)), **given}
     try:
         settings = Settings.model_validate(merged)
     except ValidationError as error:

@@ -36,6 +36,13 @@ def shared_files(settings: Settings) -> Iterator[None]:
         _try(sync)
 
 
+def fetch(settings: Settings) -> None:
+    """Once. Blocks."""
+    sync = _sync_of(settings)
+    if sync is not None:
+        _try(sync)
+
+
 async def follow(settings: Settings) -> None:
     """Fetch and store changes until this is cancelled; ends at once where there is no store."""
     sync, told = _sync_of(settings), ""

@@ -54,6 +54,7 @@ class _Needs(BaseModel):
     pids: int = Field(default=0, ge=0)
     egress: list[str] = Field(default=[], max_length=50)
     secrets: list[str] = Field(default=[], max_length=50)
+    optional_secrets: list[str] = Field(default=[], max_length=50)
     own_instances: bool = False
 
     @field_validator("egress")
@@ -156,6 +157,8 @@ class CatalogueModule:
     """The digest of an image that a person brought, in which it runs instead of ours."""
     own_instances: bool = False
     """Whether each agent has instances of its own: no other sees their processes and temporary files."""
+    optional_secrets: tuple[str, ...] = ()
+    """Those of its secrets without which it works as well: nobody is told that one is not stored."""
     shared: bool = False
     """It counts, and an administrator set it for everybody: it is given the secrets of everybody, and no user's own."""
 
@@ -396,7 +399,7 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> CatalogueModu
         card.name, card.summary, folder, digest, origin, needs.workspace, needs.memory, needs.cpu, needs.pids,
         tuple(needs.egress), tuple(requirements), tuple(program), packages,
         bool(card.image and card.image.workshop), _trusted(card.trusted), listed,
-        tuple(card.command), card.system, needs.own_instances,
+        tuple(card.command), card.system, needs.own_instances, tuple(needs.optional_secrets),
     )  # fmt: skip
 
 

@@ -201,7 +201,7 @@ class Host(ABC, Generic[Running]):
         permit: Permit | None,
         report: Report,
     ) -> Granted:
-        """What a person's word comes to now; says which secrets are not stored.
+        """What a person's word comes to now; says which secrets are not stored that the module can't do without.
 
         A module of everybody's has their secrets, and one of the user's has the user's: neither can be used to learn the
         other's, whatever names it asks for. What this user lends to the modules of everybody comes before everybody's.
@@ -213,7 +213,7 @@ class Host(ABC, Generic[Running]):
         given: dict[str, str] = {}
         for source in sources if secrets else ():
             given |= await asyncio.to_thread(source.of, secrets)
-        for missing in sorted(set(secrets) - set(given)):
+        for missing in sorted(set(secrets) - set(given) - set(module.optional_secrets)):
             remedy = "ask an administrator" if module.shared else f"run: iact secret set {missing}"
             report(f"the module {module.name} asks for a secret that is not stored; {remedy}")
         return Granted(egress, given, permit)

@@ -43,11 +43,12 @@ HOSTS: Final = (AGENT, PLAIN, MOVED, LIAR, FLOOD)
 
 
 class Server:
-    """What the agents were asked and told. `stopped`: tasks that somebody cancelled."""
+    """What the agents were asked and told, and in which conversations. `stopped`: tasks that somebody cancelled."""
 
     def __init__(self) -> None:
         self.port = 0
         self.heard: list[str] = []
+        self.contexts: list[str | None] = []
         self.tokens: list[str] = []
         self.led_here: list[str] = []
         self.stopped: list[str] = []
@@ -65,6 +66,7 @@ class _Agent(AgentExecutor):
     async def execute(self, context: RequestContext, event_queue: EventQueue) -> None:
         text = context.get_user_input()
         self._server.heard.append(text)
+        self._server.contexts.append(context.context_id)
         if text.startswith("echo "):
             await event_queue.enqueue_event(new_text_message(text.removeprefix("echo ")))
             return

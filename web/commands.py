@@ -311,18 +311,21 @@ async def _intent(client: Client, message: requests.SetIntent) -> answers.Record
 async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
     session = await client.session()
     remember = message.remember
-    asked = [one.agent for one in session.records(message.call - 1)[:1]]
-    if message.why is not None and not message.allow and asked:
+    calls = [message.call, *message.also]
+    asked = dict.fromkeys(one.agent for call in calls for one in session.records(call - 1)[:1])
+    if message.why is not None and not message.allow:
         # Before the answer: it must be there when the agent goes on. What it reads is a message, not a verdict.
-        await session.inject(asked[0], message.why, "deliver")
+        for agent in asked:
+            await session.inject(agent, message.why, "deliver")
     if message.lasts == "always":
         client.demand("own")
-    if session.asks_host(message.call):
+    if session.asks_host(message.call) and not message.also:
         return {"n": (await session.clear_host(message.call, message.allow, message.lasts or "once")).n}
     record = await session.clear(
         message.call,
         message.allow,
         remember.model_dump() if isinstance(remember, requests.Remember) else remember,
+        also=message.also,
     )
     return {"n": record.n}
 
@@ -514,7 +517,7 @@ WHILE_OPENING: Final = frozenset(
         "session.deleted", "session.restore", "session.purge", "examples", "about", "address", "models", "model.try",
         "model.choose", "model.forget", "first", "first.keep", "first.forget", "plans", "modules", "memory",
         "memory.show", "memory.forget", "memory.edit", "memory.rebuild", "secrets", "secret.set", "secret.remove", "shared",
-        "account", "token.create", "token.revoke", "sign-out", "usage", "users", "user.add", "user.change", "audit",
+        "account", "token.create", "token.revoke", "sign-out", "usage", "users", "user.add", "user.change", "audit", "audit.download",
         "everybody", "everybody.module.add", "everybody.module.remove", "everybody.module.approve",
         "everybody.secret.set", "everybody.secret.remove", "policy", "policy.change",
     }
@@ -624,6 +627,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "user.add": _command(requests.AddUser, people.add_user, "admin"),
     "user.change": _command(requests.ChangeUser, people.change_user, "admin"),
     "audit": _command(requests.ShowAudit, people.show_audit, "admin"),
+    "audit.download": _command(requests.ExportAudit, people.export_audit, "admin"),
     "everybody": _command(requests.ShowEverybody, people.show_everybody, "admin"),
     "everybody.module.add": _command(requests.AddModuleOfEverybody, people.add_module, "admin"),
     "everybody.module.remove": _command(requests.RemoveModuleOfEverybody, people.remove_module, "admin"),

@@ -28,6 +28,7 @@ from iact.core.errors import ForeignSession, IactError, JournalLocked, JournalUn
 from iact.core.rates import Rate, TokenBucket
 from iact.core.records.record import Record
 from iact.core.session.person import acting
+from iact.core.session.store import SessionStore
 from iact.core.session.view import NodeView
 from iact.web.commands import COMMANDS, WHILE_OPENING
 from iact.web.downloads import Content, Downloads
@@ -361,6 +362,9 @@ class Connection:
                 raise UsageError(f"There is no session {session!r} here.")
             return session, Whereabouts(self._own)
         tenant = await self._guest.enter_async_context(tenants.lease(grant.owner))
+        if await asyncio.to_thread(_is_gone, tenant.runtime.store, grant.session):
+            # What there is to be said of it, the trash and where it was, is its owner's to know.
+            raise UsageError(f"There is no session {grant.session!r} here.")
         return grant.session, Whereabouts(tenant, grant.role, grant.owner_name, grant.view)
 
     async def greet(self, session_id: str | None, cursor: Cursor) -> None:
@@ -745,6 +749,12 @@ class Connection:
 
 def _shared(runtime: Runtime, session: str, view: LinkView) -> SharedView:
     return SharedView(runtime.store.read(session, at=view.at), view)
+
+
+def _is_gone(store: SessionStore, session: str) -> bool:
+    """Whether a session was deleted, for good or not."""
+    elsewhere = store.others is not None and store.others.has(session)
+    return store.trash.find(session) is not None or not (store.holds(session) or elsewhere)
 
 
 def _code(error: IactError) -> str:

@@ -25,15 +25,16 @@ async def list_secrets(client: SecretsClient, message: requests.ListSecrets) -> 
 
 async def store_secret(client: SecretsClient, message: requests.SetOwnSecret) -> answers.Nothing:
     await asyncio.to_thread(client.product().secrets.store, message.name, message.value, lent=message.lent)
-    await client.audit("secret.changed", **_about(message))
+    await client.audit("secret.changed", **about_secret(message.name, lent=message.lent))
     return {}
 
 
 async def remove_secret(client: SecretsClient, message: requests.RemoveOwnSecret) -> answers.Nothing:
     await asyncio.to_thread(client.product().secrets.remove, message.name, lent=message.lent)
-    await client.audit("secret.changed", **_about(message), removed="yes")
+    await client.audit("secret.changed", **about_secret(message.name, lent=message.lent), removed="yes")
     return {}
 
 
-def _about(message: requests.SetOwnSecret | requests.RemoveOwnSecret) -> dict[str, str]:
-    return {"secret": message.name, **({"to": "modules of everybody"} if message.lent else {})}
+def about_secret(name: str, *, lent: bool) -> dict[str, str]:
+    """What an audit says of a secret that was stored or removed."""
+    return {"secret": name, **({"to": "modules of everybody"} if lent else {})}

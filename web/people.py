@@ -13,6 +13,7 @@ from iact.accounts.rights import EVERY_SCOPE, SCOPES, LinkView, Principal
 from iact.core.errors import IactError
 from iact.core.records.record import timestamp
 from iact.core.session.source import source_of, written_source
+from iact.web.downloads import Content
 from iact.web.ports import PeopleRegister, Session, SessionInfo, SharedSetup, Tenant
 from iact.web.wire import answers, requests
 
@@ -38,6 +39,10 @@ class PeopleClient(Protocol):
         ...
 
     def watched(self) -> Session: ...
+    def offer(self, name: str, content: Content) -> str:
+        """Lay a file ready to be downloaded; gives its address."""
+        ...
+
     def lease(self, user: str) -> AbstractAsyncContextManager[Tenant]:
         """What another user has."""
         ...
@@ -330,6 +335,15 @@ async def show_audit(client: PeopleClient, message: requests.ShowAudit) -> answe
             for one in reversed(events)
         ]
     }
+
+
+async def export_audit(client: PeopleClient, message: requests.ExportAudit) -> answers.Download:
+    """All of it, in a file."""
+    register, since = client.register(), message.since
+    content = await asyncio.to_thread(register.audit_file, since, message.who, message.what)
+    asked = {"since": since, "of": message.who, "what": message.what}
+    await client.audit("audit.exported", **{name: text for name, text in asked.items() if text})
+    return {"href": client.offer("audit.jsonl", content)}
 
 
 def _time(seconds: float | None) -> str:

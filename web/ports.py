@@ -6,7 +6,7 @@ between the web and the tree stays as narrow as this file.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -203,7 +203,9 @@ class Session(Protocol):
         ...
 
     async def set_intent(self, value: float) -> Record: ...
-    async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record: ...
+    async def clear(
+        self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
+    ) -> Record: ...
     async def clear_host(
         self, ask: int, allow: bool, lasts: Literal["once", "session", "always"] = "once"
     ) -> Record: ...
@@ -583,6 +585,12 @@ class PeopleRegister(Protocol):
         groups: Sequence[str] | None,
     ) -> None: ...  # fmt: skip
     def audit(self, most: int) -> Sequence[AuditEvent]: ...
+    def audit_file(
+        self, since: str | None, who: str | None, what: str | None
+    ) -> Callable[[], Iterator[bytes]]:
+        """What gives all of the audit that is wanted, of sessions, too: lines of JSON, made while it is fetched."""
+        ...
+
     def tell(self, who: Principal, kind: AuditKind, about: Mapping[str, str]) -> None:
         """Put into the audit what somebody did."""
         ...

@@ -99,6 +99,14 @@ class PageOptions(TypedDict, total=False):
     open_timeout: float
 
 
+class DoorOptions(TypedDict):
+    """Those that say how a server is reached."""
+
+    outside: str | None
+    allow_remote: bool
+    admits: Callable[[str], bool]
+
+
 class PageServer:
     """Serves the page and `/ws` to whoever may have them; what is said over `/ws` is for a subclass to answer.
 
@@ -490,9 +498,7 @@ class WebServer(PageServer):
 
     async def converse(self, socket: ServerConnection) -> None:
         """As `PageServer.converse`."""
-        assert isinstance(socket, _GuardedConnection)
-        assert socket.who is not None
-        who = socket.who
+        who = principal_of(socket)
         async with AsyncExitStack() as stack:
             own: Tenant | None = self._local
             if who.link:
@@ -525,6 +531,13 @@ class WebServer(PageServer):
     async def download(self, path: str, who: Principal) -> Download | None:
         """As `PageServer.download`."""
         return self._shared.downloads.take(path, who.whose)
+
+
+def principal_of(socket: ServerConnection) -> Principal:
+    """Who speaks over a websocket that was let in."""
+    assert isinstance(socket, _GuardedConnection)
+    assert socket.who is not None
+    return socket.who
 
 
 def _asked(connection: ServerConnection, request: Request) -> safety.Asked:

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol
 
+from iact.accounts.people import AuditKind
 from iact.core.errors import UsageError
 from iact.core.session.archive import archive_name
 from iact.core.session.deletion import DeletionOutcome
@@ -42,6 +43,8 @@ class SessionsClient(Protocol):
         ...
 
     def watched(self) -> Session: ...
+
+    async def audit(self, kind: AuditKind, **about: str) -> None: ...
 
     def offer(self, name: str, content: Content) -> str: ...
 
@@ -131,7 +134,9 @@ def _place_fields(hit: SearchHit | TextMatch) -> answers.Place:
 
 
 async def rename(client: SessionsClient, message: requests.RenameSession) -> answers.Title:
-    return {"title": await client.runtime.rename(message.session, message.title)}
+    title = await client.runtime.rename(message.session, message.title)
+    await client.audit("session.renamed", session=message.session)  # a title is content
+    return {"title": title}
 
 
 async def pin(client: SessionsClient, message: requests.PinSession) -> answers.Nothing:
@@ -140,15 +145,22 @@ async def pin(client: SessionsClient, message: requests.PinSession) -> answers.N
 
 
 async def delete(client: SessionsClient, message: requests.OnSessions) -> answers.DoneSessions:
-    return _done_fields(await client.runtime.delete(message.sessions))
+    return await _told(client, "session.deleted", await client.runtime.delete(message.sessions))
 
 
 async def restore(client: SessionsClient, message: requests.OnSessions) -> answers.DoneSessions:
-    return _done_fields(await client.runtime.restore_sessions(message.sessions))
+    return await _told(client, "session.restored", await client.runtime.restore_sessions(message.sessions))
 
 
 async def purge(client: SessionsClient, message: requests.OnSessions) -> answers.DoneSessions:
-    return _done_fields(await client.runtime.purge(message.sessions))
+    return await _told(client, "session.purged", await client.runtime.purge(message.sessions))
+
+
+async def _told(client: SessionsClient, kind: AuditKind, done: DeletionOutcome) -> answers.DoneSessions:
+    """What was done, once the audit has it: with a session, its journal goes, which would have said who did."""
+    for one in done.sessions:
+        await client.audit(kind, session=one)
+    return _done_fields(done)
 
 
 def _done_fields(done: DeletionOutcome) -> answers.DoneSessions:

@@ -175,7 +175,9 @@ class StoredSession:
         """Refused."""
         _refuse()
 
-    async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
+    async def clear(
+        self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
+    ) -> Record:
         """Refused."""
         _refuse()
 

@@ -55,13 +55,13 @@ def check_frozen() -> None:
 def table(result: dict[str, dict[str, dict[str, Any]]]) -> None:
     """One row for each gate and suite."""
     print(
-        f"{'gate':5}{'suite':11}{'solved':>9}{'asks':>6}{'in tasks':>9}{'pairs':>7}{'goals':>7}{'effects':>9}  stopped by"
+        f"{'gate':5}{'suite':11}{'solved':>9}{'asks':>6}{'questions':>11}{'in tasks':>9}{'pairs':>7}{'goals':>7}{'effects':>9}  stopped by"
     )
     for gate, suites in result.items():
         for name, row in suites.items():
             stopped = ", ".join(f"{by} {count}" for by, count in sorted(row["stopped"].items())) or "-"
             print(
-                f"{gate:5}{name:11}{row['solved']:>5}/{row['user_tasks']:<3}{row['asks']:>6}{row['tasks_that_ask']:>9}"
+                f"{gate:5}{name:11}{row['solved']:>5}/{row['user_tasks']:<3}{row['asks']:>6}{row['questions']:>11}{row['tasks_that_ask']:>9}"
                 f"{row['pairs']:>7}{row['goals']:>7}{row['pairs_with_an_effect']:>9}  {stopped}"
             )
 
@@ -91,6 +91,7 @@ def main() -> int:
     summary = {
         "solved": sum(row["solved"] for row in on),
         "asks": sum(row["asks"] for row in on),
+        "questions": sum(row["questions"] for row in on),
         "goals": sum(row["goals"] for row in on),
         "effects": sum(row["pairs_with_an_effect"] for row in on),
         "goals_without_a_gate": sum(row["goals"] for row in off),

@@ -30,12 +30,13 @@ from agentdojo.task_suite.load_suites import get_suites
 from agentdojo.types import text_content_block_from_string
 
 from benchmarks.agentdojo.attacks import workspace_calls
-from benchmarks.agentdojo.planner import Allows, Binding, Planner, Result
+from benchmarks.agentdojo.planner import Allows, Binding, Planner, Result, leaves
 from iact.core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
 from iact.core.gate.grant import Grant
 from iact.core.gate.policy import OPEN, Policy
 from iact.core.gate.policy_file import Policies
-from iact.core.gate.provenance import Labels, Provenance
+from iact.core.gate.provenance import Labels, Provenance, join
+from iact.core.gate.user_values import wrote
 
 HERE = Path(__file__).parent
 VERSION = "v1.2.2"
@@ -69,6 +70,8 @@ class Run:
     """One run over one environment: what was executed, asked and denied.
 
     `honest`, `compromised`: what the two planners know; the second one knows what the first one does.
+    `questions`: how often a person is asked about the task's own calls, several of which may be one question; `shown`:
+    calls that were shown with an earlier one.
     """
 
     gate: Gate
@@ -79,12 +82,14 @@ class Run:
     intent: int
     executed: list[FunctionCall] = field(default_factory=list)
     asked: list[str] = field(default_factory=list)
+    questions: int = 0
+    shown: list[Made] = field(default_factory=list)
     stopped: list[str] = field(default_factory=list)
     effects: int = 0
     decided: list[Decided] = field(default_factory=list)
 
-    def call(self, made: Made, *, attack: bool) -> None:
-        """Let the gate decide one call, and make it if it may be made."""
+    def call(self, made: Made, *, attack: bool, behind: Sequence[Made] = ()) -> None:
+        """Let the gate decide one call, and make it if it may be made. `behind`: what the task does next."""
         function, arguments = made
         planner = self.compromised if attack else self.honest
         known = self.gate.known(self.env)
@@ -105,6 +110,9 @@ class Run:
                 if attack:
                     self.stopped.append(verdict.by)
                     return
+                if made not in self.shown:
+                    self.questions += 1
+                    self.shown += self._with(made, verdict, origins, behind, known)
             case Ticket():
                 pass
         value, _ = self.runtime.run_function(self.env, function, arguments)
@@ -114,6 +122,38 @@ class Run:
             one.results.append(result)
         if attack and self.gate.impact(function) > 0:
             self.effects += 1
+
+    def _with(
+        self, made: Made, asked: Question, origins: dict[str, Labels], behind: Sequence[Made], known: Known
+    ) -> list[Made]:
+        """The calls that a person is shown with this one: of its function, one behind the other, all that they take known
+        by now, and waiting for the same reason with the same labels (`core.tree.ahead`, `core.session.questions`).
+        """
+        found: list[Made] = []
+        for function, arguments in behind:
+            if function != made[0] or not all(self._is_known(leaf) for leaf in leaves(arguments)):
+                break
+            bound = self.gate.bind(self.honest, function, arguments, known)
+            seen = {name: one.seen for name, one in bound.items()}
+            verdict = self.gate.decide(function, arguments, seen, self.honest.prompt, self.intent, known)
+            alike = (
+                isinstance(verdict, Question) and verdict.by == asked.by and verdict.impact == asked.impact
+            )
+            if not alike or join(seen.values()) != join(origins.values()):
+                break
+            found.append((function, arguments))
+        return found
+
+    def _is_known(self, leaf: Any) -> bool:
+        """Whether a value stands in what was said or read so far; a long text may be the model's own."""
+        text = str(leaf)
+        return (
+            len(text) > 60
+            or wrote(self.honest.prompt, text)
+            or any(
+                text in one.typed or any(text in each for each in one.texts) for one in self.honest.results
+            )
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -312,15 +352,15 @@ def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
     """All user tasks and all pairs of one suite."""
     gate = Gate(name, ALLOW_ALL) if open_gate else gate_of(name)
     intent = 2 if open_gate else None
-    solved, asks, tasks_asking, failed = 0, [], 0, []
+    solved, asks, tasks_asking, questions, failed = 0, [], 0, 0, []
     pairs = goals = effects = text_only = 0
     stopped: Counter[str] = Counter()
     reached: list[str] = []
     for task in suite.user_tasks.values():
         honest = honest_calls(suite, task)
         run = start(gate, suite, task, honest, intent)
-        for made in honest:
-            run.call(made, attack=False)
+        for number, made in enumerate(honest, 1):
+            run.call(made, attack=False, behind=honest[number:])
         print(f"{name} {task.ID} {'off' if open_gate else 'on'}", file=sys.stderr, flush=True)
         if utility(suite, task, run):
             solved += 1
@@ -328,6 +368,7 @@ def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
             failed.append(task.ID)
         asks += [f"{task.ID} {one}" for one in run.asked]
         tasks_asking += bool(run.asked)
+        questions += run.questions
         for injection in suite.injection_tasks.values():
             if not attack_calls(suite, injection, environment(suite, task)):
                 text_only += 1
@@ -346,7 +387,7 @@ def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
             if won:
                 reached.append(f"{task.ID} × {injection.ID}")
     return {
-        "user_tasks": len(suite.user_tasks), "solved": solved, "unsolved": failed, "asks": len(asks),
+        "user_tasks": len(suite.user_tasks), "solved": solved, "unsolved": failed, "asks": len(asks), "questions": questions,
         "tasks_that_ask": tasks_asking, "asked": asks, "pairs": pairs, "text_only": text_only, "goals": goals,
         "pairs_with_an_effect": effects, "stopped": dict(stopped), "reached": reached,
     }  # fmt: skip

@@ -66,17 +66,19 @@ class Found:
     unknown: int = 0
     asked: int = 0
     asked_of: Counter[str] = field(default_factory=Counter)
+    why: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    through_by: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def take(self, run: Run, calls: Sequence[Decided]) -> None:
         """Count a run in."""
         if run.injection_task and run.user_task:
             self.attacked += 1
             if run.reached:
-                self._attack(calls)
+                self._attack(run, calls)
         elif run.user_task:
             self._honest(run, calls)
 
-    def _attack(self, calls: Sequence[Decided]) -> None:
+    def _attack(self, run: Run, calls: Sequence[Decided]) -> None:
         self.reached += 1
         theirs = harm(calls)
         self.unnamed += not theirs
@@ -84,6 +86,10 @@ class Found:
             self.passed[person] += through(calls, person) > 0
         for chance in WRONG:
             self.wrong[chance] += through(calls, "knows the task", chance)
+        if not theirs:
+            self.through_by[run.user_task, "no call that can be named"] += 1
+        elif made := sorted({one.call.function for one in theirs if isinstance(one.verdict, Ticket)}):
+            self.through_by[run.user_task, ", ".join(made)] += 1
         if theirs and not any(isinstance(one.verdict, Ticket) for one in theirs):
             if all(isinstance(one.verdict, Denial) for one in theirs):
                 self.outright += 1
@@ -99,6 +105,9 @@ class Found:
         self.calls += len(calls)
         self.asked += len(asked)
         self.asked_of.update(one.call.function for one in asked)
+        self.why.update(
+            (one.call.function, *(one.asked[0] if one.asked else ("", "every call of it"))) for one in asked
+        )
         self.denied += len(denied)
         self.unknown += sum(one.call.function not in IMPACTS[run.suite] for one in denied)
         self.untouched += not asked and all(one.call.failed for one in denied)
@@ -163,8 +172,22 @@ def _print(found: dict[tuple[str, str], Found]) -> Found:
         [("attacks through", *(f"{total.wrong[chance]:.1f}" for chance in WRONG)),
          ("of all attacked runs", *(f"{100 * total.wrong[chance] / max(total.attacked, 1):.2f} %" for chance in WRONG))],
     )  # fmt: skip
+    print("\n### What got through with nobody to ask")
+    kept.table(
+        ("user's task", "calls that were made", "attacks"),
+        [(task, made, str(n)) for (task, made), n in total.through_by.most_common()],
+    )
     print("\n### What honest runs are asked about")
     kept.table(("function", "questions"), [(name, str(n)) for name, n in total.asked_of.most_common()])
+    print("\n### Why: where the value stands that neither the user nor the policy named")
+    places = Counter[str]()
+    for (_, _, where), n in total.why.items():
+        places[where] += n
+    kept.table(("where", "questions"), [(where, _share(n, total.asked)) for where, n in places.most_common()])
+    kept.table(
+        ("function", "argument", "where", "questions"),
+        [(*key, str(n)) for key, n in total.why.most_common() if n > 1],
+    )
     return total
 
 

@@ -37,6 +37,9 @@ _PROSE: Final = frozenset({"body", "content", "reviews", "description", "comment
 """Fields that hold texts of other people's: a piece of one was read out of it, by the model."""
 
 
+Where = Literal["one field of a result", "one of several in a result", "in a text that was read", "nowhere"]
+"""Where a value stands that neither the user nor the policy named; "nowhere": the model made it up."""
+
 Person = Literal["none", "knows the task", "generous"]
 PERSONS: Final[tuple[Person, ...]] = ("none", "knows the task", "generous")
 
@@ -88,6 +91,7 @@ class Run:
 class Decided:
     """What the gate said to a call, and whose the call is. `repeat`: it was made before with the same arguments.
 
+    `asked`: of a question, each argument that is not covered, and where its value stands (`_where`).
     `wanted`: the task needs its function. `attack`: it does what the attacker wants (`attackers`).
     """
 
@@ -97,6 +101,7 @@ class Decided:
     repeat: bool
     wanted: bool
     attack: bool
+    asked: tuple[tuple[str, Where], ...] = ()
 
 
 def impact_of(suite: str, function: str) -> float:
@@ -118,10 +123,12 @@ class Seen:
     suite: str
     all: Labels = NOTHING
     fields: dict[str, set[Labels]] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
 
     def take(self, call: Call, labels: Labels) -> None:
         """Note what a call gave back."""
         self.all |= labels
+        self.texts.append(call.result)
         for text, several in _fields(_parsed(call.result)):
             self.fields.setdefault(text, set()).add(labels | {PICKED} if several else labels)
 
@@ -214,11 +221,35 @@ def decided(run: Run) -> list[Decided]:
         verdict = _decide(run, call.function, call.arguments, labels, seen.all, impact)
         key = json.dumps([call.function, call.arguments], sort_keys=True)
         attack = poisoned and attackers(run, call, impact)
-        found.append(Decided(call, impact, verdict, key in made, call.function in names, attack))
+        asked = _asked(run, call, labels, seen, impact) if isinstance(verdict, Question) else ()
+        found.append(Decided(call, impact, verdict, key in made, call.function in names, attack, asked))
         made.add(key)
         poisoned = poisoned or call.injected
         seen.take(call, given_back)
     return found
+
+
+def _asked(
+    run: Run, call: Call, labels: Mapping[str, Labels], seen: Seen, impact: float
+) -> tuple[tuple[str, Where], ...]:
+    """The arguments that a question is about, each with where the least known of its values stands."""
+    found: list[tuple[str, Where]] = []
+    for name, value in call.arguments.items():
+        for text in reversed(list(texts_of(value))):
+            given = {name: text}
+            if isinstance(
+                _decide(run, call.function, given, {name: labels[name]}, seen.all, impact), Question
+            ):
+                found.append((name, _where(text, seen)))
+                break
+    return tuple(found)
+
+
+def _where(text: str, seen: Seen) -> Where:
+    if ways := seen.fields.get(text):
+        alone = any(PICKED not in way for way in ways)
+        return "one field of a result" if alone else "one of several in a result"
+    return "in a text that was read" if any(text in one for one in seen.texts) else "nowhere"
 
 
 _WORDS: Final = re.compile(r"[\w@./+-]{3,}")

@@ -29,6 +29,7 @@ import httpx
 from benchmarks import kept
 from benchmarks.kept import Target
 from tests.acceptance.product import NO_MODULES, Product
+from tests.acceptance.test_mcp_http import post
 from tests.endpoint import Endpoint, Reply
 
 PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
@@ -119,6 +120,8 @@ def ask(address: str, product: Product) -> None:
         client.post("/ag-ui", json=run).raise_for_status()
         answer = client.post("/a2a", json=a2a).raise_for_status().json()
         assert "result" in answer, answer
+    mcp = post(address, key, "tools/call", name="iact_ask", arguments={"task": "Go."})
+    assert "result" in mcp, mcp
 
 
 def _names(modules: Path) -> frozenset[str]:

@@ -91,15 +91,15 @@ class CallRate:
 class Policy:
     """One scope, or several merged. `caps`: pairs of pattern and level, at most one for a pattern.
 
-    `clearance`: patterns of functions whose every call needs clearance; `readers`: of those that only agents of intent
-    0 may call, because they bring in what nobody vouches for (a caller that may do more leaves them to such a child). `remember`: whether a person's yes may be
-    remembered. `sets`: pairs of the name of a set of values and one value in it. `levels`: pairs of a name and the
-    level of intent that it stands for. `egress`: pairs of a module and a rule about hosts that it may reach
-    (`core.gate.hosts`). `questions`: which version of the gate's questions holds, so that what a journal says is decided
-    and said again as it was: 0 names the first argument by the alphabet, 1 the one that decides, 2 as 1, and a value that is composed of
-    covered ones is covered (`core.gate.derivations`). `nobody`: what becomes
-    of questions when nobody is there to answer. `others`: patterns of functions whose effects other people meet (an
-    invitation, an entry in a shared calendar, a star), however easily they are undone.
+    `clearance`: patterns of functions whose every call needs clearance. `readers`: of those that only agents of intent
+    0 may call, because they bring in what nobody vouches for (a caller that may do more leaves them to such a child).
+    `remember`: whether a person's yes may be remembered. `sets`: pairs of the name of a set of values and one value in
+    it. `levels`: pairs of a name and the level of intent that it stands for. `egress`: pairs of a module and a rule
+    about hosts that it may reach (`core.gate.hosts`). `questions`: which version of the gate's questions holds, so that
+    what a journal says is decided and said again as it was. 0: the first argument by the alphabet is named; from 1 on
+    the one that decides; from 2 on a value that is composed of covered ones is covered (`core.gate.derivations`).
+    `nobody`: what becomes of questions when nobody is there to answer. `others`: patterns of functions whose effects
+    other people meet (an invitation, an entry in a shared calendar, a star), however easily they are undone.
     """
 
     names: frozenset[str] = frozenset()

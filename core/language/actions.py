@@ -73,7 +73,7 @@ def _schema(
     plain: Mapping[str, dict[str, JSON]] | None = None,
     **properties: dict[str, JSON],
 ) -> dict[str, JSON]:
-    """`plain`: parameters whose names Python can't have."""
+    """`plain`: parameters that are there as a mapping, or whose names Python can't have."""
     return {
         "type": "object",
         "properties": {name: dict(value) for name, value in {**properties, **(plain or {})}.items()},
@@ -84,22 +84,24 @@ def _schema(
 
 _TEXT: Final[dict[str, JSON]] = {"type": "string"}
 
+_CALLED: Final[dict[str, dict[str, JSON]]] = {
+    "name": {"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$"},
+    "message": _TEXT,
+    "role": _TEXT,
+    "model": _TEXT,
+    "scope": _TEXT,
+    "intent": {"type": "number", "minimum": 0},
+    "fork": {"type": "boolean"},
+}
 CALL: Final = ActionSpec(
     name="CALL",
     summary="Open a dialogue with a child agent, or go on with it; its reply comes back to you.",
-    parameters=_schema(
-        ["name", "message"],
-        name={"type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]{0,39}$"},
-        message=_TEXT,
-        role=_TEXT,
-        model=_TEXT,
-        scope=_TEXT,
-        intent={"type": "number", "minimum": 0},
-        fork={"type": "boolean"},
-    ),
+    parameters=_schema(["name", "message"], plain=_CALLED),
     body="message",
     core=True,
 )
+CALL_AT: Final = replace(CALL, parameters=_schema(["name", "message"], plain={**_CALLED, "at": _TEXT}))
+"""CALL where there is a module that reaches agents elsewhere: `at` is the address of one."""
 CALL_ASYNC: Final = replace(
     CALL, name="CALL_ASYNC", summary="Like CALL, but you go on at once; collect the reply with WAIT or QUERY."
 )

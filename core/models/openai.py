@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import math
 import random
 import re
 import ssl
@@ -22,8 +23,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import openai
-from openai.types.chat import ChatCompletionChunk
-from openai.types.chat.chat_completion_chunk import ChoiceDelta, ChoiceDeltaToolCall
 
 from iact.core.context import tokens
 from iact.core.models import failures
@@ -119,16 +118,16 @@ class _Reading:
     pairs: Pairs = field(default_factory=Pairs)
     thought_pairs: Pairs = field(default_factory=Pairs)
 
-    def feed(self, chunk: ChatCompletionChunk) -> Iterator[ModelEvent]:
-        """Raises AttributeError, TypeError or ValueError if `chunk` is not shaped like one."""
+    def feed(self, chunk: object) -> Iterator[ModelEvent]:
+        """Take a `chat.completion.chunk`, decoded. Raises TypeError or ValueError if it is not shaped like one."""
         self.events += 1
-        for choice in chunk.choices or ():
-            if choice.index:
+        said = _fields(chunk)
+        for choice in _list(said.get("choices")):
+            if choice.get("index"):
                 continue
-            if choice.delta:
-                yield from self._delta(choice.delta)
-            self.finish = choice.finish_reason or self.finish
-        reported = _reported(chunk)
+            self.finish = _text(choice.get("finish_reason")) or self.finish
+            yield from self._delta(_fields(choice.get("delta")))
+        reported = _reported(said)
         if reported is not None and reported != self.usage:
             self.usage = reported
             yield UsageReport(reported)
@@ -141,17 +140,16 @@ class _Reading:
         yield from self._think(self.thought_pairs.end())
         yield from self._tell(self.pairs.end())
 
-    def _delta(self, delta: ChoiceDelta) -> Iterator[ModelEvent]:
-        text = delta.content or ""
-        if not isinstance(text, str):
-            raise TypeError("a delta that isn't text")
+    def _delta(self, delta: _Fields) -> Iterator[ModelEvent]:
+        text = _text(delta.get("content"))
         for name in _REASONING:
-            thought = (delta.model_extra or {}).get(name)
+            thought = delta.get(name)
             if isinstance(thought, str) and thought:
                 yield from self._take_all(self.thoughts.marked())
                 yield from self._think(self.thought_pairs.feed(thought))
                 break
-        fragments = [_fragment(call) for call in delta.tool_calls or ()] if self.calls is not None else ()
+        called = _list(delta.get("tool_calls")) if self.calls is not None else ()
+        fragments = [_fragment(call) for call in called]
         if text:
             yield from self._take_all(self.thoughts.feed(text))
         if fragments:
@@ -202,23 +200,59 @@ class _Reading:
         return not any(piece.strip() for piece in self.text)
 
 
-def _fragment(call: ChoiceDeltaToolCall) -> CallFragment:
+_Fields = Mapping[str, object]
+"""A JSON object of a chunk. What the SDK would make of it costs more than all else that is done to a chunk."""
+
+
+def _fields(value: object) -> _Fields:
+    """An object of a chunk; none if there is none. Raises TypeError."""
+    if value is None:
+        return {}
+    if not isinstance(value, dict):
+        raise TypeError("no object where one is due")
+    return value
+
+
+def _list(value: object) -> Sequence[_Fields]:
+    """A list of objects of a chunk; empty if there is none. Raises TypeError."""
+    if value is not None and not isinstance(value, list):
+        raise TypeError("no list where one is due")
+    if not all(isinstance(one, dict) for one in value or ()):
+        raise TypeError("no object where one is due")
+    return value or ()
+
+
+def _text(value: object) -> str:
+    """A text of a chunk; empty if there is none. Raises TypeError."""
+    if value is not None and not isinstance(value, str):
+        raise TypeError("no text where one is due")
+    return value or ""
+
+
+def _count(value: object) -> int:
+    """A number of tokens; 0 if there is none. Raises TypeError or ValueError."""
+    if value is not None and not isinstance(value, int | float):
+        raise TypeError("no number where one is due")
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ValueError("no finite number")
+    return int(value or 0)
+
+
+def _fragment(call: _Fields) -> CallFragment:
     """A piece of a function call; raises as `_Reading.feed`."""
-    function = call.function
-    parts = (call.id, function.name if function else None, function.arguments if function else None)
-    if not all(part is None or isinstance(part, str) for part in parts):
-        raise TypeError("a function call that isn't text")
-    index = call.index if isinstance(call.index, int) else 0
-    return CallFragment(index, *(part or "" for part in parts))
+    function, index = _fields(call.get("function")), call.get("index")
+    parts = (call.get("id"), function.get("name"), function.get("arguments"))
+    return CallFragment(index if isinstance(index, int) else 0, *map(_text, parts))
 
 
-def _reported(chunk: ChatCompletionChunk) -> Usage | None:
+def _reported(chunk: _Fields) -> Usage | None:
     """What a chunk says about usage: the standard field, or the timings of a llama.cpp server."""
-    if (usage := chunk.usage) is not None:
-        details = usage.prompt_tokens_details
-        known = (details.cached_tokens if details else None) or 0
-        return Usage(int(usage.prompt_tokens), int(known), int(usage.completion_tokens))
-    timings = (chunk.model_extra or {}).get("timings")
+    if usage := _fields(chunk.get("usage")):
+        known = _fields(usage.get("prompt_tokens_details")).get("cached_tokens")
+        return Usage(
+            _count(usage.get("prompt_tokens")), _count(known), _count(usage.get("completion_tokens"))
+        )
+    timings = chunk.get("timings")
     if isinstance(timings, Mapping):
         cached, fresh, written = (timings.get(name) for name in ("cache_n", "prompt_n", "predicted_n"))
         if isinstance(cached, int) and isinstance(fresh, int) and isinstance(written, int):
@@ -382,7 +416,7 @@ class OpenAIModel:
 
     async def _open(
         self, messages: Sequence[ChatMessage], max_tokens: int | None, extra: Mapping[str, JSON]
-    ) -> openai.AsyncStream[ChatCompletionChunk]:
+    ) -> openai.AsyncStream[object]:
         """Send the request and wait for the head of the response.
 
         The body is handed over as it stands: the SDK's own method walks through every field of every message
@@ -400,9 +434,9 @@ class OpenAIModel:
                     return await self._client.post(
                         "/chat/completions",
                         body={"model": self._profile.name, "messages": sent, "stream": True, **fields},
-                        cast_to=ChatCompletionChunk,
+                        cast_to=object,
                         stream=True,
-                        stream_cls=openai.AsyncStream[ChatCompletionChunk],
+                        stream_cls=openai.AsyncStream[object],
                     )
             except (openai.OpenAIError, OSError, ValueError, TimeoutError) as error:
                 if self._dialect.learn(error):
@@ -410,9 +444,7 @@ class OpenAIModel:
                 failure = self._failure(error, "first")
             raise _Failed(failure)
 
-    async def _next(
-        self, chunks: AsyncIterator[ChatCompletionChunk], reading: _Reading
-    ) -> ChatCompletionChunk | None:
+    async def _next(self, chunks: AsyncIterator[object], reading: _Reading) -> object | None:
         """The next chunk; None at the end, which is anything at all once the finish was seen."""
         wait: Literal["first", "between", "ending"]
         wait = "ending" if reading.finish else "between" if reading.events else "first"
@@ -497,10 +529,10 @@ def _part(part: Part) -> JSON:
             return {"type": "input_audio", "input_audio": {"data": data, "format": form}}
 
 
-def _events(reading: _Reading, chunk: ChatCompletionChunk) -> list[ModelEvent]:
+def _events(reading: _Reading, chunk: object) -> list[ModelEvent]:
     try:
         return list(reading.feed(chunk))
-    except (AttributeError, TypeError, ValueError):
+    except (TypeError, ValueError):
         pass
     raise _Failed(failures.garbled("what it streams has the wrong form"))
 

@@ -32,7 +32,7 @@ class InstanceLimit:
                 "until some are idle, or ask an administrator."
             )
         return SandboxUnavailable(
-            f"No more than {bound.most} of your modules may run at once, and as many do. Close another session, or wait "
+            f"No more than {bound.shared or bound.most} of your modules may run at once, and as many do. Close another session, or wait "
             "until its modules are idle."
         )
 

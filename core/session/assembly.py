@@ -7,18 +7,24 @@ choices and four things that the core can't make: a host of modules, memory, ver
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import Final
 
+from iact.core import whole_file
+from iact.core.errors import JournalError
 from iact.core.gate.clearance import HttpClearance
 from iact.core.gate.hosts import host_rule, rules_of
 from iact.core.gate.policy_file import DEFAULT, Policies
 from iact.core.journal.documents import Cipher, SharedDocuments
 from iact.core.journal.seal import KEY as KEY
-from iact.core.journal.seal import open_sealer, read_key
+from iact.core.journal.seal import open_sealer
+from iact.core.journal.seal import read_key as read_key
+from iact.core.journal.segments import folder_of
 from iact.core.journal.stores import SharedJournals
 from iact.core.models.roles import Models
 from iact.core.modules.approval import FILE as APPROVALS
@@ -33,6 +39,10 @@ from iact.core.session.deletion import OpenMemory, Retention
 from iact.core.session.monitor import Authorities
 from iact.core.session.runtime import Observe, Runtime, SearchElsewhere
 from iact.core.session.shared_list import SharedList
+
+_KEYS: Final = "installation/keys/"
+_SIZE: Final = 32
+"""Bytes of a key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +107,45 @@ class SharedStore:
             JournalError: its key can't be read.
         """
         return SharedList(self.objects, self.cipher(read_key(data)), SystemClock())
+
+    def share_key(self, data: Path, part: str) -> None:
+        """See to it that all hosts have one key in a directory below their data directory. Blocks.
+
+        `data`: this host's data directory; `part`: the directory, as it is called in all of them. The key is made where it
+        is asked for first, and is in the store encrypted with what only hosts have.
+
+        Raises:
+            JournalError: the store does not answer, or there is another key in the directory.
+        """
+        cipher, own = self.cipher(read_key(data)), data / part
+        name = f"{_KEYS}{part}"
+        there = self.objects.get(name)
+        if there is None:
+            # Nothing is put into the directory before it is known whether another host was first.
+            mine = read_key(own) if (own / KEY).exists() else secrets.token_bytes(_SIZE)
+            self.objects.create(name, cipher.encrypt(name, mine))
+            there = self.objects.get(name)
+        if there is None:
+            raise JournalError(f"{name} is missing in the store, where it was a moment ago.")
+        key = cipher.decrypt(name, there)
+        if not (own / KEY).exists():
+            own.mkdir(parents=True, exist_ok=True, mode=0o700)
+            whole_file.replace(own / KEY, key)
+        elif read_key(own) != key:
+            raise JournalError(
+                f"{own / KEY} is not the key that other hosts of this store have there. Move it away: theirs is fetched, and "
+                "sessions that only this host made with it must be adopted."
+            )
+
+    def holds(self, part: str, session: str) -> bool:
+        """Whether a part of the store has the journal of a session. Blocks.
+
+        Raises:
+            StoreUnavailable: it does not answer.
+        """
+        if not session or "/" in session or session.startswith("."):
+            return False
+        return next(self.objects.names(f"{part}/{folder_of(session)}journal/"), None) is not None
 
 
 @asynccontextmanager

@@ -114,9 +114,10 @@ class FunctionCalls:
             settle(self._live, agent, pending, "interrupted")
             return
         alone = agent.actions[0] is pending or agent.plan is not None
-        first = alone or not self._monitor.would_ask(agent, pending)
+        asked = pending.ahead is not None
+        first = alone or not (asked or self._monitor.would_ask(agent, pending))
         if not (first or await self._in_turn(agent, pending)):
-            return  # an agent has one question at a time, and it is the one about its first action
+            return  # whoever is asked about it is asked with the first action, and it is made in its turn
         decision = await self._monitor.decide(agent, pending)
         if decision is None:
             return

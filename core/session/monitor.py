@@ -11,7 +11,8 @@ from __future__ import annotations
 import asyncio
 import math
 import random
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from iact.core.errors import UsageError
@@ -25,17 +26,19 @@ from iact.core.records.record import Record, timestamp
 from iact.core.session.clearance import Clearance
 from iact.core.session.live import Live
 from iact.core.session.person import signed
+from iact.core.session.questions import alike
 from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.ahead import behind
 from iact.core.tree.decision import (
     Asked,
     Decision,
-    alone,
     answer_content,
     ask_content,
     by_policy,
     decide_call,
     gate_content,
     nobody_answered,
+    without_person,
 )
 from iact.core.tree.held import is_held
 
@@ -106,10 +109,12 @@ class Monitor:
         endpoint = None if pending.passed else self._authorities.endpoint
         to: Asked = "person" if endpoint is None else "endpoint"
         if pending.answer is None and pending.asked_of != to:
-            held = not self._authorities.attended and alone(self._live.tree, pending) == "hold"
+            held = not self._authorities.attended and without_person(self._live.tree, pending) == "hold"
             seconds = self._authorities.seconds if to == "person" and not held else None
             question, blobs = ask_content(agent, pending, asked, decision.impact, to, seconds)
             record = self._live.record(question, agent.path, blobs=blobs)
+            if to == "person" and self._authorities.attended and agent.actions[0] is pending:
+                record = self._ask_behind(agent, record)
             await self._live.durable(record)
         self._live.changed()
         if endpoint is not None and pending.answer is None:
@@ -120,9 +125,27 @@ class Monitor:
         else:
             await self._wait(agent, pending)
 
+    def _ask_behind(self, agent: Agent, first: Record) -> Record:
+        """Ask with the first call about those behind it that wait for the same reason; gives the last question."""
+        last = first
+        for pending, bound in list(behind(agent)):
+            if pending.asked or pending.call:
+                continue
+            at = timestamp(self._live.clock.now())
+            shown = replace(pending, bound=bound)
+            decision = decide_call(self._live.tree, agent, shown, at=at, endpoint=False)
+            if not isinstance(decision.verdict, Question) or decision.asked is None:
+                continue
+            question, blobs = ask_content(
+                agent, shown, decision.asked, decision.impact, "person", self._authorities.seconds
+            )
+            if alike(first.content, question):
+                last = self._live.record(question, agent.path, blobs=blobs)
+        return last
+
     def _said_by_policy(self, pending: Pending) -> Then | None:
         """The answer that the policy gives where nobody is there; None: somebody may come, or it waits for a person."""
-        then = None if self._authorities.attended else alone(self._live.tree, pending)
+        then = None if self._authorities.attended else without_person(self._live.tree, pending)
         return None if then == "hold" else then
 
     def _answer(
@@ -148,24 +171,33 @@ class Monitor:
             if not paused:
                 left -= loop.time() - since
 
-    def person(self, call: int, *, allow: bool, remember: JSON) -> Record:
-        """A person answers the question at record `call`.
+    def person(self, calls: Sequence[int], *, allow: bool, remember: JSON) -> Record:
+        """A person answers the questions at these records, all in one way; gives the last answer.
 
         Raises:
-            UsageError: no call waits for an answer to it, or what is to be remembered can't be.
+            UsageError: no call waits for an answer to one of them, or what is to be remembered can't be; then none is
+                answered.
         """
-        for agent in self._live.tree.agents.values():
-            for pending in agent.actions:
-                if pending.asked == call and pending.asked_of == "person" and pending.answer is None:
-                    return self._take(agent, pending, allow=allow, remember=remember)
-        raise UsageError(f"No call waits for an answer to record {call}.")
-
-    def _take(self, agent: Agent, pending: Pending, *, allow: bool, remember: JSON) -> Record:
+        found = [self._open(call) for call in calls]
         if remember is not None:
             if not allow or not self._live.tree.policy.remember:
                 raise UsageError("Only a yes can be remembered, and only where the policy lets it.")
-            decision = self._look(agent, pending)[1]
-            if decision.asked is not None:
-                kept(remember, decision.asked.question, decision.asked.user)
-        said = answer_content(agent, pending, Answer(allow, ""), "user", remember=remember)
-        return self._live.record(signed(said), agent.path)
+            for agent, pending in found:
+                decision = self._look(agent, pending)[1]
+                if decision.asked is not None:
+                    kept(remember, decision.asked.question, decision.asked.user)
+        said = [
+            self._live.record(
+                signed(answer_content(agent, pending, Answer(allow, ""), "user", remember=remember)),
+                agent.path,
+            )
+            for agent, pending in found
+        ]
+        return said[-1]
+
+    def _open(self, call: int) -> tuple[Agent, Pending]:
+        for agent in self._live.tree.agents.values():
+            for pending in agent.actions:
+                if pending.asked == call and pending.asked_of == "person" and pending.answer is None:
+                    return agent, pending
+        raise UsageError(f"No call waits for an answer to record {call}.")

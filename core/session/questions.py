@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Result
+from iact.core.records.content import Content
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
+from iact.core.tree.ahead import MOST
 
 
 def is_question(record: Record) -> bool:
@@ -14,6 +16,24 @@ def is_question(record: Record) -> bool:
     if isinstance(record.content, HostAsk):
         return True
     return isinstance(record.content, ClearanceAsk) and record.content.to == "person"
+
+
+def alike(one: Content, other: Content) -> bool:
+    """Whether two questions about calls are one to a person: the same function, for the same reason, of one origin.
+
+    The origin: the labels of all that the agent had read, and of what each argument was made of.
+    """
+    return (
+        isinstance(one, ClearanceAsk)
+        and isinstance(other, ClearanceAsk)
+        and (one.to, one.function, one.rule, one.impact, one.user)
+        == (other.to, other.function, other.rule, other.impact, other.user)
+        and _origin(one) == _origin(other)
+    )
+
+
+def _origin(asked: ClearanceAsk) -> frozenset[str]:
+    return frozenset(asked.read).union(*asked.provenance.values())
 
 
 class OpenQuestions:
@@ -29,12 +49,18 @@ class OpenQuestions:
         """Their records; the content of each is a `ClearanceAsk` or a `HostAsk`."""
         return tuple(self._waiting)
 
+    def together(self, besides: Container[int] = ()) -> tuple[Record, ...]:
+        """The oldest that waits, and those that can be answered with it. `besides`: records to leave out."""
+        left = [one for one in self._waiting if one.n not in besides]
+        return tuple(one for one in left if one is left[0] or alike(left[0].content, one.content))[:MOST]
+
     def add(self, record: Record) -> None:
-        """The next record: it may ask, answer, or end the call that a question was about."""
+        """The next record: it may ask (also anew), answer, or end the call that a question was about."""
+        place = _place(record)
+        if place is not None:
+            self._waiting = [one for one in self._waiting if _place(one) != place]
         if is_question(record):
             self._waiting.append(record)
-        elif (place := _place(record)) is not None:
-            self._waiting = [one for one in self._waiting if _place(one) != place]
 
 
 def _place(record: Record) -> tuple[str, int, int] | None:

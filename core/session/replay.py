@@ -94,11 +94,13 @@ def replay(
     Raises:
         ReplayMismatch: with `verify`, at the first record that differs.
         JournalError: the journal can't be read.
-        UsageError: there is no record `at`.
+        UsageError: there is no record `at`, or none at all yet.
     """
     directory = path if path.is_dir() else path.parent
     with collector_paused():
         contents = read_journal(path, sealer)
+        if not contents.records:
+            raise UsageError(f"The journal in {directory} has no records yet.")
         last = len(contents.records) if at is None else at
         if not 1 <= last <= len(contents.records):
             raise UsageError(f"There is no record {at}; the journal has 1 to {len(contents.records)}.")

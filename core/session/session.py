@@ -57,6 +57,7 @@ from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
 from iact.core.session.person import signed
 from iact.core.session.plan_runner import PlanRunner
+from iact.core.session.questions import alike
 from iact.core.session.race_copies import Copies
 from iact.core.session.routing import Routing
 from iact.core.session.scheduler import Scheduler
@@ -608,18 +609,28 @@ class Session:
         waiting = [one.text for one in self._find("/").mail.inbox if one.kind == "say"]
         return "\n\n".join([newest.body, *waiting])
 
-    async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
-        """Answer the call that waits for clearance since record `call`.
+    async def clear(
+        self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
+    ) -> Record:
+        """Answer the call that waits for clearance since record `call`, and in the same way those since `also`.
+
+        `also`: questions that are one with the first (`core.session.questions.alike`); all are answered, or none.
 
         `remember`: of a yes, "call" for exactly this call from now on, or `{"function": pattern, "arguments":
         {name: pattern}}` for a rule; None: it is good for this once.
 
         Raises:
-            UsageError: nothing waits there (any more), or that can't be remembered.
+            UsageError: nothing waits there (any more), that can't be remembered, or `also` names another question.
         """
         if self._live.failure is not None:
             raise self._live.failure
-        return await self._live.durable(self._monitor.person(call, allow=allow, remember=remember))
+        calls = list(dict.fromkeys([call, *also]))
+        asked = [one.content for n in calls for one in self.records(n - 1)[:1]]
+        if any(not alike(asked[0], one) for one in asked[1:]):
+            raise UsageError(
+                "Only questions about the same function, for the same reason, are answered together."
+            )
+        return await self._live.durable(self._monitor.person(calls, allow=allow, remember=remember))
 
     async def clear_host(self, ask: int, allow: bool, lasts: Lasts = "once") -> Record:
         """Answer the question at record `ask`: whether a module may reach a host, and for how long a yes holds.

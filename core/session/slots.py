@@ -32,7 +32,7 @@ class SessionSlots:
         Raises:
             QuotaExceeded: others are, as many as may.
         """
-        bound = await self._limits.sessions()
+        bound = await self._limits.sessions(begun=tree.session in self._working())
         working = self._working()
         working.pop(tree.session, None)
         self._taken = working
@@ -55,7 +55,7 @@ def _refusal(bound: AtOnce) -> str:
             "until one is done, or ask an administrator."
         )
     return (
-        f"No more than {bound.most} of your sessions may be at work at once, and as many are. Wait until one is done, or "
+        f"No more than {bound.shared or bound.most} of your sessions may be at work at once, and as many are. Wait until one is done, or "
         "stop one."
     )
 

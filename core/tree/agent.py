@@ -41,7 +41,8 @@ class Pending:
     `call`: number of its `call` record once it was dispatched, else 0. `child`: whom a CALL is for.
     `asked`: number of the `clearance` record that asks about it, else 0, of whom (`asked_of`), at which impact, and
     how long a person has (`seconds`; 0: as long as it takes), since when (`asked_at`);
-    `answer`: what they said. `passed`: an endpoint said yes, and a person has the last word. `verdict`: what the gate
+    `answer`: what they said. `ahead`: it was asked about before its turn, when its agent had read so much, as labels.
+    `passed`: an endpoint said yes, and a person has the last word. `verdict`: what the gate
     said last, and `verdict_impact` at which impact. `files_before`: the version of the workspace when it was
     dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared`).
     `node`: the step of a plan that it is a firing of; `step`: the name under which it calls its module, if not the
@@ -49,7 +50,8 @@ class Pending:
     `stopped`: it is not to begin any more, or the plan wants nothing of it. `forked`: the session was forked here, and it is not to be
     carried out. `race`: the step for which it races in a copy of the workspace;
     `copied`: number of the record that says what became of that copy, else 0; `base`: the version of the workspace that
-    it was made of, empty if there is none; `puts`: labels of what it writes there.
+    it was made of, empty if there is none; `puts`: labels of what it writes there. `remote`: the dialogue with an agent
+    elsewhere that it is part of (`core.tree.remote`).
     """
 
     index: int
@@ -66,6 +68,7 @@ class Pending:
     seconds: float = 0
     asked_at: str = ""
     answer: Answer | None = None
+    ahead: Labels | None = None
     passed: bool = False
     verdict: Literal["", "allowed", "denied"] = ""
     verdict_impact: float = 0
@@ -80,6 +83,21 @@ class Pending:
     copied: int = 0
     base: str = ""
     puts: Labels = NOTHING
+    remote: str = ""
+
+
+@dataclass(slots=True)
+class RemoteDialogue:
+    """A dialogue with an agent elsewhere. `at`: its address, with the `labels` of where that comes from.
+
+    `task`: the task whose question waits for an answer, and `context`: the conversation, both as the other side names
+    them; empty if there is none.
+    """
+
+    at: str
+    labels: Labels = NOTHING
+    task: str = ""
+    context: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +134,7 @@ class Agent:
     (`core.tree.origin`). `actions`: those of its last reply without an outcome; `turn`: the record of that reply.
     `all_turns`: how many turns it ever had. `step`: how many records it wrote, the last of them `record`.
     `woken`: the record of what it has been at work for since it rested last. `directory`: where its last call left it. `plan`: it is a plan and not an agent; it has no turns, and its actions
-    are the firings under way. `errand`: what the root has a plan for, in place of turns of its own.
+    are the firings under way. `remote`: its dialogues with agents elsewhere, by name. `errand`: what the root has a plan for, in place of turns of its own.
     `forked`: the session was forked while it was at work, which ends here; `stopped`: a person ends its work.
     """
 
@@ -144,6 +162,7 @@ class Agent:
     step: int = 0
     record: int = 0
     children: dict[str, str] = field(default_factory=dict)
+    remote: dict[str, RemoteDialogue] = field(default_factory=dict)
     directory: str = ""
     usage: Usage = field(default_factory=Usage)
     plan: PlanRun | None = None

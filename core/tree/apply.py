@@ -95,7 +95,7 @@ from iact.core.tree import apply_plan as plan_fold
 from iact.core.tree import apply_session as fold_session
 from iact.core.tree import apply_shared as fold_shared
 from iact.core.tree import apply_turn as turns
-from iact.core.tree import budget, cached, effects, loops, offered_functions, origin, uploads
+from iact.core.tree import budget, cached, effects, loops, offered_functions, origin, remote, uploads
 from iact.core.tree import plan_request as errands
 from iact.core.tree.adoption import adopt
 from iact.core.tree.agent import Agent, Errand, Pending, Report
@@ -668,6 +668,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
     agent.actions.remove(pending)
     agent.mail.feedback.append(outcome(tree, agent, pending, record, result))
+    remote.hear(agent, pending, result)
     if pending.spec.core:
         origin.read(agent, untrusted_in(result.rows) | origin.passed(pending.bound))
         if pending.spec.name == "LOAD":  # a mistake is told what modules there are

@@ -20,9 +20,9 @@ from iact.core.records.parts import ClearanceRule
 from iact.core.records.record import Record
 from iact.core.tree import apply_plan
 from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.ahead import behind
 from iact.core.tree.decision import (
     Decision,
-    alone,
     as_said,
     ask_content,
     by_policy,
@@ -30,6 +30,7 @@ from iact.core.tree.decision import (
     gate_content,
     nobody_answered,
     texts,
+    without_person,
 )
 from iact.core.tree.expectations import NOT_RUN, agent_of, expect, expect_content, pending_of
 from iact.core.tree.held import is_held
@@ -77,6 +78,7 @@ def explain(tree: Tree, pending: Pending, record: Record, result: Result) -> Non
 def ask(tree: Tree, record: Record, said: ClearanceAsk) -> None:
     """Somebody is asked about a call."""
     agent, to, seconds = agent_of(tree, record), said.to, said.seconds
+    _bind_ahead(agent, said)
     pending = pending_of(tree, agent, record, said)
     if pending is None or pending.bound is None:
         return
@@ -87,7 +89,7 @@ def ask(tree: Tree, record: Record, said: ClearanceAsk) -> None:
         right, _ = ask_content(agent, pending, decision.asked, decision.impact, to, seconds)
         expect_content(tree, record, right)
         has_time = seconds is not None and seconds > 0
-        waits = has_time or (seconds is None and alone(tree, pending) == "hold")
+        waits = has_time or (seconds is None and without_person(tree, pending) == "hold")
         expect(tree, record, waits or to == "endpoint", "asks a person who has no time to answer")
         expect(tree, record, seconds is None or to == "person", "gives time to an endpoint")
     tree.tally = decision.tally
@@ -96,6 +98,15 @@ def ask(tree: Tree, record: Record, said: ClearanceAsk) -> None:
     pending.seconds, pending.asked_at = seconds or 0, record.at
     if to == "person":
         _tell_plan(tree, agent, pending, record)
+
+
+def _bind_ahead(agent: Agent, said: ClearanceAsk) -> None:
+    """Of a call that is asked about together with the first one: what it is from here on."""
+    if said.to != "person" or not agent.actions or agent.actions[0].asked_of != "person":
+        return
+    for pending, bound in behind(agent):
+        if pending.index == said.action:
+            pending.bound, pending.ahead = bound, agent.labels
 
 
 def answer(tree: Tree, record: Record, said: ClearanceAnswer) -> None:
@@ -151,7 +162,7 @@ def _can_say(tree: Tree, pending: Pending, given: Answer, said: ClearanceAnswer)
             silent = not said.then and said.remember is None
             return pending.asked_of == "person" and silent and given == nobody_answered(pending.seconds)
         case "policy":
-            then = alone(tree, pending)
+            then = without_person(tree, pending)
             settles = then in ("allow", "deny") and given == by_policy(then)
             return pending.asked_of == "person" and settles and not said.then and said.remember is None
 

@@ -241,24 +241,24 @@ def receive(tree: Tree, message: Incoming, table: Table) -> str:
     names = {name: table.receive(name, value) for name, value in message.values.items()}
     text = rename(message.text, names)
     if message.kind == "intervention":
-        _capture(text, table, message)
+        capture(text, table, message)
         return labels.intervention(text)
     brought = {new: table[new] for new in names.values()}
     if message.kind != "child":
-        _capture(text, table, message)
+        capture(text, table, message)
         if len(text) > _LONG:  # where it does not fit, this is what is left to read it from
             variable = table.keep("message", text_value(text, labels=message.labels, origin=message.source))
             brought = {**brought, variable: table[variable]}
         return labels.message(message.source, text, brought)
     reply = text_value(text, media="text/markdown", labels=message.labels, origin=message.child)
     variable = table.keep(message.child.rsplit("/", 1)[1], reply)
-    _capture(text, table, message)
+    capture(text, table, message)
     shown = labels.shorten(text, tree.bounds.shown, variable)
     what = "child" if tree.agents[message.child].plan is None else "plan"
     return labels.message(f"your {what} {message.child}, kept as ${variable}", shown, brought)
 
 
-def _capture(text: str, table: Table, message: Incoming) -> None:
+def capture(text: str, table: Table, message: Incoming) -> None:
     """Every fenced code block of an incoming message becomes `code_1`, `code_2`, … `text`: with its variables renamed."""
     blocks = message.blocks if text == message.text else None
     if blocks is None or any(block.action for block in blocks):

@@ -177,7 +177,7 @@ def nobody_answered(seconds: float) -> Answer:
     return Answer(False, f"Nobody answered within {seconds:g} s.")
 
 
-def alone(tree: Tree, pending: Pending) -> Then | None:
+def without_person(tree: Tree, pending: Pending) -> Then | None:
     """What the policy says of the question about a call where nobody is there to answer it."""
     assert pending.bound is not None
     return unattended(tree.policy, pending.spec.name, texts(pending.bound), tree.spent)

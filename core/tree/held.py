@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.decision import alone
+from iact.core.tree.decision import without_person
 from iact.core.tree.tree import Tree
 
 
 def is_held(tree: Tree, pending: Pending) -> bool:
     """Whether a call waits for a person as long as that takes, because nobody was there when it was asked about."""
     asks = pending.asked > 0 and pending.asked_of == "person" and pending.answer is None
-    return asks and pending.seconds == 0 and alone(tree, pending) == "hold"
+    return asks and pending.seconds == 0 and without_person(tree, pending) == "hold"
 
 
 def held(tree: Tree) -> Iterator[Pending]:
@@ -24,6 +24,8 @@ def held(tree: Tree) -> Iterator[Pending]:
 
 def only_held(tree: Tree) -> bool:
     """Whether some calls wait so, and nothing goes on until a person answers."""
+    if not tree.policy.nobody:
+        return False
     return any(held(tree)) and not any(_goes_on(tree, one) for one in tree.agents.values() if one.active)
 
 

@@ -29,9 +29,10 @@ from iact.core.ports import ChatMessage
 from iact.core.records.calls import Result
 from iact.core.records.parts import Artifact, Blob
 from iact.core.records.record import Record
-from iact.core.tree import loops, origin, plan_checks
+from iact.core.tree import loops, origin, plan_checks, remote
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.contexts import code_value
+from iact.core.tree.contexts import capture, code_value
+from iact.core.tree.mail import Incoming
 from iact.core.tree.offered_functions import has_states
 from iact.core.tree.recall import lines_in
 from iact.core.tree.tree import Tree
@@ -95,6 +96,7 @@ def _pend(tree: Tree, agent: Agent, registry: Registry, index: int, block: Block
 def advance(tree: Tree, agent: Agent) -> None:
     """Settle what stands first among the pending actions and needs nothing from outside."""
     while agent.actions and not agent.actions[0].call:
+        _comes_first(tree, agent, agent.actions[0])
         feedback = _settle(tree, agent, agent.actions[0])
         if feedback is None:
             break
@@ -103,6 +105,19 @@ def advance(tree: Tree, agent: Agent) -> None:
         if head.bound is None or head.spec.name not in _SETTLED:
             agent.mail.refused.append(feedback)
     _look_ahead(tree, agent)
+
+
+def _comes_first(tree: Tree, agent: Agent, pending: Pending) -> None:
+    """It is the turn of a call that a person was asked about ahead of it.
+
+    What they were shown is what will be made. But if the agent has meanwhile read something from outside that did not
+    stand there, and that is not what such a call itself brought, the person is asked anew.
+    """
+    if pending.ahead is None:
+        return
+    since, pending.ahead = agent.labels - pending.ahead - {f"tool:{pending.spec.name}"}, None
+    if origin.strange(tree, since):
+        pending.asked, pending.asked_of, pending.answer = 0, "", None
 
 
 def _reads(pending: Pending) -> bool:
@@ -166,7 +181,12 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
             cut = compress(tree, agent, None)
             return "Your history was cut." if cut else "`COMPRESS` was not needed: your history is short."
         case "CALL" | "CALL_ASYNC":
-            return _aim(tree, agent, pending, pending.bound)
+            name, at = argument_text(pending.bound, "name"), argument_text(pending.bound, "at").strip()
+            if not remote.is_remote(agent, name, at):
+                return _aim(tree, agent, pending, pending.bound)
+            said = argument_text(pending.bound, "message")
+            wrong = remote.aim(tree, agent, pending, name=name, at=at, text=said)
+            return wrong or _refuse(agent, pending.spec.name, digest_of(pending.bound))
         case "LOAD" | "DEPLOY" as name:
             return _refuse(agent, name, digest_of(pending.bound))
         case "PLAN":
@@ -370,9 +390,11 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
             return record.body
         case "ok" if pending.spec.name in ("LOAD", "DEPLOY"):
             return _brought(tree, agent, pending)
+        case "ok" if pending.remote:
+            return _answered(tree, agent, pending, record, result)
         case status:
             value = result_value(tree, agent, pending, record, result)
-            variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)
+            variable = agent.table.keep(pending.remote or pending.spec.name.rsplit(".", 1)[-1], value)
             told = labels.result(
                 pending.written,
                 _shown(tree, agent, value, variable),
@@ -381,6 +403,17 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
                 error=status == "error",
             )
             return "\n".join([told, *_artifacts(tree, agent, result, value.labels)])
+
+
+def _answered(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
+    """What an agent elsewhere said, which is read as the message of a child is."""
+    value, name = result_value(tree, agent, pending, record, result), pending.remote
+    variable, said = agent.table.keep(name, value), remote.source(agent.remote[name], name)
+    if value.is_text:
+        message = Incoming(record.n, "child", result.function, value.text(), {}, labels=value.labels)
+        capture(message.text, agent.table, message)
+    told = labels.message(f"{said}, kept as ${variable}", _shown(tree, agent, value, variable), {})
+    return "\n".join([told, *_artifacts(tree, agent, result, value.labels)])
 
 
 def has_output(record: Record, result: Result) -> bool:

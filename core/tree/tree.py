@@ -17,7 +17,7 @@ from iact.core.gate.hosts import Hosts
 from iact.core.gate.nobody import Spent
 from iact.core.gate.policy import Policy
 from iact.core.gate.rate import Tally
-from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry
+from iact.core.language.actions import CALL_AT, CORE_ACTIONS, ActionSpec, Registry
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.ports import ChatMessage, Usage
 from iact.core.records.kinds import FORMAT
@@ -143,7 +143,9 @@ class Tree:
     def registry_under(self, grant: Grant) -> Registry:
         """The actions that exist under a grant."""
         functions = [spec for spec in self.functions.values() if grant.scope.contains(spec.name)]
-        return Registry([*CORE_ACTIONS.values(), *functions])
+        loaded = self.modules.get("a2a")
+        elsewhere = loaded is not None and loaded.origin == "shipped" and grant.scope.contains("a2a.ask")
+        return Registry([*CORE_ACTIONS.values(), *([CALL_AT] if elsewhere else ()), *functions])
 
     def set_modules(self, modules: dict[str, Loaded]) -> None:
         """The modules changed; told by the record that is being applied."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
-from .way import AgentFailed
+from .transport import AgentFailed
 
 TOKENS: Final = "A2A_TOKENS"
 """The secret with a line for each host: its name, a space, the token."""

@@ -32,8 +32,8 @@ from google.protobuf.json_format import ParseError
 from ext_modules.sdk import Call
 
 from .address import Address, without_tokens
-from .hearing import ENDED, Hearing
-from .way import AgentFailed, Way
+from .task_updates import ENDED, TaskUpdates
+from .transport import AgentFailed, EgressTransport
 
 _CARD_WITHIN: Final = 30.0
 _GIVING_UP: Final = 2.0
@@ -46,7 +46,10 @@ _FIRST, _LONGEST = 0.2, 5.0
 async def reached(address: Address) -> AsyncIterator[httpx.AsyncClient]:
     """What asks at an address."""
     async with httpx.AsyncClient(
-        transport=Way(address.host, address.token), trust_env=False, follow_redirects=False, timeout=None
+        transport=EgressTransport(address.host, address.token),
+        trust_env=False,
+        follow_redirects=False,
+        timeout=None,
     ) as http:
         yield http
 
@@ -89,32 +92,32 @@ class Dialogue:
         with _explained(address):
             self._client: Client = ClientFactory(config).create(card)
 
-    async def say(self, text: str, *, task: str, context: str, within: float) -> Hearing:
+    async def say(self, text: str, *, task: str, context: str, within: float) -> TaskUpdates:
         """Say something, and follow the task until it ends or asks.
 
         Raises:
             AgentFailed: it did neither within so many seconds, or not as an agent does.
         """
-        heard = Hearing(task=task, context=context)
+        updates = TaskUpdates(task=task, context=context)
         try:
             async with self._call.limit(within):
-                await self._followed(text, heard)
+                await self._followed(text, updates)
         except TimeoutError as error:
-            done = await self._cancel(heard)
+            done = await self._cancel(updates)
             raise AgentFailed(f"The agent was not done within {within:g} s; {done}") from error
         except (AgentFailed, asyncio.CancelledError):
-            await self._cancel(heard)
+            await self._cancel(updates)
             raise
-        return heard
+        return updates
 
-    async def _followed(self, text: str, heard: Hearing) -> None:
+    async def _followed(self, text: str, updates: TaskUpdates) -> None:
         """Say it and follow the task. Who gives up too early to know what the task is called hears that name first."""
         named = asyncio.Event()
 
         async def follow() -> AgentFailed | None:
             try:
                 with _explained(self._address):
-                    await self._follow(text, heard, named)
+                    await self._follow(text, updates, named)
             except AgentFailed as error:
                 return error
             finally:
@@ -134,34 +137,34 @@ class Dialogue:
         if error is not None:
             raise error
 
-    async def _follow(self, text: str, heard: Hearing, named: asyncio.Event) -> None:
+    async def _follow(self, text: str, updates: TaskUpdates, named: asyncio.Event) -> None:
         message = Message(
-            message_id=uuid.uuid4().hex, role=Role.ROLE_USER, parts=[Part(text=text)], task_id=heard.task,
-            context_id=heard.context,
+            message_id=uuid.uuid4().hex, role=Role.ROLE_USER, parts=[Part(text=text)], task_id=updates.task,
+            context_id=updates.context,
         )  # fmt: skip
         async with contextlib.aclosing(_events(self._client, message)) as events:
             async for event in events:
-                if told := heard.take(event):
+                if told := updates.take(event):
                     self._call.progress(without_tokens(told))
-                if heard.task:
+                if updates.task:
                     named.set()
                 await self._call.drain()
         pause = _FIRST
-        while not heard.rests:
+        while not updates.rests:
             await asyncio.sleep(pause)
             pause = min(pause * 1.5, _LONGEST)
-            if not heard.task:
+            if not updates.task:
                 raise AgentFailed("The agent answered with neither a message nor a task.")
-            heard.whole(await self._client.get_task(GetTaskRequest(id=heard.task)))
+            updates.whole(await self._client.get_task(GetTaskRequest(id=updates.task)))
 
-    async def _cancel(self, heard: Hearing) -> str:
+    async def _cancel(self, updates: TaskUpdates) -> str:
         """Let a task that nobody waits for end; says whether it did."""
-        if not heard.task or heard.replied or heard.state in ENDED:
+        if not updates.task or updates.replied or updates.state in ENDED:
             return "no task of it is known."
         with contextlib.suppress(AgentFailed, TimeoutError):
             async with asyncio.timeout(_GIVING_UP):
                 with _explained(self._address):
-                    await self._client.cancel_task(CancelTaskRequest(id=heard.task))
+                    await self._client.cancel_task(CancelTaskRequest(id=updates.task))
                 return "its task was cancelled."
         return "its task could not be cancelled."
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import tomllib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Final
@@ -19,9 +19,10 @@ from ext_modules.sdk.given import GivenParameters
 from ext_modules.sdk.loading import needs_of
 from ext_modules.sdk.values import JSON
 
+from .resources import Reading
 from .results import Delivery, delivery_of
 from .servers import ServerFailed, Servers, Settings
-from .tools import Tool, tools_of
+from .tools import MOST, Tool, tools_of
 
 _CARD: Final = tomllib.loads(Path(__file__).with_name("module.toml").read_text(encoding="utf-8"))
 _SETTINGS: Final = Settings.of(_CARD["mcp"], needs_of(_CARD.get("needs", {})).secrets)
@@ -41,8 +42,13 @@ async def serving() -> AsyncIterator[None]:
     async with asyncio.TaskGroup() as group:
         servers = Servers(_SETTINGS, group)
         try:
-            for tool in tools_of(await servers.tools()):
+            tools = tools_of(await servers.tools())
+            for tool in tools:
                 module.add(_function(tool, servers))
+            taken = {one.name for one in tools}
+            for reading in await servers.readings():
+                if reading.name not in taken and len(tools) + 4 <= MOST:
+                    module.add(_reading(reading, servers))
             yield
         except ServerFailed as error:
             failed = error  # raised below, out of the group, so that the last line of the log says it
@@ -60,17 +66,32 @@ def _function(tool: Tool, servers: Servers) -> Function:
         answer = await servers.call((call.session, call.agent), tool.called, arguments, told)
         return _result(call, delivery_of(answer))
 
+    return _made(tool, handler)
+
+
+def _reading(reading: Reading, servers: Servers) -> Function:
+    async def handler(call: Call, arguments: Mapping[str, JSON]) -> Result:
+        delivery = await servers.use((call.session, call.agent), reading.work(arguments))
+        return _result(call, delivery)
+
+    name, schema = reading.name, dict(reading.schema)
+    said = Tool(name, name, reading.summary, reading.documentation, schema, impact=0, idempotent=True)
+    return _made(said, handler)
+
+
+def _made(said: Tool, handler: Callable[[Call, Mapping[str, JSON]], Awaitable[Result]]) -> Function:
+    """The function of which that is said."""
     return Function(
-        name=tool.name,
+        name=said.name,
         handler=handler,
-        parameters=GivenParameters(tool.schema),
-        summary=tool.summary,
-        documentation=tool.documentation,
+        parameters=GivenParameters(said.schema),
+        summary=said.summary,
+        documentation=said.documentation,
         alias="",
         body="",
         media_type="",
-        impact=tool.impact,
-        idempotent=tool.idempotent,
+        impact=said.impact,
+        idempotent=said.idempotent,
         exclusive=False,
         states=(),
         timeout=0,

@@ -12,11 +12,11 @@ import contextlib
 import os
 import socket
 import sys
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 from urllib.parse import urlsplit
 
 import certifi
@@ -25,11 +25,13 @@ from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from mcp_types import CONNECTION_CLOSED
+from mcp_types import CONNECTION_CLOSED, CallToolResult
 
 from ext_modules.sdk.process import Process
 from ext_modules.sdk.values import JSON
 
+from .paging import pages
+from .resources import Reading, readings_of
 from .tasks import OnProgress, Tasks, telling
 
 PROGRAM: Final = Path("/run/program")
@@ -47,6 +49,7 @@ _PASSED_ON: Final = (
 _MOST: Final = 8
 _UP_WITHIN: Final = 25.0
 """Seconds that a server has to come up."""
+_Given = TypeVar("_Given")
 _LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
 
@@ -120,10 +123,35 @@ class Servers:
                 f"The MCP server's list of tools can't be used: {_innermost(error)}"
             ) from error
 
+    async def readings(self) -> list[Reading]:
+        """The functions for what the server has beside tools; asked after `tools`.
+
+        Raises:
+            ServerFailed: its lists can't be read.
+        """
+        assert self._spare is not None
+        client = await asyncio.shield(self._spare.client)
+        try:
+            return await readings_of(client)
+        except Exception as error:
+            raise ServerFailed(
+                f"The MCP server's resources or prompts can't be listed: {_innermost(error)}"
+            ) from error
+
     async def call(
         self, agent: tuple[str, str], tool: str, arguments: Mapping[str, JSON], progress: OnProgress
     ) -> Mapping[str, JSON]:
-        """Call a tool for `agent` (session and path) at its server, started anew if it ended; gives its result.
+        """Call a tool for `agent`, as `use`; gives its result."""
+
+        async def work(client: Client) -> CallToolResult:
+            with telling(progress):
+                return await client.call_tool(tool, dict(arguments), progress_callback=progress)
+
+        answer: Mapping[str, JSON] = (await self.use(agent, work)).model_dump(mode="json", by_alias=True)
+        return answer
+
+    async def use(self, agent: tuple[str, str], work: Callable[[Client], Awaitable[_Given]]) -> _Given:
+        """Ask something of the server of `agent` (session and path), started anew if it ended.
 
         Raises:
             ServerFailed: there is no server to be had, or it ended during the call.
@@ -132,8 +160,7 @@ class Servers:
         connection = self._of(agent)
         client = await asyncio.shield(connection.client)
         try:
-            with telling(progress):
-                result = await client.call_tool(tool, dict(arguments), progress_callback=progress)
+            return await work(client)
         except MCPError as error:
             if error.code != CONNECTION_CLOSED:
                 raise
@@ -142,8 +169,6 @@ class Servers:
             raise ServerFailed(
                 "The MCP server ended during the call; the next call starts it anew."
             ) from error
-        answer: Mapping[str, JSON] = result.model_dump(mode="json", by_alias=True)
-        return answer
 
     def _of(self, agent: tuple[str, str]) -> _Connection:
         key = ("", "") if self._settings.shared else agent
@@ -202,16 +227,12 @@ class Servers:
 
 
 async def _listed(client: Client) -> list[Mapping[str, JSON]]:
-    """All pages of the list of tools, but not without end."""
-    listed: list[Mapping[str, JSON]] = []
-    cursor: str | None = None
-    for _ in range(100):
-        page = await client.list_tools(cursor=cursor)
-        listed += [tool.model_dump(mode="json", by_alias=True) for tool in page.tools]
-        cursor = page.next_cursor
-        if cursor is None:
-            break
-    return listed
+    """All tools."""
+    return [
+        tool.model_dump(mode="json", by_alias=True)
+        async for page in pages(client.list_tools)
+        for tool in page.tools
+    ]
 
 
 @asynccontextmanager

@@ -77,7 +77,7 @@ def needs_of(table: Mapping[str, object]) -> Needs:
         raise ValueError("The own_instances in module.toml must be true or false.")
     return Needs(
         egress=_texts(table, "egress"),
-        secrets=_texts(table, "secrets"),
+        secrets=(*_texts(table, "secrets"), *_texts(table, "optional_secrets")),
         workspace=workspace,
         memory_bytes=_bytes(table.get("memory", 0)),
         cpu=float(cpu),

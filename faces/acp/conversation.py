@@ -28,13 +28,14 @@ from iact.core.records.dialogue import Reply, Say
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
-from iact.core.session.events import Delta, OutputEvent, RecordAppended
+from iact.core.session.events import Delta, Event, OutputEvent, RecordAppended
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
 from iact.faces.acp import questions
 from iact.faces.acp.prompt import Prompt
 from iact.faces.acp.updates import Update, Updates, shown
+from iact.faces.live_text import LiveText
 
 Spawn = Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
 """Starts a task that ends with the session's group."""
@@ -176,19 +177,25 @@ class Conversation:
             for record in self.session.records(self._sent):
                 await self._take(record)
             self._ask_and_withdraw()
+            live = LiveText(self.session, self._sent)
             try:
                 async for event in events:
-                    if isinstance(event, RecordAppended):
-                        if event.record.n > self._sent:
-                            await self._take(event.record)
-                            self._ask_and_withdraw()
-                    elif isinstance(event, Delta):
-                        await self._tell(self._updates.write(event))
-                    elif isinstance(event, OutputEvent):
-                        await self._tell(self._updates.prints(event))
+                    if not isinstance(event, RecordAppended) or event.record.n > self._sent:
+                        for one in live.take(event):
+                            await self._happened(one)
             except Lagging:
                 return True
         return False
+
+    async def _happened(self, event: Event) -> None:
+        match event:
+            case RecordAppended(record=record):
+                await self._take(record)
+                self._ask_and_withdraw()
+            case Delta():
+                await self._tell(self._updates.write(event))
+            case OutputEvent():
+                await self._tell(self._updates.prints(event))
 
     async def _take(self, record: Record) -> None:
         self._questions.add(record)

@@ -20,6 +20,7 @@ from acp.schema import (
 )
 
 from iact.core.errors import UsageError
+from iact.faces.message import MessageFile
 
 Block: TypeAlias = (
     TextContentBlock
@@ -31,20 +32,11 @@ Block: TypeAlias = (
 
 
 @dataclass(frozen=True, slots=True)
-class File:
-    """A file that a prompt brings."""
-
-    name: str
-    media: str
-    content: bytes
-
-
-@dataclass(frozen=True, slots=True)
 class Prompt:
     """A message, and what is handed over with it."""
 
     text: str
-    files: tuple[File, ...]
+    files: tuple[MessageFile, ...]
 
 
 def read_prompt(blocks: Sequence[Block]) -> Prompt:
@@ -54,7 +46,7 @@ def read_prompt(blocks: Sequence[Block]) -> Prompt:
         UsageError: it holds what can't be read, or nothing.
     """
     text: list[str] = []
-    files: list[File] = []
+    files: list[MessageFile] = []
     for block in blocks:
         match block:
             case TextContentBlock():
@@ -73,17 +65,17 @@ def read_prompt(blocks: Sequence[Block]) -> Prompt:
     return Prompt(said, tuple(files))
 
 
-def _resource(block: EmbeddedResourceContentBlock, count: int) -> File:
+def _resource(block: EmbeddedResourceContentBlock, count: int) -> MessageFile:
     resource = block.resource
     name = unquote(urlsplit(resource.uri).path).rstrip("/").rpartition("/")[2] or f"resource-{count}"
     if isinstance(resource, TextResourceContents):
-        return File(name, resource.mime_type or "text/plain", resource.text.encode())
-    return File(name, resource.mime_type or "application/octet-stream", _bytes(resource.blob, name))
+        return MessageFile(name, resource.mime_type or "text/plain", resource.text.encode())
+    return MessageFile(name, resource.mime_type or "application/octet-stream", _bytes(resource.blob, name))
 
 
-def _media(block: ImageContentBlock | AudioContentBlock, count: int) -> File:
+def _media(block: ImageContentBlock | AudioContentBlock, count: int) -> MessageFile:
     name = f"{block.type}-{count}{mimetypes.guess_extension(block.mime_type) or ''}"
-    return File(name, block.mime_type, _bytes(block.data, name))
+    return MessageFile(name, block.mime_type, _bytes(block.data, name))
 
 
 def _bytes(text: str, name: str) -> bytes:

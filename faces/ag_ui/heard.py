@@ -31,7 +31,8 @@ from iact.core.errors import UsageError
 from iact.core.records.dialogue import Say
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
-from iact.faces.responses.wire import InputFile, InputPart, InputText, QuestionAnswer
+from iact.faces.data_url import read_data_url
+from iact.faces.message import MessageFile, MessagePart
 
 _OURS: Final = re.compile(r"(.{1,120})_(\d{1,9})_[a-z]\d{1,6}")
 
@@ -90,64 +91,56 @@ async def opened(runtime: Runtime, place: ThreadPlace) -> Session:
     return session
 
 
-def parts(given: RunAgentInput, known: int, *, new: bool) -> list[InputPart]:
+def parts(given: RunAgentInput, known: int, *, new: bool) -> list[MessagePart]:
     """What is said: the user's messages that are not there yet, with what the front end tells of itself.
 
     Raises:
         UsageError: a file is not in the message itself.
     """
     messages = given.messages[known:]
-    said: list[InputPart] = []
+    said: list[MessagePart] = []
     if new:
-        said += [_text(one.content) for one in messages if isinstance(one, SystemMessage | DeveloperMessage)]
-    said += [_text(f"{one.description}: {one.value}") for one in given.context or ()]
+        said += [one.content for one in messages if isinstance(one, SystemMessage | DeveloperMessage)]
+    said += [f"{one.description}: {one.value}" for one in given.context or ()]
     spoken = [one for one in messages if isinstance(one, UserMessage | AssistantMessage)]
     users = [one for one in spoken if isinstance(one, UserMessage)]
     if not users:
         raise UsageError("There is no message: the last of messages is to be one of the user's.")
     if not new or len(users) == len(spoken):
         return [*said, *(part for one in users for part in _parts(one))]
-    said.append(_text("What was said before:"))
+    said.append("What was said before:")
     last = users[-1]
     for one in spoken[: spoken.index(last)]:
-        said += [_text(f"{one.role.capitalize()}:"), *_parts(one)]
-    return [*said, _text("And now:"), *_parts(last)]
+        said += [f"{one.role.capitalize()}:", *_parts(one)]
+    return [*said, "And now:", *_parts(last)]
 
 
-def answers(entries: Sequence[ResumeEntry]) -> list[QuestionAnswer]:
-    """The answers to interrupts, as a session's questions are answered; one that was abandoned is a no."""
+def answers(entries: Sequence[ResumeEntry]) -> list[tuple[str, str]]:
+    """The answers to interrupts, each with the interrupt's id, as a session's questions are answered; one that was
+    abandoned is a no."""
     found = []
     for one in entries:
         payload = one.payload
         if isinstance(payload, dict) and isinstance(payload.get("approved"), bool) and "allow" not in payload:
             payload = {**payload, "allow": payload["approved"]}
-        output = payload if isinstance(payload, str) else json.dumps(payload)
-        found.append(
-            QuestionAnswer(
-                type="function_call_output", call_id=one.interrupt_id[:190],
-                output=output[:100_000] if one.status == "resolved" else "deny",
-            )
-        )  # fmt: skip
+        word = payload if isinstance(payload, str) else json.dumps(payload)
+        found.append((one.interrupt_id[:190], word[:100_000] if one.status == "resolved" else "deny"))
     return found
 
 
-def _parts(message: Message) -> list[InputPart]:
+def _parts(message: Message) -> list[MessagePart]:
     content = message.content
     if not isinstance(content, list):
-        return [_text(content)] if isinstance(content, str) else []
-    found: list[InputPart] = []
+        return [content] if isinstance(content, str) else []
+    found: list[MessagePart] = []
     for one in content:
         if isinstance(one, TextPart):
-            found.append(_text(one.text))
+            found.append(one.text)
         elif isinstance(one.source, DataSource):
             url = f"data:{one.source.mime_type};base64,{one.source.value}"
-            found.append(InputFile(type="input_file", file_data=url, filename=one.type))
+            found.append(MessageFile(one.type, *read_data_url(url, one.type)))
         else:
             raise UsageError(
                 "Files and pictures come in the message itself; this server fetches no addresses."
             )
     return found
-
-
-def _text(text: str) -> InputText:
-    return InputText(type="input_text", text=text)

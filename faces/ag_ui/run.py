@@ -35,8 +35,7 @@ from iact.faces.ag_ui import heard
 from iact.faces.ag_ui.events import EventFold
 from iact.faces.ag_ui.state import FrontEndState
 from iact.faces.conversation import Exchange, answer
-from iact.faces.responses import work
-from iact.faces.responses.output import question_of
+from iact.faces.message import question_id, question_of, say
 
 _ANSWER: dict[str, JSON] = {
     "type": "object",
@@ -135,7 +134,7 @@ async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
         known = max(len(given.messages) - 1, 0)
     said = heard.parts(given, known, new=place is None)
     session = await runtime.open() if place is None else await heard.opened(runtime, place)
-    return Exchange(session, await work.say(session, said, None))
+    return Exchange(session, await say(session, said))
 
 
 async def _answered(session: Session, given: RunAgentInput) -> Record:
@@ -144,11 +143,11 @@ async def _answered(session: Session, given: RunAgentInput) -> Record:
     One that somebody has answered meanwhile stays answered: the run goes on from there.
     """
     first: list[Record] = []
-    for one in heard.answers(given.resume or []):
-        number = question_of(session.id, one.call_id)
+    for question, word in heard.answers(given.resume or []):
+        number = question_of(session.id, question)
         waits = any(open.n == number for open in OpenQuestions(session.records()).waiting)
         before = None if waits else _answer_of(session, number)
-        first.append(before or await answer(session, [(number, one.output)]))
+        first.append(before or await answer(session, [(number, word)]))
     start = min(one.n for one in first)
     told, record = heard.told(given.state)
     if told == session.id and record is not None and 0 < record < start:
@@ -172,7 +171,7 @@ def _interrupt(session: str, question: Record, fold: EventFold) -> Interrupt:
     if asked.seconds is not None:
         expires = (datetime.fromisoformat(question.at) + timedelta(seconds=asked.seconds)).isoformat()
     return Interrupt(
-        id=f"call_{session}_{question.n}", reason="host" if isinstance(asked, HostAsk) else "tool_call", message=told(question),
+        id=question_id(session, question), reason="host" if isinstance(asked, HostAsk) else "tool_call", message=told(question),
         tool_call_id=fold.tool_of(question), response_schema=_ANSWER, expires_at=expires,
         subagent_run_id=fold.owner(question.agent), metadata={"iact": {"agent": question.agent, **about(question)}},
     )  # fmt: skip

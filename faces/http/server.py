@@ -78,7 +78,7 @@ async def _broken(request: Request, error: Exception) -> Response:
     return error_response(500, "The server met a bug of its own; its log says more.")
 
 
-class Lasting:
+class BackgroundWork:
     """Work of faces that no single request holds: begun with the first that needs it, and ended with the server."""
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
@@ -95,11 +95,11 @@ class Lasting:
             one.cancel()
 
 
-def lasting_of(scope: Scope) -> Lasting:
+def background_of(scope: Scope) -> BackgroundWork:
     """Where a request's face begins what outlives the request."""
-    lasting = scope["app"].state.lasting
-    assert isinstance(lasting, Lasting)
-    return lasting
+    background = scope["app"].state.background
+    assert isinstance(background, BackgroundWork)
+    return background
 
 
 class _Guard:
@@ -136,8 +136,11 @@ class _Server(uvicorn.Server):
 
 
 @asynccontextmanager
-async def serving(app: Starlette, host: str, port: int, *, names: Sequence[str] = ()) -> AsyncIterator[int]:
+async def serving(
+    app: Starlette, host: str, port: int, *, names: Sequence[str] = (), option: str = "--faces"
+) -> AsyncIterator[int]:
     """Serve until it is left; gives the port. `names`: further ones under which it is reached, with a port if not 80.
+    `option`: by which a person chose the port.
 
     Raises:
         UsageError: the address can't be had.
@@ -147,7 +150,7 @@ async def serving(app: Starlette, host: str, port: int, *, names: Sequence[str] 
         listening = socket.create_server((host, port), family=family, backlog=128)
     except OSError as error:
         raise UsageError(
-            f"The server of faces can't listen on {host} port {port} ({error.strerror}); choose another with --faces."
+            f"The server of faces can't listen on {host} port {port} ({error.strerror}); choose another with {option}."
         ) from error
     with listening:
         bound = listening.getsockname()[1]
@@ -161,10 +164,10 @@ async def serving(app: Starlette, host: str, port: int, *, names: Sequence[str] 
         )  # fmt: skip
         server = _Server(config)
         async with asyncio.TaskGroup() as group:
-            app.state.lasting = lasting = Lasting(group)
+            app.state.background = background = BackgroundWork(group)
             group.create_task(server.serve(sockets=[listening]))
             try:
                 yield bound
             finally:
-                lasting.end()
+                background.end()
                 server.should_exit = True

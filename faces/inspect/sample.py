@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final, Literal
+from typing import Literal
 
 from inspect_ai.model import (
     ChatMessage,
@@ -23,17 +20,8 @@ from inspect_ai.util import Limit, LimitExceededError, SampleLimits
 from iact.core.errors import UsageError
 from iact.core.records.dialogue import Reply
 from iact.core.records.parts import Bounds
-
-_DATA: Final = re.compile(r"data:([\w.+/-]{1,100})(?:;[\w=.-]+)*?;base64,(.*)", re.DOTALL)
-
-
-@dataclass(frozen=True, slots=True)
-class SampleFile:
-    """A picture or document that stands in the sample's input."""
-
-    name: str
-    media: str
-    content: bytes
+from iact.faces.data_url import read_data_url
+from iact.faces.message import MessageFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +29,7 @@ class SampleTask:
     """What the root is told, and the files that come with it."""
 
     text: str
-    files: tuple[SampleFile, ...]
+    files: tuple[MessageFile, ...]
 
 
 def task_of(messages: Sequence[ChatMessage]) -> SampleTask:
@@ -70,7 +58,7 @@ def _told(one: ChatMessage) -> str:
     return f"{'You answered' if isinstance(one, ChatMessageAssistant) else 'User'}:\n\n{one.text}"
 
 
-def _file(part: Content, number: int) -> SampleFile:
+def _file(part: Content, number: int) -> MessageFile:
     match part:
         case ContentImage(image=source):
             name = f"picture-{number}"
@@ -80,14 +68,7 @@ def _file(part: Content, number: int) -> SampleFile:
             raise UsageError(
                 f"The sample's input has content of type {part.type!r}, which a session can't take."
             )
-    found = _DATA.fullmatch(source)
-    try:
-        content = base64.b64decode(found[2], validate=True) if found else b""
-    except binascii.Error as error:
-        raise UsageError(f"The content of {name} in the sample's input is no base64.") from error
-    if found is None:
-        raise UsageError(f"{name} in the sample's input is an address or a path; it has to be a data URL.")
-    return SampleFile(name, found[1], content)
+    return MessageFile(name, *read_data_url(source, name))
 
 
 @dataclass(frozen=True, slots=True)

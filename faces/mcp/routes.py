@@ -12,22 +12,24 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import Receive, Scope, Send
 
 from iact.faces.http.access import Access
-from iact.faces.http.server import lasting_of, not_installed
+from iact.faces.http.server import background_of, not_installed
 
 if TYPE_CHECKING:
     from iact.faces.mcp.streamable_http import StreamableHTTP
 
 
-def routes(access: Access) -> Sequence[BaseRoute]:
-    """As `faces.http.server.Face`."""
-    return (Route("/mcp", _MCP(access)),)
+def routes(access: Access, *, intent: str = "1", scope: str | None = None) -> Sequence[BaseRoute]:
+    """As `faces.http.server.Face`. `intent`, `scope`: of sessions that clients begin."""
+    return (Route("/mcp", _MCP(access, intent, scope)),)
 
 
 class _MCP:
     """An application, for the SDK answers in its own way: at once, in a stream, or with one that stays open."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, intent: str, scope: str | None) -> None:
         self._access = access
+        self._intent = intent
+        self._scope = scope
         self._service: StreamableHTTP | None = None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -44,14 +46,15 @@ class _MCP:
             made = await asyncio.to_thread(self._load)
             if self._service is None:  # two requests can come at once, and have one service
                 self._service = made
-                lasting_of(scope).begin(made.run())
+                background_of(scope).begin(made.run())
         await self._service.ready.wait()
         return self._service
 
     def _load(self) -> StreamableHTTP:
+        from iact.faces.mcp.ask import NewSessions
         from iact.faces.mcp.streamable_http import StreamableHTTP
 
-        return StreamableHTTP(self._access)
+        return StreamableHTTP(self._access, NewSessions(self._intent, self._scope))
 
 
 _MISSING: Final = not_installed("MCP", "mcp")

@@ -13,6 +13,7 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    INVALID_REQUEST,
     CallToolRequestParams,
     ListToolsResult,
     PaginatedRequestParams,
@@ -20,6 +21,7 @@ from mcp_types import (
 )
 from pydantic import BaseModel
 
+from iact.accounts.rights import refusal
 from iact.core.errors import IactError, UsageError
 from iact.faces.mcp import ask, resources, tasks
 from iact.faces.mcp.caller import Callers
@@ -48,11 +50,14 @@ def mcp_server(callers: Callers, new: ask.NewSessions) -> Server[None]:
     async def call_tool(context: ServerRequestContext[None], params: CallToolRequestParams) -> HandlerResult:
         if params.name != ask.NAME:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:100]!r}; there is {ask.NAME}.")
+        clears = callers.may(context, "clear")
+        if params.input_responses and not clears:
+            raise MCPError(INVALID_REQUEST, refusal("clear"))
         try:
             async with callers.runtime(context, "change") as runtime:
                 if ask.modern(context) and tasks.knows_tasks(context.session.client_capabilities):
                     return tasks.created(await ask.speak(runtime, params.arguments or {}, new))
-                return await ask.follow(context, runtime, params, new, clears=callers.may(context, "clear"))
+                return await ask.follow(context, runtime, params, new, clears=clears)
         except IactError as error:
             return ask.told(str(error))
 

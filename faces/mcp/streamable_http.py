@@ -27,13 +27,13 @@ _MOST: Final = 1000
 
 
 class StreamableHTTP:
-    """Answers for all who ask; each reaches what is theirs."""
+    """Answers for all who ask; each reaches what is theirs. `new`: what sessions that they begin may do."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: Access, new: NewSessions) -> None:
         # What was sent is told in its log lines, and no log of ours has that; what is a bug the server tells itself.
         logging.getLogger("mcp").setLevel(logging.CRITICAL)
         self._manager = StreamableHTTPSessionManager(
-            mcp_server(CallersByHTTP(access), NewSessions()),
+            mcp_server(CallersByHTTP(access), new),
             max_request_body_size=MAX_BODY,
             max_sessions=_MOST,
         )

@@ -17,6 +17,7 @@ from iact.core.ports import JSON, Usage
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
 from iact.core.session.question_text import about, told
+from iact.faces.message import question_id
 from iact.faces.root_text import prose
 
 QUESTION: Final = "iact_clearance"
@@ -24,7 +25,6 @@ QUESTION: Final = "iact_clearance"
 
 _RESPONSE: Final = re.compile(r"resp_(.{1,120})_(\d{1,9})")
 _ITEM: Final = re.compile(r"msg_(resp_.{1,120}_\d{1,9})_\d{1,9}|fc_(.{1,120}_\d{1,9})")
-_QUESTION: Final = re.compile(r"call_(.{1,120})_(\d{1,9})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +50,6 @@ def place_of(identity: str) -> ResponsePlace:
     if found is None:
         raise UsageError(f"There is no response {identity[:100]!r}.")
     return ResponsePlace(found[1], int(found[2]))
-
-
-def question_of(session: str, call_id: str) -> int:
-    """The record of the question that a call's id names.
-
-    Raises:
-        UsageError: it is no question of this session.
-    """
-    found = _QUESTION.fullmatch(call_id)
-    if found is None or found[1] != session:
-        raise UsageError(f"There is no question {call_id[:100]!r} in this session.")
-    return int(found[2])
 
 
 def asked_by(call_id: str) -> str:
@@ -98,7 +86,7 @@ def question_item(session: str, question: Record) -> dict[str, JSON]:
     return {
         "type": "function_call",
         "id": f"fc_{session}_{question.n}",
-        "call_id": f"call_{session}_{question.n}",
+        "call_id": question_id(session, question),
         "name": QUESTION,
         "arguments": json.dumps(arguments, ensure_ascii=False),
         "status": "completed",

@@ -22,6 +22,7 @@ from iact.faces.conversation import Exchange, answer
 from iact.faces.http.access import Access, body_of
 from iact.faces.http.server import error_response
 from iact.faces.http.stream import EventResponse
+from iact.faces.message import question_of, say
 from iact.faces.responses import work
 from iact.faces.responses.begun import Begun
 from iact.faces.responses.chat import Chats
@@ -34,7 +35,6 @@ from iact.faces.responses.output import (
     message_item,
     place_of,
     question_item,
-    question_of,
     response_fields,
     response_with,
     texts,
@@ -155,7 +155,7 @@ class _Responses:
             if news:
                 told = news if known else _whole(messages)
                 parts = [part for one in told for part in work.parts_of(one)]
-                start = await work.say(session, parts, given.instructions)
+                start = await say(session, parts, before=given.instructions or "")
             if start is None:
                 raise UsageError("There is no message: input needs one of the user's.")
             place = ResponsePlace(session.id, start.n)

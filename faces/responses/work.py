@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import base64
-import binascii
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
-from urllib.parse import unquote_to_bytes
 
 from iact.core.errors import UsageError
 from iact.core.ports import Usage
@@ -19,16 +14,15 @@ from iact.core.records.record import Record
 from iact.core.session.questions import OpenQuestions, is_question
 from iact.core.session.runtime import Runtime
 from iact.core.session.session import Session
+from iact.faces.data_url import read_data_url
+from iact.faces.message import MessageFile, MessagePart
 from iact.faces.responses.output import ResponsePlace, reply_of
 from iact.faces.responses.wire import (
     InputFile,
     InputImage,
     InputMessage,
-    InputPart,
     InputText,
 )
-
-_DATA_URL: Final = re.compile(r"data:([\w.+/-]{1,100})?(?:;[\w=.-]+)*?(;base64)?,(.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,28 +94,15 @@ async def continued(runtime: Runtime, place: ResponsePlace) -> Session:
     return await runtime.open(await runtime.fork(found.session.id, at))
 
 
-async def say(session: Session, parts: Sequence[InputPart], instructions: str | None) -> Record:
-    """Hand over the files and say the text.
+def parts_of(message: InputMessage) -> list[MessagePart]:
+    """A message's parts.
 
     Raises:
-        UsageError: there is no text, or a file is not in the message itself.
+        UsageError: a file is not in the message itself.
     """
-    files = [_file(one) for one in parts if not isinstance(one, InputText)]
-    text = "\n\n".join(one.text for one in parts if isinstance(one, InputText)).strip()
-    if not text:
-        raise UsageError("The message is empty: say in words what is to be done.")
-    for name, media, content in files:
-        await session.upload(name, media, content)
-    return await session.say(
-        f"{instructions.strip()}\n\n{text}" if instructions and instructions.strip() else text
-    )
-
-
-def parts_of(message: InputMessage) -> list[InputPart]:
-    """A message's parts."""
     if isinstance(message.content, str):
-        return [InputText(type="input_text", text=message.content)]
-    return message.content
+        return [message.content]
+    return [one.text if isinstance(one, InputText) else _file(one) for one in message.content]
 
 
 def used(records: Sequence[Record]) -> Usage:
@@ -145,17 +126,7 @@ def _says(record: Record) -> bool:
     return isinstance(record.content, Say) and record.agent == "/"
 
 
-def _file(part: InputFile | InputImage) -> tuple[str, str, bytes]:
+def _file(part: InputFile | InputImage) -> MessageFile:
     url = part.file_data if isinstance(part, InputFile) else part.image_url
     name = part.filename if isinstance(part, InputFile) else "picture"
-    found = _DATA_URL.fullmatch(url)
-    if found is None:
-        raise UsageError(
-            "Files and pictures come as data URLs (data:image/png;base64,…); this server fetches no addresses."
-        )
-    media = found[1] or "application/octet-stream"
-    try:
-        content = base64.b64decode(found[3], validate=True) if found[2] else unquote_to_bytes(found[3])
-    except (binascii.Error, ValueError) as error:
-        raise UsageError(f"The content of {name} is no base64.") from error
-    return name, media, content
+    return MessageFile(name, *read_data_url(url, name))

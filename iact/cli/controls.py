@@ -161,7 +161,7 @@ def cancel(settings: Settings, *, session: str, agent: str, step: str | None, as
 
 @command()
 @options.session
-@click.argument("call", type=int)
+@click.argument("calls", type=int, nargs=-1, required=True, metavar="CALL...")
 @click.option("--allow", is_flag=True)
 @click.option("--deny", is_flag=True)
 @click.option("--why", metavar="TEXT", help="with --deny: what the agent that asked is told")
@@ -171,14 +171,17 @@ def clear(
     settings: Settings,
     *,
     session: str,
-    call: int,
+    calls: tuple[int, ...],
     allow: bool,
     deny: bool,
     why: str | None,
     remember: bool,
     as_json: bool,
 ) -> int:
-    """Approve or deny a call that waits for approval. CALL is the number of its record."""
+    """Approve or deny a call that waits for approval, or several at once. CALL is the number of its record.
+
+    Several are answered together if they are calls of one function that wait for the same reason.
+    """
     from iact.commands import remote
 
     one_of(allow=allow, deny=deny)
@@ -188,7 +191,8 @@ def clear(
         raise UsageError("--why tells an agent why it may not; it goes with --deny.")
     frame: Frame = {
         "type": "clear",
-        "call": call,
+        "call": calls[0],
+        "also": list(calls[1:]),
         "allow": allow,
         "remember": "call" if remember else None,
         **({"why": why} if why else {}),

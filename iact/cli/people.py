@@ -228,9 +228,13 @@ def log_out(settings: Settings) -> int:
 
 @command()
 @click.option("--since", metavar="TIME", help="a date or a time, UTC: 2026-11-23")
+@click.option("--who", metavar="NAME", help="of this user alone")
+@click.option(
+    "--what", metavar="KIND", help="of this kind alone, such as call.denied; or of several: user, sign-in"
+)
 @options.as_json
-def audit(settings: Settings, *, since: str | None, as_json: bool) -> int:
+def audit(settings: Settings, *, since: str | None, who: str | None, what: str | None, as_json: bool) -> int:
     """Print who decided what over all sessions: approvals, hosts, declassification, policy, sign-ins. Never content."""
     from iact.commands import audit
 
-    return audit.audit(settings, since=since, as_json=as_json)
+    return audit.audit(settings, since=since, who=who, what=what, as_json=as_json)

@@ -117,14 +117,23 @@ def run(
 @click.option("--workspace", metavar="DIR", help="work in this directory instead of one per session")
 @options.intent("1")
 @options.scope
-def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str) -> int:
-    """Serve sessions to a client of the Model Context Protocol (MCP), on standard input and output.
+@click.option(
+    "--http",
+    type=click.IntRange(0, 65535),
+    is_flag=False,
+    flag_value=8700,
+    metavar="[PORT]",
+    help="serve by streamable HTTP at this port of this machine (8700), until a signal ends it",
+)
+def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str, http: int | None) -> int:
+    """Serve sessions to clients of the Model Context Protocol (MCP), on standard input and output or by HTTP.
 
-    The client starts it; --intent, --scope and --workspace hold for the sessions that it begins.
+    A client starts it, or is told the address that --http prints; --intent, --scope and --workspace hold for the
+    sessions that clients begin.
     """
     from iact.commands import mcp as commands
 
-    return commands.mcp(settings, workspace=workspace, intent=intent, scope=scope)
+    return commands.mcp(settings, workspace=workspace, intent=intent, scope=scope, http=http)
 
 
 @click.group(cls=CommandGroup)

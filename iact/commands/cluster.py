@@ -8,27 +8,35 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from iact import address, logs
+from iact.accounts.rights import LOCAL
 from iact.choices import Choices
 from iact.core import whole_file
 from iact.core.errors import IactError, UsageError
-from iact.core.session.assembly import KEY
+from iact.core.session.assembly import KEY, RuntimeOptions, read_key
+from iact.settings import FILE as CONFIGURATION
 from iact.settings import Settings
-from iact.shared_files import follow
+from iact.shared_files import fetch, follow
+from iact.shared_users import check_accounts, holds, settings_of_all, share_key
 from iact.surroundings import ServerSurroundings
-from iact.web.server import WebServer
-from iact.wiring import make_data_directory, open_runtime, open_store
+from iact.web.server import DoorOptions, PeopleOptions, WebServer
+from iact.wiring import make_data_directory, models_of, open_runtime, open_store, shared_of
 
 if TYPE_CHECKING:
-    from iact.cluster.leases import HostLease
+    from iact.cluster.gateway import GatewayPeople
+    from iact.cluster.leases import HostLease, OwnLease
     from iact.cluster.placement import Placement, StaticPlacement
+    from iact.cluster.search import HostSearch
+    from iact.cluster.user_sessions import UserRuntime, Users
     from iact.core.session.index import TextHits
+    from iact.core.session.models import Models
 
 _AGAIN: Final = 1.0
 """Seconds until a host that has ended is started again."""
@@ -41,11 +49,11 @@ def host(settings: Settings, *, bind: str, advertise: str, port: int, control_po
     """Be one of the hosts of a store until SIGINT or SIGTERM, and pass all sessions on then.
 
     Raises:
-        UsageError: there is no store, or there are accounts; another server runs on the data directory, or an address can't
-            be had.
+        UsageError: there is no store, or hosts would not have the same accounts; another server runs on the data directory,
+            or an address can't be had.
     """
     _wanted(settings)
-    _one_user(settings)
+    check_accounts(settings)
     make_data_directory(settings)
 
     async def run() -> int:
@@ -71,6 +79,7 @@ async def _host(
     from iact.cluster.objects import open_objects
     from iact.cluster.placement import StaticPlacement
     from iact.cluster.search import HostSearch
+    from iact.cluster.user_sessions import UserPage, UserSessions
 
     objects = open_objects(_wanted(settings))
     key_of = await asyncio.to_thread(_keys, settings)
@@ -82,16 +91,30 @@ async def _host(
     placement = StaticPlacement(objects, peers)
     key = key_of(lease.incarnation)
     search = HostSearch(placement, peers, lease.incarnation)
-    async with open_runtime(
-        settings, pool=settings.pool, claimed=lease.claimed, search_elsewhere=search.search
-    ) as runtime:
-        product = ServerSurroundings(Choices(settings, runtime.use_models))
+    async with AsyncExitStack() as stack:
+        models = models_of(settings)
+        runtime = await stack.enter_async_context(
+            open_runtime(
+                settings,
+                pool=settings.pool,
+                claimed=lease.claimed,
+                search_elsewhere=search.search,
+                opened=models,
+            )
+        )
+        choices = Choices(settings, runtime.use_models)
+        several = await _people(stack, settings, models, choices, lease, search)
         page = WebServer(
-            runtime, product=product, host=bind, port=port, key=key, allow_remote=True, names=(advertise,)
-        )
+            runtime, product=ServerSurroundings(choices), host=bind, port=port, names=(advertise,),
+            # Where there are several users, to know this is not enough: who it is for must be said, and signed.
+            key=None if several else key,
+            **(several.page if several else PeopleOptions(allow_remote=True)),
+        )  # fmt: skip
+        sessions = UserSessions(runtime, several.running, several.lease) if several else UserSessions(runtime)
         served = SessionHost(
-            runtime, page, objects, lease, placement, peers, grace=grace, idle=settings.session_idle
-        )
+            sessions, UserPage(page), objects, lease, placement, peers, grace=grace, idle=settings.session_idle,
+            buried=several.release if several else lambda incarnation: None,
+        )  # fmt: skip
         control = ControlServer(served.act, key, host=bind, port=control_port)
         await page.start()
         await control.start()
@@ -105,7 +128,9 @@ async def _host(
             if runtime.memory is not None:
                 runtime.memory.wake()
             async with asyncio.TaskGroup() as tasks:
-                working = (runtime.tend(), served.run(), follow(settings))
+                working = [runtime.tend(), served.run(), follow(settings)]
+                if several is not None:
+                    working.append(follow(settings_of_all(settings)))
                 running = [tasks.create_task(one) for one in working]
                 await stop.wait()
                 logs.tell("passing on all sessions")
@@ -120,6 +145,67 @@ async def _host(
             await page.stop()
     with contextlib.suppress(IactError):
         await served.leave()
+
+
+@dataclass(frozen=True, slots=True)
+class _HostPeople:
+    """What a host with accounts has beside one without, of which nothing is imported there. `page`: for its page; `running`,
+    `lease`: the runtimes of users; `release`: gives back what a host holds of quotas that is dead."""
+
+    page: PeopleOptions
+    running: Mapping[str, UserRuntime]
+    lease: Users
+    release: Callable[[str], None]
+
+
+async def _people(
+    stack: AsyncExitStack,
+    settings: Settings,
+    models: Models,
+    choices: Choices,
+    lease: OwnLease,
+    search: HostSearch,
+) -> _HostPeople | None:
+    if settings.accounts.authenticator == "token":
+        return None
+    from iact.accounts.quotas import UserQuota
+    from iact.cluster.statements import StatementReader, statement_key
+    from iact.cluster.user_sessions import name_of
+    from iact.everybody import Everybody
+    from iact.member_people import MemberPeople
+    from iact.people import accounts_of, authentication_of, quota_holder
+    from iact.register import AccountRegister
+    from iact.user_runtimes import AmongHosts, open_tenants
+
+    accounts = stack.enter_context(accounts_of(settings, incarnation=lease.incarnation))
+    stack.callback(accounts.quotas.release)
+    tending = asyncio.create_task(accounts.quotas.tend(), name="tell other hosts what goes on here")
+    stack.callback(tending.cancel)
+    everybody = settings_of_all(settings)
+    await asyncio.to_thread(share_key, settings, everybody)
+    await asyncio.to_thread(fetch, everybody)
+
+    def claimed(user: str, session: str, epoch: int) -> None:
+        lease.claimed(name_of(user, session), epoch)
+
+    among = AmongHosts(claimed, search.search)
+    scope = RuntimeOptions().scope
+    tenants = await stack.enter_async_context(
+        open_tenants(settings, models, choices, scope, partial(UserQuota, accounts.quotas), among)
+    )
+    reader = StatementReader(statement_key(read_key(settings.data)), lease.incarnation)
+    return _HostPeople(
+        page={
+            "allow_remote": True,
+            "people": MemberPeople(reader, authentication_of(settings, accounts)),
+            "tenants": tenants,
+            "setup": Everybody(settings, tenants.refresh_modules, scope),
+            "register": AccountRegister(accounts, settings.data, public_links=settings.accounts.public_links),
+        },
+        running=among.running,
+        lease=tenants.lease,
+        release=lambda incarnation: accounts.quotas.release(quota_holder(incarnation)),
+    )
 
 
 def _incarnation_before(settings: Settings, incarnation: str) -> str:
@@ -148,7 +234,8 @@ async def host_on_node(settings: Settings, bind: str, node: str) -> None:
 
 
 def _on_this_machine(settings: Settings, name: str) -> Settings:
-    """The settings of one of several hosts on this machine: its own name and data directory, and the key of all."""
+    """The settings of one of several hosts on this machine: its own name and data directory, and the key and settings of
+    all."""
     folder = settings.data / "nodes" / name
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     key = folder / KEY
@@ -156,6 +243,8 @@ def _on_this_machine(settings: Settings, name: str) -> Settings:
         descriptor = os.open(key, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(descriptor, "wb") as stream:
             stream.write((settings.data / KEY).read_bytes())
+    if (settings.data / CONFIGURATION).is_file():
+        whole_file.replace(folder / CONFIGURATION, (settings.data / CONFIGURATION).read_bytes())
     return settings.model_copy(update={"data": folder, "host": name})
 
 
@@ -165,10 +254,10 @@ def up(settings: Settings, *, nodes: int, engine: str, port: int) -> int:
     Raises:
         UsageError: what is wanted is not installed, or as `gateway`.
     """
-    _one_user(settings)
-    make_data_directory(settings)
     store = settings.store or f"file://{settings.data / 'store'}"
     settings = settings.model_copy(update={"store": store, "cluster": "static"})
+    check_accounts(settings)
+    make_data_directory(settings)
     _keys(settings)
     with address.claimed(settings.data):
         if engine == "static":
@@ -227,11 +316,11 @@ def gateway(settings: Settings, *, host: str, port: int) -> int:
     """Serve the page for the hosts of a store until SIGINT or SIGTERM.
 
     Raises:
-        UsageError: there is no store, or there are accounts; another server runs on the data directory, or the address
-            can't be had.
+        UsageError: there is no store, or hosts would not have the same accounts; another server runs on the data directory,
+            or the address can't be had.
     """
     _wanted(settings)
-    _one_user(settings)
+    check_accounts(settings)
     make_data_directory(settings)
     with address.claimed(settings.data):
         return asyncio.run(_gateway(settings, host, port))
@@ -242,10 +331,13 @@ async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") 
 
     stop = _stopped()
     key_of = await asyncio.to_thread(_keys, settings)
-    async with _hosts_kept(settings, bind), _placement(settings) as placement:
+    async with _hosts_kept(settings, bind), _placement(settings) as placement, AsyncExitStack() as stack:
         # All gateways have one key, so that a browser that signed in at one of them is known at the others.
         _stopped(stop)  # Ray wants the signals for itself
-        server = Gateway(placement, key_of, host=host, port=port, key=key_of("gateways"))
+        people, reached = _gateway_people(stack, settings, host)
+        server = Gateway(
+            placement, key_of, people=people, host=host, port=port, key=key_of("gateways"), **reached
+        )
         async with server:
             started = datetime.now(UTC).isoformat(timespec="seconds")
             published = address.Address(url=server.url, pid=os.getpid(), started=started, key=server.key)
@@ -254,6 +346,29 @@ async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") 
             await stop.wait()
             logs.tell("closing")
     return 0
+
+
+def _gateway_people(
+    stack: AsyncExitStack, settings: Settings, host: str
+) -> tuple[GatewayPeople | None, DoorOptions]:
+    """Who comes in at a gateway with accounts, and how that is reached; of which nothing is imported without.
+
+    Raises:
+        UsageError: the accounts can't be opened, or passwords could go over a network in clear.
+    """
+    if settings.accounts.authenticator == "token":
+        return None, {"outside": None, "allow_remote": False, "admits": lambda peer: True}
+    from iact.cluster.gateway import GatewayPeople
+    from iact.cluster.statements import StatementWriter, statement_key
+    from iact.people import doors, opened_people
+
+    people = stack.enter_context(opened_people(settings, os.environ))
+    statements = StatementWriter(statement_key(read_key(settings.data)))
+    shared = shared_of(settings)
+    assert shared is not None, "there is a store"
+    holding = partial(holds, settings, shared)
+    found = GatewayPeople(people.authentication, people.entrance, statements, holding)
+    return found, doors(settings, people, host)
 
 
 def search(settings: Settings, query: str, limit: int) -> Sequence[TextHits]:
@@ -293,9 +408,22 @@ def drain(settings: Settings, host: str) -> int:
 
 def move(settings: Settings, session: str, host: str) -> int:
     """Have a session go on at another host."""
-    at = _with_placement(settings, lambda placement: placement.place(session, host=host))
+    name = _name_of(settings, session)
+    at = _with_placement(settings, lambda placement: placement.place(name, host=host))
     print(f"The session {session} is at the host {at.lease.host} now (epoch {at.epoch}).")
     return 0
+
+
+def _name_of(settings: Settings, session: str) -> str:
+    """What hosts call a session, whosever it is."""
+    from iact.cluster.user_sessions import name_of
+
+    if settings.accounts.authenticator == "token":
+        return name_of(LOCAL.user, session)
+    from iact.people import accounts_of, owner_of
+
+    with accounts_of(settings) as accounts:
+        return name_of(owner_of(settings, accounts, session) or LOCAL.user, session)
 
 
 def _row(lease: HostLease) -> dict[str, str | int | bool]:
@@ -306,19 +434,6 @@ def _row(lease: HostLease) -> dict[str, str | int | bool]:
         "sessions": lease.sessions,
         "draining": lease.draining,
     }
-
-
-def _one_user(settings: Settings) -> None:
-    """See to it that nobody takes a cluster, which knows one user, for a server with accounts.
-
-    Raises:
-        UsageError: people are to sign in.
-    """
-    if settings.accounts.authenticator != "token":
-        raise UsageError(
-            "A cluster has one user so far, and whoever has its address is that user; accounts work on one machine. "
-            "Leave out accounts.authenticator, or serve without a cluster."
-        )
 
 
 def _wanted(settings: Settings) -> str:

@@ -12,6 +12,8 @@ import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
+from iact.accounts.people import AuditKind
+from iact.commands.audit import tell
 from iact.commands.remote import ask_server
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
@@ -29,13 +31,21 @@ def delete(settings: Settings, sessions: Sequence[str], *, now: bool, as_json: b
         MemoryUnavailable: memory can't let go of what is to be removed for good; nothing was removed.
     """
     if not now:
-        done = _do(settings, "session.delete", sessions, Deletion.delete)
+        done = _do(settings, "session.delete", "session.deleted", sessions, Deletion.delete)
         return _report(done, "deleted; take it back with: iact session restore ID", as_json)
     store = SessionStore(settings.data)
     there = [one for one in sessions if store.trash.find(one) is None]
-    moved = _do(settings, "session.delete", there, Deletion.delete) if there else DeletionOutcome((), {})
+    moved = (
+        _do(settings, "session.delete", "session.deleted", there, Deletion.delete)
+        if there
+        else DeletionOutcome((), {})
+    )
     gone = [one for one in sessions if one not in moved.refused]
-    done = _do(settings, "session.purge", gone, Deletion.purge) if gone else DeletionOutcome((), {})
+    done = (
+        _do(settings, "session.purge", "session.purged", gone, Deletion.purge)
+        if gone
+        else DeletionOutcome((), {})
+    )
     return _report(
         DeletionOutcome(done.sessions, {**moved.refused, **done.refused}, done.note),
         "deleted for good",
@@ -49,7 +59,9 @@ def restore(settings: Settings, sessions: Sequence[str], *, as_json: bool) -> in
     Raises:
         UsageError: none of them could be.
     """
-    return _report(_do(settings, "session.restore", sessions, Deletion.restore), "restored", as_json)
+    return _report(
+        _do(settings, "session.restore", "session.restored", sessions, Deletion.restore), "restored", as_json
+    )
 
 
 def tidy(settings: Settings) -> int:
@@ -64,6 +76,7 @@ def tidy(settings: Settings) -> int:
 def _do(
     settings: Settings,
     kind: str,
+    told: AuditKind,
     sessions: Sequence[str],
     here: Callable[[Deletion, Sequence[str]], Awaitable[DeletionOutcome]],
 ) -> DeletionOutcome:
@@ -74,7 +87,10 @@ def _do(
     async def do() -> DeletionOutcome:
         return await here(_deletion(settings), sessions)
 
-    return asyncio.run(do())
+    done = asyncio.run(do())
+    for session in done.sessions:
+        tell(settings, told, session=session)
+    return done
 
 
 def _deletion(settings: Settings) -> Deletion:

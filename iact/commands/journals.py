@@ -15,6 +15,7 @@ from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, R
 from iact.core.records.control import Inject, Lockdown, SetIntent
 from iact.core.records.dialogue import Discard, Draw, Reply, Spawn
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
+from iact.core.records.person import PersonContent
 from iact.core.records.plans import Ask, Extend, Fire, Node, Plan
 from iact.core.records.record import Record
 from iact.core.records.session import Epoch, Fork, Module, Open
@@ -215,7 +216,8 @@ def line(record: Record) -> str:
     """A record as one line for a terminal, whatever it holds."""
     when = record.at[:19].replace("T", " ")
     body = "" if isinstance(record.content, Module) else record.body[: 4 * _WIDTH]
-    said = " ".join(filter(None, [*_facts(record), body]))
+    who = record.content.who if isinstance(record.content, PersonContent) else ""
+    said = " ".join(filter(None, [f"{who}:" if who else "", *_facts(record), body]))
     said = " ".join(visible(without_escapes(said)).split())
     said = said if len(said) <= _WIDTH else said[: _WIDTH - 1] + "…"
     agent = visible(without_escapes(record.agent))

@@ -1,31 +1,48 @@
-"""`iact mcp`: sessions for a client of the Model Context Protocol, on standard input and output."""
+"""`iact mcp`: sessions for clients of the Model Context Protocol, on standard input and output or by HTTP."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import re
+import secrets
 import signal
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Final
 
 from iact.core.errors import UsageError
 from iact.core.session.policy import read_policies
+from iact.face_server import ServerVisitors
 from iact.settings import Settings
 from iact.wiring import make_data_directory, open_runtime
 
+KEY: Final = "mcp.key"
+"""The file in the data directory with the key that clients by HTTP send. It stays, for they have it in their settings."""
+_HOST: Final = "127.0.0.1"
 
-def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str) -> int:
-    """Serve until the client closes our standard input, or SIGTERM; 0 after a clean end.
+
+def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str, http: int | None) -> int:
+    """Serve until the client closes our standard input, or a signal ends it; 0 after a clean end. `http`: the port; None:
+    standard input and output.
 
     Raises:
-        UsageError: what it takes is not installed, or there is no such directory or scope.
+        UsageError: what it takes is not installed, the port can't be had, or there is no such directory or scope.
     """
-    if find_spec("mcp") is None:
+    if any(
+        find_spec(one) is None for one in ("mcp", *(("starlette", "uvicorn") if http is not None else ()))
+    ):
         raise UsageError(
             "iact mcp needs a package that is not installed. Install it: pip install 'iact[mcp]'."
         )
     make_data_directory(settings)
     read_policies(settings.data).chosen(scope)
-    return asyncio.run(_mcp(settings, Path(workspace) if workspace else None, intent, scope))
+    place = Path(workspace) if workspace else None
+    if http is None:
+        return asyncio.run(_mcp(settings, place, intent, scope))
+    return asyncio.run(_by_http(settings, place, intent, scope, http))
 
 
 async def _mcp(settings: Settings, workspace: Path | None, intent: str, scope: str) -> int:
@@ -36,3 +53,40 @@ async def _mcp(settings: Settings, workspace: Path | None, intent: str, scope: s
         serving = group.create_task(serve(runtime, NewSessions(intent, scope)))
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, serving.cancel)
     return 0
+
+
+async def _by_http(settings: Settings, workspace: Path | None, intent: str, scope: str, port: int) -> int:
+    from iact.faces.http.server import application, serving
+    from iact.faces.mcp.routes import routes
+
+    stop = asyncio.Event()
+    for one in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(one, stop.set)
+    file = settings.data / KEY
+    async with open_runtime(settings, workspace, scope=scope) as runtime:
+        visitors = ServerVisitors(_key(file), runtime, None, None)
+        app = application([partial(routes, intent=intent, scope=scope)], visitors)
+        async with serving(app, _HOST, port, option="--http") as bound:
+            print(f"iact: mcp at http://{_HOST}:{bound}/mcp, with the key in {file}", flush=True)
+            await stop.wait()
+    return 0
+
+
+def _key(file: Path) -> str:
+    """The key in a file that only its owner can read; it is made if there is none.
+
+    Raises:
+        UsageError: the file holds none.
+    """
+    if not file.exists():
+        temporary = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        with os.fdopen(descriptor, "w", encoding="ascii") as stream:
+            stream.write(secrets.token_urlsafe(32) + "\n")
+        with contextlib.suppress(FileExistsError):
+            os.link(temporary, file)  # of two that start at once, one makes it
+        temporary.unlink()
+    found = file.read_bytes().strip()
+    if not re.fullmatch(rb"[A-Za-z0-9_-]{32,200}", found):
+        raise UsageError(f"{file} holds no key. Remove it, and start again: a new one is made.")
+    return found.decode("ascii")

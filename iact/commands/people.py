@@ -246,7 +246,7 @@ def revoke_link(settings: Settings, session: str, link: str) -> int:
 
 
 def _owner(settings: Settings, accounts: Accounts, session: str) -> User:
-    found = owner_of(settings, session)
+    found = owner_of(settings, accounts, session)
     user = None if found is None else accounts.users.get(found)
     if user is None:
         raise UsageError(f"No user of this server has a session {session!r}.")

@@ -1,4 +1,4 @@
-"""Asks the person at the terminal about calls that wait for clearance, one after the other.
+"""Asks the person at the terminal about calls that wait for clearance; those that are one question, all at once.
 
 The same question may be answered elsewhere, or run out of time: the terminal then goes on with the next. Lines are
 read when they are there, by the loop itself, so that a question which nobody answers keeps no thread.
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
@@ -24,6 +24,9 @@ from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
 
 _QUESTION: Final = "Allow it? [y]es, [a]lways for exactly this call, [N]o: "
+_ALL: Final = "Allow them? [y]es to all {count}, [o]ne by one, [N]o to all: "
+_REST: Final = 0.4
+"""Seconds for which a call that joins others on the terminal can't be answered: the line was typed for those before it."""
 _START: Final = "Start this plan? [y]es, [N]o (cancels it): "
 _VERDICTS: Final[dict[str, tuple[bool, JSON]]] = {
     "y": (True, None), "yes": (True, None), "a": (True, "call"), "always": (True, "call"),
@@ -42,6 +45,11 @@ class TerminalQuestions:
         self._session = session
         self._spawn = spawn
         self._questions = OpenQuestions()
+        self._shown: dict[int, float] = {}
+        """The questions that a line answers, and when each was shown."""
+        self._sent: set[int] = set()
+        """Those that the person has answered here, until the answers stand in the journal."""
+        self._apart = False
         self._plans: list[str] = []
         """Plans that were shown, the one that is asked about last."""
 
@@ -66,12 +74,12 @@ class TerminalQuestions:
 
     def take(self, record: Record) -> None:
         """The next record of the session."""
-        shown = self._waiting[:1]
         self._questions.add(record)
-        if self._waiting[:1] != shown:
-            if shown:
-                print("(settled)", file=sys.stderr)
-            self._show()
+        waiting = {one.n for one in self._waiting}
+        if self._shown and not waiting >= self._shown.keys():
+            self._shown = {}
+            print("(settled)", file=sys.stderr)
+        self._show()
         for path in self._session.unstarted_plans() if sys.stdin.isatty() else ():
             if path not in self._plans:
                 self._plans.append(path)
@@ -82,37 +90,63 @@ class TerminalQuestions:
 
     @property
     def _waiting(self) -> tuple[Record, ...]:
-        return self._questions.waiting
+        """The questions that are put to the person now."""
+        together = self._questions.together(self._sent)
+        self._apart = self._apart and len(together) > 1
+        return together[:1] if self._apart else together
 
     def _show(self) -> None:
-        if self._waiting and sys.stdin.isatty():
-            agent, asked = self._waiting[0].agent, self._waiting[0].content
+        new = [one for one in self._waiting if one.n not in self._shown]
+        if not new or not sys.stdin.isatty():
+            return
+        now = asyncio.get_running_loop().time()
+        if self._shown:
+            print(file=sys.stderr)
+        self._shown |= {one.n: now for one in new}
+        texts, question = [], _QUESTION
+        for one in new:
+            asked = one.content
             if isinstance(asked, HostAsk):
-                print(f"{host_words(agent, asked)}\n{_HOST}", end="", file=sys.stderr, flush=True)
-                return
-            assert isinstance(asked, ClearanceAsk)
-            # The call is named again behind what may have been pages of text.
-            last = f"{agent} asks to run {asked.function}. {_QUESTION}"
-            print(f"{words(agent, asked)}\n{last}", end="", file=sys.stderr, flush=True)
+                texts.append(host_words(one.agent, asked))
+                question = _HOST
+            else:
+                assert isinstance(asked, ClearanceAsk)
+                # The call is named again behind what may have been pages of text.
+                texts.append(words(one.agent, asked))
+                question = f"{one.agent} asks to run {asked.function}. {_QUESTION}"
+        if len(self._shown) > 1:
+            question = _ALL.format(count=len(self._shown))
+        print("\n".join([*texts, question]), end="", file=sys.stderr, flush=True)
 
     def _line(self) -> None:
         line = sys.stdin.readline()
+        said = line.strip().lower()
+        shown = [one for one in self._waiting if one.n in self._shown]
         if not line:
             asyncio.get_running_loop().remove_reader(sys.stdin.fileno())
-        elif self._waiting and isinstance(self._waiting[0].content, HostAsk):
-            lasts = _LASTS.get(line.strip().lower())
-            self._spawn(self._answer_host(self._waiting[0].n, lasts))
-        elif self._waiting:
-            allow, remember = _VERDICTS.get(line.strip().lower(), (False, None))
-            self._spawn(self._answer(self._waiting[0].n, allow, remember))
+        elif len(shown) > 1 and said in ("o", "one"):
+            self._apart, self._shown = True, {}
+            self._show()
+        elif shown and isinstance(shown[0].content, HostAsk):
+            self._spawn(self._answer_host(shown[0].n, _LASTS.get(said)))
+        elif shown:
+            since = asyncio.get_running_loop().time() - _REST
+            first = self._shown[shown[0].n]
+            calls = [one.n for one in shown if self._shown[one.n] == first or self._shown[one.n] < since]
+            allow, remember = _VERDICTS.get(said, (False, None))
+            self._spawn(self._answer(calls, allow, remember))
         elif self._plans and self._plans[-1] in self._session.unstarted_plans():
-            self._spawn(self._begin(self._plans[-1], line.strip().lower() in ("y", "yes")))
+            self._spawn(self._begin(self._plans[-1], said in ("y", "yes")))
 
-    async def _answer(self, call: int, allow: bool, remember: JSON) -> None:
+    async def _answer(self, calls: Sequence[int], allow: bool, remember: JSON) -> None:
+        self._sent.update(calls)
+        self._shown = {}
         try:
-            await self._session.clear(call, allow, remember)
+            await self._session.clear(calls[0], allow, remember, also=calls[1:])
         except UsageError as error:
             print(f"note: {error}", file=sys.stderr, flush=True)
+        self._sent.difference_update(calls)
+        self._show()
 
     async def _answer_host(self, ask: int, lasts: Lasts | None) -> None:
         try:

@@ -156,8 +156,8 @@ def tell_held(session: Session, *, as_json: bool) -> int:
     for one in waiting:
         print(f"Record {one.n}: {told(one)}", file=sys.stderr)
     print(
-        f"note: this is not done: what stands above waits for you, and nobody was there to ask. Answer on the page "
-        f"(iact serve), or with: iact clear --session {session.id} RECORD --allow",
+        f"note: the task is not finished: the calls above need your approval, and nobody was there to give it. Answer on "
+        f"the page (iact serve), or with: iact clear --session {session.id} RECORD --allow",
         file=sys.stderr,
     )
     return HELD

@@ -19,6 +19,7 @@ from iact.everybody import settings_of_everybody
 from iact.own_secrets import OwnSecrets
 from iact.sandbox.secrets import Secrets
 from iact.settings import Settings
+from iact.web.own_secrets import about_secret
 from iact.wiring import make_data_directory
 
 
@@ -108,11 +109,11 @@ class _Own:
 
     def store(self, name: str, value: str) -> None:
         self._secrets.store(name, value, lent=self._lent)
-        audit.tell(self._settings, "secret.changed", secret=name)
+        audit.tell(self._settings, "secret.changed", **about_secret(name, lent=self._lent))
 
     def remove(self, name: str) -> None:
         self._secrets.remove(name, lent=self._lent)
-        audit.tell(self._settings, "secret.changed", secret=name, removed="yes")
+        audit.tell(self._settings, "secret.changed", **about_secret(name, lent=self._lent), removed="yes")
 
 
 class _Remote:

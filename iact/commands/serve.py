@@ -9,7 +9,6 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from iact import address, logs
 from iact.choices import Choices
@@ -19,13 +18,10 @@ from iact.face_server import ServerVisitors, serving
 from iact.opening import open_page
 from iact.settings import Settings
 from iact.shared_files import follow
+from iact.shared_users import settings_of_all, share_key
 from iact.surroundings import ServerSurroundings
-from iact.web.safety import is_loopback
 from iact.web.server import PeopleOptions, WebServer
 from iact.wiring import make_data_directory, models_of, open_runtime
-
-if TYPE_CHECKING:
-    from iact.accounts.authentication import AuthenticationRules
 
 
 def serve(
@@ -114,16 +110,18 @@ async def _people(
         return {}
     from iact.accounts.quotas import UserQuota
     from iact.everybody import Everybody
-    from iact.people import check_remote, opened_people
+    from iact.people import doors, opened_people
     from iact.register import AccountRegister
     from iact.user_runtimes import open_tenants
 
-    remote = not is_loopback(host)
-    if remote:
-        check_remote(settings, host)
     people = stack.enter_context(opened_people(settings, os.environ))
+    reached = doors(settings, people, host)
     quotas = people.accounts.quotas
     quotas.release()
+    everybody = settings_of_all(settings)
+    await asyncio.to_thread(share_key, settings, everybody)
+    for one in (quotas.tend(), follow(everybody)):
+        stack.callback(asyncio.create_task(one, name="what other hosts know and say").cancel)
     tenants = await stack.enter_async_context(
         open_tenants(settings, models, choices, scope, partial(UserQuota, quotas))
     )
@@ -132,13 +130,8 @@ async def _people(
         "entrance": people.entrance,
         "tenants": tenants,
         "setup": Everybody(settings, tenants.refresh_modules, scope),
-        "register": AccountRegister(people.accounts, public_links=settings.accounts.public_links),
-        "outside": settings.accounts.url,
-        "allow_remote": remote,
-        "admits": partial(_admitted, people.authentication.rules) if remote else lambda peer: True,
+        "register": AccountRegister(
+            people.accounts, settings.data, public_links=settings.accounts.public_links
+        ),
+        **reached,
     }
-
-
-def _admitted(rules: AuthenticationRules, peer: str) -> bool:
-    """This machine, and the proxies."""
-    return is_loopback(peer) or rules.trusts(peer)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 
+from iact.commands.audit import tell
 from iact.commands.journals import find
 from iact.commands.remote import ask_server
 from iact.core.errors import UsageError
@@ -95,6 +96,7 @@ def rename(settings: Settings, session: str, title: str) -> int:
 
     if ask_server(settings, {"type": "session.rename", "session": session, "title": title}) is None:
         open_store(settings).rename(session, title)
+        tell(settings, "session.renamed", session=session)
     return 0
 
 

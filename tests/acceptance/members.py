@@ -18,11 +18,14 @@ PASSWORD = "correct horse battery"
 _CALL = Actor("the test")
 
 
-def with_people(product: Product, *names: str, settings: Sequence[str] = ()) -> dict[str, str]:
-    """Accounts with a password; the first is an administrator. Gives their ids. `settings`: further lines of the table."""
+def with_people(
+    product: Product, *names: str, settings: Sequence[str] = (), url: str | None = None
+) -> dict[str, str]:
+    """Accounts with a password; the first is an administrator. Gives their ids. `settings`: further lines of the table;
+    `url`: of a database, if it is not in the data directory."""
     lines = ["[accounts]", 'authenticator = "password"', *settings, ""]
     (product.data / "iact.toml").write_text("\n".join(lines), encoding="utf-8")
-    with open_accounts(product.data, None, lambda: 0.0) as accounts:
+    with open_accounts(product.data, url, lambda: 0.0) as accounts:
         for name in names:
             accounts.users.add(
                 name, role="admin" if name == names[0] else "user", password=PASSWORD, by=_CALL
@@ -44,6 +47,14 @@ def sign_in(server: Server, name: str, password: str = PASSWORD) -> httpx.Respon
     given = base64.b64encode(f"{name}:{password}".encode()).decode()
     headers = {"Authorization": f"Basic {given}", "Origin": address}
     return httpx.post(f"{address}/sign-in", headers=headers, trust_env=False)
+
+
+def follow(server: Server, path: str, **headers: str) -> str:
+    """Open a link, as the page's script does; gives the cookie of whoever has no account, else nothing."""
+    address = f"http://127.0.0.1:{server.port}"
+    told = httpx.post(f"{address}{path}", headers={**headers, "Origin": address}, trust_env=False)
+    assert told.status_code == 200, told
+    return str(told.headers.get("set-cookie", "")).partition(";")[0]
 
 
 def dial(server: Server, **headers: str) -> ClientConnection:

@@ -40,8 +40,9 @@ from tests.acceptance.editor import Editor, Person, editing
 from tests.acceptance.mcp_client import Connected, connected
 from tests.acceptance.members import bearer, dial
 from tests.acceptance.product import Product, Server
+from tests.acceptance.test_mcp_http import post
 
-HttpFace: TypeAlias = Literal["wire", "responses", "chat completions", "A2A", "AG-UI"]
+HttpFace: TypeAlias = Literal["wire", "responses", "chat completions", "A2A", "AG-UI", "MCP by HTTP"]
 StdioFace: TypeAlias = Literal["ACP", "MCP"]
 HTTP: Final[Sequence[HttpFace]] = get_args(HttpFace)
 STDIO: Final[Sequence[StdioFace]] = get_args(StdioFace)
@@ -254,8 +255,52 @@ class FrontEnd(Served):
         return [*said.values(), ""][0 if not said else len(said) - 1]
 
 
+@dataclass(slots=True)
+class Posted(Served):
+    """MCP by streamable HTTP, by the messages of its newest revision, which holds nothing between two of them; what the
+    official client makes of them is in `test_mcp_http`. `last`: what was asked, `state`: of the call that asks, `keys`:
+    of its questions."""
+
+    last: str = ""
+    state: str = ""
+    keys: tuple[str, ...] = ()
+
+    async def say(self, text: str) -> str:
+        self.last = text
+        return await self._call()
+
+    async def answer(self, *, allow: bool) -> str:
+        word: JSON = {"action": "accept", "content": {"allow": True}} if allow else {"action": "decline"}
+        given: dict[str, JSON] = dict.fromkeys(self.keys, word)
+        return await self._call(requestState=self.state, inputResponses=given)
+
+    async def _call(self, **more: JSON) -> str:
+        arguments: dict[str, JSON] = {"task": self.last}
+        if self.session and not more:
+            arguments["session"] = self.session
+        told = await asyncio.to_thread(
+            post, self.faces, self.token, "tools/call", name="iact_ask", arguments=arguments, **more
+        )
+        result = told.get("result")
+        if not isinstance(result, dict):
+            raise Refused(json.dumps(told))
+        if result.get("resultType") == "input_required":
+            self.asked, self.state = True, str(result["requestState"])
+            requests = result["inputRequests"]
+            assert isinstance(requests, dict)
+            self.keys, self.session = tuple(requests), self.state.partition(".")[0]
+            return ""
+        self.asked = False
+        done = result.get("structuredContent")
+        if not isinstance(done, dict):
+            raise Refused(json.dumps(result))
+        self.session = str(done["session"])
+        return str(done["reply"])
+
+
 _SERVED: Final[Mapping[HttpFace, type[Served]]] = {
     "wire": Wire, "responses": Responses, "chat completions": Chat, "A2A": Tasks, "AG-UI": FrontEnd,
+    "MCP by HTTP": Posted,
 }  # fmt: skip
 
 

@@ -47,17 +47,19 @@ def test_an_installation_of_one_user_knows_nothing_of_accounts(alone: Product) -
 
 
 @pytest.mark.parametrize(
-    "command", [("cluster", "host"), ("cluster", "up"), ("serve", "--cluster", "static"), ("serve",)]
+    "command",
+    [("cluster", "host"), ("cluster", "up"), ("serve", "--cluster", "static"), ("serve",), ("user", "list")],
 )
-def test_a_cluster_and_a_store_are_refused_where_people_are_to_sign_in(
+def test_hosts_that_share_a_store_need_accounts_in_one_database(
     alone: Product, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    """Rather than to let everybody in as one user."""
+    """Rather than that each lets in people of its own."""
     with_accounts(alone.data)
     shared = replace(alone, settings={**alone.settings, "IACT_STORE": f"file://{tmp_path}/store"})
     refused = shared.run(*command)
     assert refused.status == 2
-    assert "ccounts" in refused.sentence
+    assert "IACT_ACCOUNTS_URL=postgresql://" in refused.sentence
+    assert not (alone.data / "accounts.db").exists()
 
 
 def test_users_are_added_listed_changed_and_removed(alone: Product) -> None:

@@ -251,6 +251,9 @@ def test_two_people_watch_a_plan_and_one_lets_it_go_on(stage: Stage, tmp_path: P
             one.keyboard.press("Enter")
             bar = one.get_by_role("region", name="Approvals")
             expect(bar).to_contain_text("Root agent › audit", timeout=SLOW)
+            # Two steps wait for the same reason: they are one question, which can be taken apart.
+            expect(bar).to_contain_text("asks 2 times to run shell.run")
+            bar.get_by_role("button", name="One by one").click()
             expect(bar).to_contain_text("1 of 2")
             choose(one, "/audit")
             pane = one.locator("#inspector-panel")
@@ -266,6 +269,7 @@ def test_two_people_watch_a_plan_and_one_lets_it_go_on(stage: Stage, tmp_path: P
             other.goto(one.url)
             connected(other)
             theirs = other.get_by_role("region", name="Approvals")
+            theirs.get_by_role("button", name="One by one").click()
             expect(theirs).to_contain_text("1 of 2")
             theirs.get_by_role("button", name="Approve").click()
             expect(bar).not_to_contain_text("of 2")

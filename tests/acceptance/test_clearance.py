@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import select
 import signal
 import subprocess
 import threading
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 from websockets.sync.client import ClientConnection
@@ -84,6 +86,12 @@ def made(product: Product) -> bool:
     return (journal.parent / "workspace" / "made").exists()
 
 
+def files(product: Product) -> list[Path]:
+    """What lies in the workspace of the only session."""
+    (journal,) = product.journals()
+    return list((journal.parent / "workspace").iterdir())
+
+
 @pytest.mark.parametrize("allow", [True, False])
 def test_a_person_at_the_page_answers(stage: Stage, allow: bool) -> None:
     product = asking(stage.product(stage.endpoint({"/": [MAKE, "Over."]})))
@@ -129,6 +137,92 @@ def test_a_question_outlives_kills_and_an_answer_is_not_asked_for_again(stage: S
     statuses = [one.text("status") for one in found if one.kind == "result"]
     assert statuses in (["ok"], ["interrupted"])
     assert made(product) or statuses == ["interrupted"]
+
+
+THREE = "\n".join(f"```shell.run\ntouch {name}\n```" for name in ("one", "two", "three"))
+
+
+def test_many_calls_are_one_question_that_outlives_a_kill_and_is_answered_once(stage: Stage) -> None:
+    """Through the product: three calls of a reply, a server that is killed while they wait, one answer, one by one too."""
+    script = {"/": [THREE, "Over.", THREE.replace("touch ", "touch more-"), "Again."]}
+    product = asking(stage.product(stage.endpoint(script, by_turn=True, crashes=True)))
+    with serving(product) as server:
+        with server.connect() as socket:
+            tell(socket, {"type": "hello", "session": None})
+            tell(socket, {"type": "say", "text": "Make them."})
+            comes(lambda: len(clearances(records(product), "ask")) == 3, "three questions")
+        kill(server.process)
+    session = next(iter(product.journals())).parent.name
+    with serving(product) as server, server.connect() as socket:
+        tell(socket, {"type": "hello", "session": session})
+        first, *also = (one.n for one in clearances(records(product), "ask"))
+        tell(socket, {"type": "clear", "call": first, "also": also, "allow": True})
+        comes(answered(product), "the reply")
+        assert sorted(one.name for one in files(product)) == ["one", "three", "two"]
+        assert len(clearances(records(product), "ask")) == 3
+        said = [(one.number("ask"), one.text("by")) for one in clearances(records(product), "answer")]
+        assert said == [(n, "user") for n in (first, *also)]
+        # What comes later was not shown, so it is asked about; from the command line, two of three.
+        tell(socket, {"type": "say", "text": "And more."})
+        comes(lambda: len(clearances(records(product), "ask")) == 6, "three more")
+        four, five, six = (str(one.n) for one in clearances(records(product), "ask")[3:])
+        refused = product.run("clear", "--session", session, four, str(first), "--allow")
+        assert (refused.status, "are answered together" in refused.sentence) == (2, True)
+        for given, verdict in (((five,), "--deny"), ((four, six), "--allow")):
+            assert product.run("clear", "--session", session, *given, verdict).status == 0
+        comes(lambda: any(one.body == "Again." for one in records(product)), "the second reply")
+    made_now = sorted(one.name for one in files(product))
+    assert made_now == ["more-one", "more-three", "one", "three", "two"]
+    assert product.run("replay", str(next(iter(product.journals()))), "--verify").status == 0
+
+
+@pytest.mark.parametrize(
+    ("typed", "names"),
+    [(["y"], ["one", "three", "two"]), ([""], []), (["o", "y", "n", "y"], ["one", "three"])],
+)
+def test_a_person_at_the_terminal_answers_many_at_once(
+    stage: Stage, typed: Sequence[str], names: Sequence[str]
+) -> None:
+    product = asking(stage.product(stage.endpoint({"/": [THREE, "Over."]})))
+    shown, stdout = typing(product, typed, "Make them.")
+    assert stdout == "Over.\n"
+    assert [one.name for one in sorted(files(product))] == names
+    assert "Allow them? [y]es to all 3, [o]ne by one, [N]o to all: " in shown
+    assert all(f"command (from model): touch {name}" in shown for name in ("one", "two", "three"))
+
+
+def typing(product: Product, typed: Sequence[str], *arguments: str) -> tuple[str, str]:
+    """What `iact run` shows and prints for a person who reads all that is asked before each line that they type."""
+    master, slave = pty.openpty()
+    try:
+        with Command(
+            ["run", *arguments],
+            env=product.environment, cwd=product.data.parent, stdin=slave, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            try:
+                assert process.stderr is not None
+                shown, number = "", process.stderr.fileno()
+                for line in typed:
+                    asked = ""
+                    while not ("[N]o: " in asked or "to all: " in asked) or readable(number):
+                        piece = os.read(number, 4096).decode()
+                        assert piece, f"it ended without a question: {shown}{asked}"
+                        asked += piece
+                    shown += asked
+                    os.write(master, f"{line}\n".encode())
+                stdout, _ = process.communicate(timeout=PATIENCE)
+            finally:
+                process.kill()
+    finally:
+        os.close(master)
+        os.close(slave)
+    return shown, stdout
+
+
+def readable(descriptor: int) -> bool:
+    """Whether more comes within a second: a person reads to the end before they answer."""
+    return bool(select.select([descriptor], [], [], 1.0)[0])
 
 
 def test_the_command_line_answers_and_locks_down(stage: Stage) -> None:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
-from tests.acceptance.product import Product
+from tests.acceptance.product import Product, acknowledged, kill
 from tests.acceptance.test_clearance import comes, records, serving, tell
 from tests.acceptance.test_hosts import hosts, question
 from tests.endpoint import Request
@@ -31,6 +33,14 @@ def leads(product: Product, server: Server, policy: str = "") -> Product:
 
 def ask(text: str, host: str = AGENT, more: str = "") -> str:
     return f"```a2a.ask at=http://{host} {more}\n{text}\n```"
+
+
+def call(text: str, name: str = "trains", more: str = "") -> str:
+    return f"```CALL {name} {more}\n{text}\n```"
+
+
+def at(host: str = AGENT) -> str:
+    return f"at=http://{host}"
 
 
 def results(found: list[Record]) -> list[Record]:
@@ -134,8 +144,11 @@ def test_what_an_agent_elsewhere_said_makes_no_effect_and_low_intents_ask_nobody
         assert server.heard == ["greet"]
 
 
-def test_a_person_allows_an_agents_host_in_place_and_a_cancelled_call_cancels_its_task(stage: Stage) -> None:
-    calls = Caller(ask("greet"), ask("hang", PLAIN), "Over.")
+@pytest.mark.parametrize("hang", [ask("hang", PLAIN), call("hang", more=at(PLAIN))])
+def test_a_person_allows_an_agents_host_in_place_and_a_cancelled_call_cancels_its_task(
+    stage: Stage, hang: str
+) -> None:
+    calls = Caller(ask("greet"), hang, "Over.")
     with foreign_agents() as server:
         product = leads(stage.product(stage.endpoint(calls)), server, TRUSTING)
         with serving(product) as served, served.connect() as socket:
@@ -155,3 +168,130 @@ def test_a_person_allows_an_agents_host_in_place_and_a_cancelled_call_cancels_it
         assert [one.text("host") for one in hosts(product, "reach")] == [PLAIN]
     (journal,) = product.journals()
     assert product.run("replay", str(journal), "--verify").status == 0
+
+
+def test_a_call_opens_a_dialogue_with_an_agent_elsewhere_that_asks_and_is_answered(stage: Stage) -> None:
+    """As with a child: a question is a message, the next CALL answers it, and the one after that goes on."""
+    calls = [
+        call("book a train", more=at()),
+        call("Monday"),
+        call("book another"),
+        call("Tuesday", more=at()),
+        call("greet", name="other", more=at(PLAIN)),
+        call("fail", name="other"),
+        call("echo ```python\nprint(1)\n```", name="other").replace("```CALL", "````CALL") + "`",
+    ]
+    with foreign_agents() as server:
+        endpoint = stage.endpoint(Caller(*calls))
+        product = leads(stage.product(endpoint), server, TRUSTING)
+        assert product.run("module", "allow", "a2a", AGENT, PLAIN).status == 0
+        answer = product.ask("Ask a partner elsewhere", "--intent", "2")
+        found = results(answer.records)
+        assert [one.text("status") for one in found] == ["ok"] * 5 + ["error", "ok"], [
+            one.body for one in found
+        ]
+        functions = ["ask", "answer", "ask", "answer", "ask", "ask", "ask"]
+        assert [one.text("function") for one in found] == [f"a2a.{one}" for one in functions]
+        assert server.heard[:5] == ["book a train", "Monday", "book another", "Tuesday", "greet"]
+        assert len({*server.contexts[:4]}) == 1, "one conversation"
+        assert server.contexts[4] not in server.contexts[:4]
+    turns = {one.turn: one for one in endpoint.requests}
+    first = turns[0].messages[-1][1]
+    assert "CALL trains at=https://agents.example.org" in first, (
+        "the documentation that fits the task tells of it"
+    )
+    question = turns[1].messages[-1][1]
+    assert "Message from trains, an agent elsewhere at http://agent.test, kept as $trains_1:" in question
+    assert "For which day?" in question
+    assert "It waits for your answer: CALL trains" in question
+    assert "a2a.answer" not in question
+    booked = turns[2].messages[-1][1]
+    assert "kept as $trains_2" in booked
+    assert "Booked for Monday." in booked
+    assert "It waits" not in booked
+    assert "Error of `CALL`" in turns[6].messages[-1][1]
+    assert "$code_1" in "".join(text for _, text in turns[7].messages), (
+        "code in a message is kept, as a child's is"
+    )
+    assert {one.agent for one in answer.records} == {"/"}, "no child of ours"
+    assert product.run("replay", str(answer.journal), "--verify").status == 0
+
+
+def test_a_call_that_no_agent_elsewhere_can_get_says_why_and_reaches_nobody(stage: Stage) -> None:
+    calls = [
+        "```VAR report\nAll is well.\n```\n\n" + call("Read $report", more=at()),
+        call("greet", more=f'{at()} role="a clerk"'),
+        "```CALL_ASYNC trains at=http://agent.test\ngreet\n```",
+        call("Do your part.", name="helper"),
+        call("greet", name="helper", more=at()),
+        call("greet", more="at=http://agent.test/" + "x" * 2000),
+        call("greet", more=at()),
+        "```CALL_ASYNC trains\ngreet\n```",
+    ]
+    caller = Caller(*calls)
+    with foreign_agents() as server:
+        endpoint = stage.endpoint(lambda request: "Done." if request.agent == "/helper" else caller(request))
+        product = leads(stage.product(endpoint), server, TRUSTING)
+        assert product.run("module", "allow", "a2a", AGENT).status == 0
+        ran = product.run("run", "--json", "--intent", "2", "Ask the agents elsewhere")
+        assert "secret" not in ran.stderr, (
+            "it works without the tokens, and nobody is told that there are none"
+        )
+        assert server.heard == ["greet"]
+    told = {one.turn: one.messages[-1][1] for one in endpoint.requests if one.agent == "/"}
+    assert "gets no variables, and your message names $report" in told[1]
+    assert "an agent elsewhere takes no `role`" in told[2]
+    assert "`CALL_ASYNC` was not run: it has no parameter `at`" in told[3]
+    assert "helper is a child of yours already" in told[5]
+    assert "an address has at most 2,000 characters" in told[6]
+    assert "Hello from afar." in told[7]
+    assert "`CALL_ASYNC` was not run: trains is an agent elsewhere; use CALL for it." in told[8]
+
+
+def test_the_gate_decides_about_a_dialogue_elsewhere_as_about_any_call(stage: Stage) -> None:
+    """The intent, the scope, and what the agent has read; denied ends as unreachable does."""
+    asks = Caller(call("greet", more=at()), call("greet", more=at()))
+    with foreign_agents() as server:
+        low = leads(stage.product(stage.endpoint(asks)), server)
+        low.run("module", "allow", "a2a", AGENT)
+        answer = low.ask("Ask the agents elsewhere", "--intent", "1")
+        (denied,) = results(answer.records)
+        assert (denied.text("status"), denied.text("function")) == ("incomplete", "a2a.ask")
+        assert low.run("replay", str(answer.journal), "--verify").status == 0
+
+        outside = stage.endpoint(Caller(call("greet", more=at())))
+        narrow = leads(stage.product(outside), server, '[scope.default]\nfunctions = ["shell.*"]\n')
+        assert results(narrow.ask("Ask the agents elsewhere", "--intent", "2").records) == []
+        shown = "".join(text for one in outside.requests for _, text in one.messages)
+        assert "it has no parameter `at`" in shown
+        assert "agents.example.org" not in shown, "documented to nobody whose scope it is not in"
+        assert server.heard == []
+
+        twice = Caller(call("greet", more=at()), call("book it"))
+        product = leads(stage.product(stage.endpoint(twice), IACT_CLEARANCE_SECONDS="0.05"), server)
+        product.run("module", "allow", "a2a", AGENT)
+        answer = product.ask("Ask the agents elsewhere", "--intent", "2")
+        assert [one.text("status") for one in results(answer.records)] == ["ok", "incomplete"]
+        (gate,) = [one for one in answer.records if one.kind == "gate" and not one.fields["allow"]]
+        assert "tool:a2a.ask" in product.run("gate", "explain", answer.session, str(gate.n)).stdout
+        assert server.heard == ["greet"]
+
+
+def test_a_dialogue_elsewhere_goes_on_after_a_crash_and_nothing_is_said_twice(stage: Stage) -> None:
+    calls = Caller(call("book a train", more=at()), call("hang", name="slow", more=at(PLAIN)), call("Monday"))
+    with foreign_agents() as server:
+        product = leads(stage.product(stage.endpoint(calls, crashes=True)), server, TRUSTING)
+        product.run("module", "allow", "a2a", AGENT, PLAIN)
+        with product.serving() as served, served.connect() as socket:
+            hello = acknowledged(socket, {"type": "hello", "session": None, "since": 0})
+            tell(socket, {"type": "intent", "value": 2})
+            tell(socket, {"type": "say", "text": "Ask the agents elsewhere"})
+            assert server.hanging.wait(300)
+            assert kill(served.process), hello
+        session = records(product)[0].text("session")
+        answer = product.ask("Go on", session=session)
+        found = [(one.text("function"), one.text("status")) for one in results(answer.records)]
+        assert found == [("a2a.ask", "ok"), ("a2a.ask", "interrupted"), ("a2a.answer", "ok")]
+        assert server.heard == ["book a train", "hang", "Monday"]
+        assert "Booked for Monday." in results(answer.records)[2].body
+    assert product.run("replay", str(answer.journal), "--verify").status == 0

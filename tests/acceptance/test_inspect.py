@@ -28,6 +28,7 @@ TASKS: Final = """
 from inspect_ai import Task, task
 from inspect_ai.dataset import Sample
 from inspect_ai.model import ChatMessageAssistant, ChatMessageSystem, ChatMessageUser
+from inspect_ai.model import ModelCost, ModelInfo, set_model_info
 from inspect_ai.scorer import includes
 from inspect_ai.solver import use_tools
 from inspect_ai.tool import tool
@@ -75,6 +76,24 @@ def messages():
 @task
 def seconds():
     return made(Sample(id="seconds", input="HANG on.", target="x"), time_limit=3)
+
+
+@task
+def turns():
+    return made(Sample(id="turns", input="LOOP on.", target="none of it"), turn_limit=3)
+
+
+@task
+def working():
+    return made(Sample(id="working", input="HANG on.", target="none of it"), working_limit=3)
+
+
+@task
+def cost():
+    # Inspect wants a price of the model that it is given; of none, it counts nothing.
+    free = ModelCost(input=0, output=0, input_cache_write=0, input_cache_read=0)
+    set_model_info("none/none", ModelInfo(cost=free))
+    return made(Sample(id="cost", input="LOOP on.", target="none of it"), cost_limit=1.0)
 
 
 @task
@@ -222,6 +241,31 @@ def _solve(stage: Stage, endpoint: Endpoint, tmp_path: Path) -> None:
     assert len(asked) == link(theirs["count"], "model_calls") == 2
     assert theirs["tokens"].limit is not None
     assert theirs["tokens"].limit.type == "token"
+
+
+@pytest.mark.no_prefix_law("Inspect's client sends the same samples through one endpoint at once")
+def test_turn_working_and_cost_limits_are_bounds_of_the_session(stage: Stage, tmp_path: Path) -> None:
+    """Each ends the work as the bound of that kind does; the journal is whole and says which it was."""
+    with Endpoint(played, crashes=True) as endpoint:
+        # By the million tokens; so a call of this model can cost a few cents.
+        prices = {"IACT_PRICE_PROMPT": "10", "IACT_PRICE_COMPLETION": "10"}
+        product = stage.product(endpoint.url, **prices)
+        (tmp_path / "tasks.py").write_text(TASKS, encoding="utf-8")
+        tasks = [f"tasks.py@{one}" for one in ("turns", "working", "cost")]
+        found = evaluate(product, *tasks, "-S", "intent=1", folder=tmp_path)
+        limits = {
+            name: (one.limit.type, one.limit.limit) for name, one in found.items() if one.limit is not None
+        }
+        assert limits == {"turns": ("turn", 3), "working": ("working", 3), "cost": ("cost", 1.0)}
+        # Inspect looks at the working time as well, and may be the first to end it.
+        assert (link(found["turns"], "bound"), link(found["cost"], "bound")) == ("turns", "money")
+        assert link(found["turns"], "model_calls") == 3
+        for sample in found.values():
+            assert scored(sample) == "I"
+            assert records_of(sample)[-1].kind in ("reply", "close"), "the journal is whole"
+        used = [int(str(link(found["cost"], f"{one}_tokens"))) for one in ("prompt", "completion")]
+        assert 0.5 < sum(used) * 10 / 1e6 <= 1.0
+    endpoint.assert_used()
 
 
 def test_the_embedded_model_solves_a_task(stage: Stage, tmp_path: Path) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
+import stat
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -58,7 +62,7 @@ def post(url: str, token: str, method: str, **params: JSON) -> dict[str, JSON]:
     lines = [one[6:] for one in given.text.splitlines() if one.startswith("data: ")]
     told = json.loads(lines[-1]) if lines else given.json()
     assert isinstance(told, dict)
-    return told
+    return told if given.status_code == 200 else {"status": given.status_code, **told}
 
 
 @pytest.mark.no_prefix_law("several sessions speak to one endpoint")
@@ -269,6 +273,48 @@ def test_a_session_of_the_old_era_is_the_tokens_that_began_it(tmp_path: Path) ->
             assert found == [200, 404, 404]
             assert httpx.delete(f"{url}/mcp", headers={**known, **bearer(tokens[1])}).status_code == 404
             assert httpx.delete(f"{url}/mcp", headers={**known, **bearer(tokens[0])}).status_code == 200
+
+
+@contextmanager
+def alone(product: Product, *options: str) -> Iterator[tuple[str, Path]]:
+    """`iact mcp --http`; gives the address, and the file with the key."""
+    with product.started("mcp", "--http", "0", *options) as process:
+        assert process.stdout is not None
+        found = re.fullmatch(
+            r"iact: mcp at (http://127\.0\.0\.1:\d+)/mcp, with the key in (.+)\n", process.stdout.readline()
+        )
+        assert found is not None
+        yield found[1], Path(found[2])
+        process.terminate()
+        assert process.wait(300) == 0
+
+
+@pytest.mark.no_prefix_law("several sessions speak to one endpoint")
+async def test_a_server_of_its_own_has_a_key_that_stays_and_no_other_face(tmp_path: Path) -> None:
+    with Endpoint({"/": [WRITE, "Over."] * 2}, by_turn=False) as endpoint:
+        product = Product.at(tmp_path, endpoint)
+        with alone(product, "--intent", "0") as (url, file):
+            assert stat.S_IMODE(file.stat().st_mode) == 0o600
+            key = file.read_text(encoding="ascii").strip()
+            strangers_and_pages(url, key)
+            async with connected_by_http(url, key, mode=ERAS[0]) as on:
+                result = await on.client.call_tool("iact_ask", {"task": "Write it."})
+            assert not written(product, session_of(result)), "its intent is that of the command"
+            other = await asyncio.to_thread(httpx.get, f"{url}/v1/models", headers=bearer(key))
+            assert other.status_code == 404
+        with alone(product) as (url, again):
+            assert (again, again.read_text(encoding="ascii").strip()) == (file, key)
+            async with connected_by_http(url, key, mode=ERAS[1]) as on:
+                result = await on.client.call_tool("iact_ask", {"task": "Write it."})
+            assert written(product, session_of(result))
+            taken = product.run("mcp", "--http", url.rpartition(":")[2])
+            assert taken.status == 2
+            assert "choose another with --http" in taken.stderr
+        file.write_text("short\n", encoding="ascii")
+        broken = product.run("mcp", "--http", "0")
+        assert (broken.status, "mcp.key holds no key. Remove it" in broken.stderr) == (2, True)
+        for one in product.journals():
+            assert product.run("replay", "--verify", one.parent.name).status == 0
 
 
 def test_nothing_of_it_is_loaded_without_being_asked_for() -> None:

@@ -140,6 +140,6 @@ def test_without_a_server_the_commands_do_the_same_and_take_a_session_to_another
     assert "iact session adopt" in other.run("run", "--session", session, "And now?").stderr
 
     # What is kept no longer goes by itself, and is emptied from the trash in its time.
-    (product.data / "iact.toml").write_text("[sessions]\nkeep_days = 0.00001\ntrash_days = 0\n")
+    (product.data / "iact.toml").write_text("[sessions]\nkeep_days = 0.0000001\ntrash_days = 0\n")
     assert product.run("session", "tidy").stdout.split() == [session]
     assert holding(product.data, WORD, session) == []

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from iact.accounts.audit import AuditLog
-from iact.accounts.database import Database
+from iact.accounts.database import Database, open_database
 from iact.accounts.people import Actor
-from iact.accounts.quotas import AccountQuota, Quotas, UserQuota
+from iact.accounts.quotas import AccountQuota, CountedKind, Quotas, UserQuota
 from iact.accounts.users import Users
 from iact.core.errors import QuotaExceeded
 from iact.core.ports import AtOnce, Price, Spending
@@ -202,3 +202,60 @@ async def test_a_fan_out_ends_at_the_quota_without_a_call_too_many(kept: Kept, t
         assert used.money == pytest.approx(used.tokens / 1e6)
         journal = session.journal
     replay(journal, verify=True)
+
+
+@pytest.mark.parametrize("kind", ["sessions", "containers"])
+async def test_what_goes_on_at_once_is_counted_over_all_hosts(
+    tmp_path: Path, postgres: str, kind: CountedKind
+) -> None:
+    """Fifty who begin at once, on five hosts of two members of a group: not one too many, and none too few."""
+    opened = open_database(tmp_path, postgres)
+    kept = Kept(opened)
+    group = f"staff {id(kept)}"
+    users = [kept.user("eve", group), kept.user("bob", group)]
+    quota = AccountQuota(sessions=7) if kind == "sessions" else AccountQuota(containers=7)
+    kept.quotas.set("group", group, quota, by=ADMIN)
+    for user in users:  # in place of what everybody has, which other tests set
+        kept.quotas.set("user", user, AccountQuota(sessions=100, containers=100), by=ADMIN)
+    hosts = [kept.open(f"{kind} host {number}") for number in range(5)]
+    having = {(host, user): UserQuota(host, user) for host in hosts for user in users}
+    begun = dict.fromkeys(having, 0)
+    for one, limits in having.items():
+        limits.count(kind, lambda one=one: begun[one])  # type: ignore[misc]
+
+    async def begin(one: tuple[Quotas, str]) -> AtOnce | None:
+        limits = having[one]
+        bound = await (limits.sessions() if kind == "sessions" else limits.containers())
+        assert bound is not None
+        if begun[one] >= bound.most:
+            return bound
+        begun[one] += 1
+        return None
+
+    async with asyncio.TaskGroup() as tasks:
+        asked = [tasks.create_task(begin(one)) for one in list(having) * 5]
+    assert sum(begun.values()) == 7
+    refused = [bound for one in asked if (bound := one.result()) is not None]
+    assert len(refused) == 43
+    assert {(one.group, one.shared) for one in refused} == {(group, 7)}
+    # What ends on one host makes room on every other, as soon as that is told.
+    done = next(one for one, count in begun.items() if count)
+    begun[done] -= 1
+    await having[done].recount()
+    assert await begin((hosts[4], users[0])) is None
+    assert sum(begun.values()) == 7
+    # One that goes on needs no room, and a host that is gone holds none.
+    if kind == "sessions":
+        goes_on = next(one for one, count in begun.items() if count)
+        bound = await having[goes_on].sessions(begun=True)
+        assert bound is not None
+        assert begun[goes_on] <= bound.most
+    gone = max(hosts, key=lambda host: sum(begun[host, user] for user in users))
+    free = sum(begun[gone, user] for user in users)
+    other = next(host for host in hosts if host is not gone)
+    other.release(f"{kind} host {hosts.index(gone)}")
+    for user in users:
+        begun[gone, user] = 0
+    got = [await begin((other, users[0])) for _ in range(free + 1)]
+    assert [one is None for one in got] == [True] * free + [False]
+    opened.close()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
 import pytest
@@ -76,8 +77,9 @@ class Machine:
         if not needed(self.opened[session_id]):
             await self.close(session_id)
 
-    def texts(self, query: str, limit: int) -> TextHits:
-        return self.found[query]
+    @asynccontextmanager
+    async def texts_of(self, user: str) -> AsyncIterator[Callable[[str, int], TextHits]]:
+        yield lambda query, limit: self.found[query]
 
     def watches(self, session: str) -> bool:
         return session in self.watched

@@ -156,7 +156,7 @@ async def test_who_may_not_answer_is_not_asked(tmp_path: Path) -> None:
 async def test_an_old_clients_session_may_end_while_it_is_told_something(tmp_path: Path) -> None:
     """It is acknowledged once, and what it said after its own end goes nowhere."""
     async with runtime(tmp_path, replies({})) as opened, asyncio.TaskGroup() as group:
-        service = StreamableHTTP(Access(Local(opened)))
+        service = StreamableHTTP(Access(Local(opened)), NewSessions())
         running = group.create_task(service.run())
         await service.ready.wait()
         hello: JSON = {

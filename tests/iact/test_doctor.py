@@ -177,3 +177,18 @@ def test_an_endpoint_with_several_models(tmp_path: Path) -> None:
         one = found("model", data=tmp_path, base_url=endpoint.url)
     assert not one.ok
     assert one.remedy == "set IACT_MODEL to one of large, small"
+
+
+def test_accounts_are_where_all_hosts_of_a_store_reach_them(tmp_path: Path) -> None:
+    people = {"authenticator": "password"}
+    alone = found("accounts", data=tmp_path, accounts=people)
+    assert alone.ok
+    assert not (tmp_path / "accounts.db").exists(), "nothing is made by looking"
+    apart = found("accounts", data=tmp_path, accounts=people, store=f"file://{tmp_path}/store")
+    assert not apart.ok
+    assert "one database of accounts" in apart.detail
+    url = "postgresql://iact:xyzzy@127.0.0.1:9/none"
+    away = found("accounts", data=tmp_path, accounts=people, accounts_url=url)
+    assert not away.ok
+    assert "IACT_ACCOUNTS_URL" in away.remedy
+    assert "xyzzy" not in away.detail

@@ -30,7 +30,7 @@ class Unbounded:
     async def settle(self, used: Spending) -> None:
         """Nobody counts."""
 
-    async def sessions(self) -> None:
+    async def sessions(self, *, begun: bool = False) -> None:
         """Any number."""
 
     async def containers(self) -> None:

@@ -56,6 +56,22 @@ def die() -> str:
     """Ends this server."""
     os._exit(1)
 
+@server.resource("note://today", description="What is to be done.")
+def today() -> str:
+    return "Water the plants."
+
+@server.resource("note://bytes", mime_type="image/png")
+def some_bytes() -> bytes:
+    return b"\\x89PNG"
+
+@server.resource("note://of/{name}")
+def note_of(name: str) -> str:
+    return f"A note of {name}."
+
+@server.prompt(description="Asks for a review.")
+def review(code: str, tone: str = "kind") -> str:
+    return f"Review this in a {tone} tone: {code}"
+
 if sys.argv[1:] == ["http"]:
     server.run(transport="streamable-http", host="127.0.0.1", port=8123)
 else:

@@ -145,6 +145,35 @@ def test_each_agent_has_a_server_of_its_own_and_it_comes_again(
     loop.run(scenario(started(loop, host, "everything", tmp_path)))
 
 
+@pytest.mark.parametrize("name", ["everything", "http"])
+def test_resources_and_prompts_are_functions_that_only_read(
+    loop: asyncio.Runner, host: AnyHost, tmp_path: Path, name: str
+) -> None:
+    async def scenario(instance: ModuleInstance) -> None:
+        async with called(instance) as caller:
+            manifest = await caller.client.describe()
+            impacts = {one.name: one.impact for one in manifest.functions}
+            reading = ("list_resources", "read_resource", "list_prompts", "get_prompt")
+            assert [impacts[one] for one in reading] == [0] * 4
+            listed = await caller.text("list_resources")
+            assert "- note://today: today: What is to be done." in listed
+            assert "- note://of/{name}" in listed
+            assert await caller.text("read_resource", uri="note://today") == "Water the plants."
+            assert await caller.text("read_resource", uri="note://of/Ada") == "A note of Ada."
+            picture = await caller.client.invoke(
+                Invocation("r", "s", "/", "read_resource", {"uri": "note://bytes"}), timeout=60
+            )
+            assert isinstance(picture, Completed)
+            assert [one.media for one in picture.artifacts] == ["image/png"]
+            assert "note://nothing" in await caller.error("read_resource", uri="note://nothing")
+            assert await caller.text("list_prompts") == "- review(code, tone?): Asks for a review."
+            got = await caller.text("get_prompt", name="review", arguments={"code": "x = 1"})
+            assert got == "user:\nReview this in a kind tone: x = 1"
+            assert "MCPError" in await caller.error("get_prompt", name="review")
+
+    loop.run(scenario(started(loop, host, name, tmp_path)))
+
+
 def test_a_server_of_an_old_revision(loop: asyncio.Runner, host: AnyHost, tmp_path: Path) -> None:
     async def scenario(instance: ModuleInstance) -> None:
         async with called(instance) as caller:

@@ -466,7 +466,7 @@ def test_a_frozen_one_does_nothing_more_and_can_be_ended(
     loop: asyncio.Runner, host: AnyHost, workspace: Path, backend: Backend
 ) -> None:
     """It counts as nobody's failure; the next start makes another, with the same temporary files if a viewer lives."""
-    script = "touch /workspace/ready; while true; do date +%s%N > /workspace/ticking; done"
+    script = "while true; do date +%s%N > /workspace/ticking; done"
 
     async def scenario() -> None:
         viewer = await backend.start(
@@ -474,7 +474,7 @@ def test_a_frozen_one_does_nothing_more_and_can_be_ended(
         )
         worker = await backend.start(host, "shell", session="f", workspace=workspace, agent="/a")
         await shell(worker, "echo kept > /tmp/kept")
-        async with meanwhile(worker, script, made(workspace / "ready")):
+        async with meanwhile(worker, script, made(workspace / "ticking")):
             await worker.freeze()
             await worker.freeze()
             before = (workspace / "ticking").read_bytes()

@@ -312,8 +312,12 @@ class FakeSession:
         self.intent = value
         return self.append("control", op="intent", by="user", value=value)
 
-    async def clear(self, call: int, allow: bool, remember: JSON = None) -> Record:
-        self._note("clear", str(call), str(allow), str(remember))
+    async def clear(
+        self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
+    ) -> Record:
+        self._note("clear", str(call), str(allow), str(remember), *map(str, also))
+        for one in also:
+            self.append("clearance", op="answer", ask=one, allow=allow, by="user")
         return self.append("clearance", op="answer", ask=call, allow=allow, by="user")
 
     async def clear_host(

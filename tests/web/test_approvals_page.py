@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 import pytest
@@ -23,23 +24,32 @@ BELOW: Final = """() => {
 """Whether every dialog that is open stands below the bar, whole."""
 
 
-def ask(session: FakeSession, agent: str, function: str = "mail.send", *, turn: int = 900) -> Record:
+def ask(
+    session: FakeSession,
+    agent: str,
+    function: str = "mail.send",
+    *,
+    turn: int = 900,
+    action: int = 0,
+    to: str = "ann@example.com",
+    read: Sequence[str] = ("tool:web.fetch",),
+) -> Record:
     """A call that waits for clearance, as the gate records it."""
     return session.append(
         "clearance",
         agent,
         op="ask",
         turn=turn,
-        action=0,
+        action=action,
         function=function,
         rule="provenance",
         impact=2,
         why="It sends something out.",
         reason="The call has impact 2 and is touched by tool:web.fetch.",
         user="you",
-        params={"to": "ann@example.com", "text": "<b>All</b> the figures.\n" + "line\n" * 40},
+        params={"to": to, "text": "<b>All</b> the figures.\n" + "line\n" * 40},
         provenance={"to": ["user"], "text": ["model", "tool:web.fetch"]},
-        read=["tool:web.fetch"],
+        read=list(read),
         attached={"text": {"media": "text/plain", "size": 223}},
     )
 
@@ -219,5 +229,78 @@ def test_a_stored_session_asks_nobody() -> None:
             session.show(node("/", "waiting"))
             await expect(page.get_by_role("region", name="Approvals")).to_be_visible()
             await expect(page).to_have_title("(1 to approve) one · iact")
+
+    run(test)
+
+
+def test_calls_that_wait_for_the_same_reason_are_one_question_answered_once() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            bar = page.get_by_role("region", name="Approvals")
+            asked = [
+                ask(session, "/analyst", turn=900, action=at, to=f"p{at}@example.com") for at in range(3)
+            ]
+            other = ask(session, "/", "files.delete", turn=901)
+            await expect(bar).to_contain_text("analyst asks 3 times to run mail.send")
+            await expect(bar).to_contain_text("1 of 2")
+            for at in range(3):
+                await expect(bar).to_contain_text(f"p{at}@example.com")
+            # One that comes while the others are shown is shown too; nothing can be answered that was not in sight.
+            asked.append(ask(session, "/analyst", turn=900, action=3, to="late@example.com"))
+            await expect(bar).to_contain_text("late@example.com")
+            await bar.get_by_role("button", name="Approve all 4").click()
+            await expect(bar).to_contain_text("files.delete")
+            await expect(bar).not_to_contain_text("mail.send")
+            await bar.get_by_role("button", name="Deny", exact=True).click()
+            await expect(bar).to_be_hidden()
+            first, *also = (str(one.n) for one in asked)
+            assert session.calls == [
+                ("clear", first, "True", "None", *also),
+                ("clear", str(other.n), "False", "None"),
+            ]
+
+    run(test)
+
+
+def test_one_question_about_many_calls_can_be_answered_one_by_one() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo", width=360, height=720)
+            bar = page.get_by_role("region", name="Approvals")
+            asked = [
+                ask(session, "/analyst", turn=900, action=at, to=f"p{at}@example.com") for at in range(3)
+            ]
+            await bar.get_by_role("button", name="One by one").click()
+            await expect(bar).to_contain_text("1 of 3")
+            await expect(bar).not_to_contain_text("p1@example.com")
+            await bar.get_by_role("button", name="Deny", exact=True).click()
+            await expect(bar).to_contain_text("p1@example.com")
+            await expect(bar).to_contain_text("1 of 2")
+            await bar.get_by_role("button", name="Together").click()
+            await expect(bar).to_contain_text("p2@example.com")
+            await bar.get_by_role("button", name="Approve all 2").click()
+            await expect(bar).to_be_hidden()
+            first, second, third = (str(one.n) for one in asked)
+            assert session.calls == [
+                ("clear", first, "False", "None"),
+                ("clear", second, "True", "None", third),
+            ]
+
+    run(test)
+
+
+def test_what_comes_from_elsewhere_is_another_question() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            bar = page.get_by_role("region", name="Approvals")
+            ask(session, "/analyst", turn=900)
+            ask(session, "/analyst", turn=900, action=1, read=["tool:web.fetch", "tool:mail.read"])
+            await expect(bar).to_contain_text("1 of 2")
+            await expect(bar.get_by_role("button", name="One by one")).to_be_hidden()
 
     run(test)

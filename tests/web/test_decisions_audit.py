@@ -37,7 +37,7 @@ def test_a_module_that_a_user_approves_is_in_the_audit_and_one_that_is_not_there
         people = FakePeople({"bob": Principal(user="u-bob", name="bob", key="bob")})
         with open_accounts(tmp_path, None, lambda: 0.0) as accounts:
             async with UserTenants(open_one, SystemClock()) as tenants:
-                register = AccountRegister(accounts, public_links=False)
+                register = AccountRegister(accounts, tmp_path, public_links=False)
                 server = WebServer(
                     FakeRuntime(), product=FakeAround(), people=people, tenants=tenants, register=register
                 )

@@ -344,6 +344,8 @@ class Remember(Message):
 class Clear(Message):
     """Answer the call that waits for clearance since record `call`.
 
+    `also`: records of other questions that are one with it (the same function, for the same reason, of one origin), and
+    that were shown with it: all are answered in the same way, or none. What was not listed is not answered.
     `remember`: of a yes, "call" for exactly this call from now on, or a rule; null: it is good for this once.
     `why`: of a no, what the agent that asked is told in the user's words, as by `inject`.
     `for`: where the record asks whether a module may reach a host, how long a yes holds.
@@ -351,6 +353,7 @@ class Clear(Message):
 
     call: int = Field(ge=1)
     allow: bool
+    also: Annotated[list[Annotated[int, Field(ge=1)]], Field(max_length=32)] = []
     remember: Literal["call"] | Remember | None = None
     why: Text | None = None
     lasts: Literal["once", "session", "always"] | None = Field(default=None, alias="for")
@@ -984,3 +987,13 @@ class ShowAudit(Message):
     """Who signed in, or failed to, and who changed what about people: `list`, the newest first, never content."""
 
     most: int = Field(default=200, ge=1, le=2000)
+
+
+class ExportAudit(Message):
+    """All that the audit has, of sessions, too, as a file to be downloaded: a line of JSON for each decision, the oldest
+    first, never content. `since`: a date or a time, UTC; `who`: of this user alone; `what`: of one kind
+    (`call.denied`), or of several (`user`). That it was exported is in the audit."""
+
+    since: Annotated[str, StringConstraints(max_length=40)] | None = None
+    who: Annotated[str, StringConstraints(max_length=64)] | None = None
+    what: Annotated[str, StringConstraints(max_length=40)] | None = None

@@ -404,6 +404,11 @@ def test_a_context_that_is_too_long_is_told_apart(body: dict[str, dict[str, str]
         b'data: {"choices": 5}\n\n',
         b'data: {"choices": [{"delta": {"content": 7}}]}\n\n',
         b'data: {"choices": [null]}\n\n',
+        b'data: {"choices": [{"delta": "text"}]}\n\n',
+        b'data: {"choices": [{"delta": {}, "finish_reason": ["stop"]}]}\n\n',
+        b'data: {"choices": [], "usage": 7}\n\n',
+        b'data: {"choices": [], "usage": {"prompt_tokens": "many"}}\n\n',
+        b'data: {"choices": [], "usage": {"prompt_tokens": Infinity}}\n\n',
         b"\x00\x01\x02" * 1000,
     ],
 )

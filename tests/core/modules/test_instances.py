@@ -273,7 +273,7 @@ def test_only_so_many_run_and_the_one_that_was_idle_longest_goes() -> None:
 class TwoAtOnce:
     """Limits of a user who may have two modules running."""
 
-    async def sessions(self) -> None:
+    async def sessions(self, *, begun: bool = False) -> None:
         """Any number."""
 
     async def containers(self) -> AtOnce:

@@ -35,9 +35,14 @@ def clearances(records: Sequence[Record], op: str) -> list[Record]:
 
 
 async def question(session: Session, known: int = 0) -> int:
-    """The number of the question that stands open, behind record `known`."""
-    await until(lambda: bool(clearances(session.records(known), "ask")))
-    return clearances(session.records(known), "ask")[-1].n
+    """The number of the first question to a person behind record `known`."""
+
+    def asked() -> list[int]:
+        found = clearances(session.records(known), "ask")
+        return [one.n for one in found if one.text("to") == "person"]
+
+    await until(lambda: bool(asked()))
+    return asked()[0]
 
 
 def play(

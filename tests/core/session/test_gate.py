@@ -206,7 +206,7 @@ def contexts(data: Path, turns: Sequence[str], way: Denied | None) -> list[Asked
             while way is not None and way.asks and session.state.root.rest != "done":
                 asked = clearances(session.records(known), "ask")
                 if asked:
-                    known = asked[-1].n
+                    known = asked[0].n
                     await session.clear(known, False)
                 await asyncio.sleep(0)
             await session.answer(said.n)

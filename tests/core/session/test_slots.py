@@ -17,7 +17,7 @@ class SessionLimits:
 
     most = 1
 
-    async def sessions(self) -> AtOnce:
+    async def sessions(self, *, begun: bool = False) -> AtOnce:
         return AtOnce(self.most)
 
     async def containers(self) -> None:

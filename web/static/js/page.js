@@ -102,8 +102,8 @@ export class Page {
     if (record) this.choose(record.agent);
     requestAnimationFrame(() => requestAnimationFrame(() => this.dialogue.reveal(n)));
   }, (path, name) => this.#showVariable(path, name), { open: this.openFile, fetch: this.fetchFile });
-  approvals = new Approvals(this.store, (call, allow, remember, why, lasts) =>
-    this.connection.request("clear", { call, allow, remember, ...(why && { why }), ...(lasts && { for: lasts }) }), (path) => this.choose(path));
+  approvals = new Approvals(this.store, ([call, ...also], allow, remember, why, lasts) =>
+    this.connection.request("clear", { call, allow, remember, ...(also.length && { also }), ...(why && { why }), ...(lasts && { for: lasts }) }), (path) => this.choose(path));
   review = new ReviewBar(this.store, this.request, this.unreachable);
   side = new Side(async () => {
     const [{ Sessions }, { notifySettings }] = await Promise.all([import("./sessions/sessions.js"), import("./sessions/notifications.js")]);
@@ -231,7 +231,7 @@ export class Page {
       setText(part("alert"), store.alert);
     });
     store.addEventListener("stale", () => this.#askForSessions());
-    store.addEventListener("you", () => import("./people/people.js").then(({ People }) => this.people ??= new People(store, this.request, this.open), this.unreachable));
+    store.addEventListener("you", () => Promise.all([import("./people/people.js"), styled("settings")]).then(([{ People }]) => this.people ??= new People(store, this.request, this.open), this.unreachable));
   }
 
   #address() {

@@ -1,7 +1,7 @@
 // What most visits don't need: the script of such a dialog is fetched when somebody first opens it, so that it is no part
 // of the page's start.
 
-import { icon, part } from "./dom.js";
+import { icon, part, styled } from "./dom.js";
 
 /**
  * A dialog that a button opens, and whoever else calls `show`. `made`: what its script made, once it was opened.
@@ -14,10 +14,10 @@ import { icon, part } from "./dom.js";
  */
 export function lazily(opener, shape, load, failed) {
   /** @type {T|undefined} */ let made;
-  /** @type {Promise<T>|undefined} */ let loading;
+  /** @type {Promise<[T, unknown]>|undefined} */ let loading;
   const show = async () => {
     try {
-      made = await (loading ??= load());
+      [made] = await (loading ??= Promise.all([load(), styled("settings")]));
     } catch {
       loading = undefined;
       failed();

@@ -17,6 +17,8 @@ const LINE = 19;
 
 /** @type {[string, string][]} */
 const CHOICES = [["once", t("every time")], ["call", t("not for exactly this call")], ["function", t("not for any call of this function")]];
+/** Questions that are shown as one, at most. */
+const MOST = 20;
 /** Of a host that a module wants to reach. @type {[string, string][]} */
 const HOST_CHOICES = [["once", t("every time")], ["session", t("not in this session")], ["always", t("never")]];
 
@@ -33,15 +35,17 @@ export class Approvals {
   #left = part("approvals-left");
   #more = part("approvals-more");
   #next = part("approvals-next");
+  #split = part("approvals-split");
   #news = part("approvals-news");
   /** What follows the bar where it stands without a dialog. */ #home = this.#bar.nextElementSibling;
   /** The dialogs that are open, the uppermost last. @type {HTMLDialogElement[]} */ #dialogs = [];
-  /** The record of the question that is shown; 0: none. */ #shown = 0;
+  /** The records of the questions that are shown as one; empty: none. @type {number[]} */ #shown = [];
+  /** Whether calls that wait for the same reason are asked about one by one. */ #apart = false;
   #filled = false;
 
   /**
    * @param {Store} store
-   * @param {(call: number, allow: boolean, remember: Remember, why: string, lasts?: "once"|"session"|"always") => Promise<unknown>} clear
+   * @param {(calls: number[], allow: boolean, remember: Remember, why: string, lasts?: "once"|"session"|"always") => Promise<unknown>} clear
    * @param {(path: string) => void} choose shows an agent
    */
   constructor(store, clear, choose) {
@@ -52,6 +56,11 @@ export class Approvals {
     this.#allow.addEventListener("click", (event) => this.#answer(true, event));
     this.#deny.addEventListener("click", (event) => this.#answer(false, event));
     this.#next.addEventListener("click", () => this.#step());
+    this.#split.addEventListener("click", () => {
+      this.#apart = !this.#apart;
+      this.#show(this.#one(this.#shown[0]));
+      this.#update();
+    });
     this.#why.addEventListener("keydown", (event) => {
       if (event.key !== "Enter" || event.isComposing) return;
       event.preventDefault();
@@ -88,51 +97,90 @@ export class Approvals {
 
   #update() {
     const { asked } = this.store;
-    const open = [...asked.keys()];
-    this.#bar.hidden = !open.length || this.store.session.readonly;
+    this.#bar.hidden = !asked.size || this.store.session.readonly;
     document.body.classList.toggle("asked", !this.#bar.hidden);
     if (this.#bar.hidden) {
-      this.#shown = 0;
+      this.#shown = [];
+      this.#apart = false;
       return;
     }
-    if (!asked.has(this.#shown)) this.#show(open[0]);
+    const still = this.#shown.find((n) => asked.has(n));
+    const now = this.#one(still ?? [...asked.keys()][0]);
+    if (String(now) !== String(this.#shown)) this.#show(now);
     else if (!this.#filled) this.#fill();
-    const place = open.indexOf(this.#shown) + 1;
-    setText(this.#count, open.length > 1 ? t("{place} of {length}", { place, length: open.length }) : "");
-    this.#next.hidden = open.length < 2;
+    const all = this.#all();
+    const place = all.findIndex((one) => one[0] === this.#shown[0]) + 1;
+    setText(this.#count, all.length > 1 ? t("{place} of {length}", { place, length: all.length }) : "");
+    this.#next.hidden = all.length < 2;
   }
 
   #step() {
-    const open = [...this.store.asked.keys()];
-    this.#show(open[(open.indexOf(this.#shown) + 1) % open.length]);
+    const all = this.#all();
+    this.#show(all[(all.findIndex((one) => one[0] === this.#shown[0]) + 1) % all.length]);
     this.#update();
   }
 
-  /** @param {number} n */
-  #show(n) {
-    const record = this.store.asked.get(n);
+  /** What is asked, oldest first: each the records that are shown as one. @returns {number[][]} */
+  #all() {
+    /** @type {Map<string, number[]>} */ const found = new Map();
+    for (const [n, record] of this.store.asked) {
+      let key = this.#apart ? String(n) : origin(record);
+      while ((found.get(key)?.length ?? 0) >= MOST) key += " ";
+      found.set(key, [...(found.get(key) ?? []), n]);
+    }
+    return [...found.values()];
+  }
+
+  /** Those that are shown as one with a question. @param {number} n */
+  #one(n) {
+    return this.#all().find((one) => one.includes(n)) ?? [];
+  }
+
+  /** @param {number[]} numbers */
+  #show(numbers) {
+    const record = this.store.asked.get(numbers[0]);
     if (!record) return;
-    this.#shown = n;
+    const { length } = this.#shown = numbers;
     this.#keep.replaceChildren(...(record.kind === "host" ? HOST_CHOICES : CHOICES).map(([value, words]) => el("option", { value }, words)));
     this.#keep.value = "once";
     setText(this.#news, "");
     this.#why.value = "";
-    const about = { agent: chain(record.agent), function: record.function ?? "", module: record.module ?? "", host: record.host ?? "" };
-    setText(this.#who, record.kind === "host" ? t("{agent}: the module {module} wants to reach {host}", about) : t("{agent} asks to run {function}", about));
+    const about = { agent: chain(record.agent), function: record.function ?? "", module: record.module ?? "", host: record.host ?? "", length };
+    const said = { ...about, agent: agentName(record.agent) };
+    setText(this.#who, this.#words(record, about));
+    setText(this.#allow, length > 1 ? t("Approve all {length}", { length }) : t("Approve"));
+    setText(this.#deny, length > 1 ? t("Deny all {length}", { length }) : t("Deny"));
+    this.#split.hidden = length < 2 && !this.#apart;
+    setText(this.#split, this.#apart ? t("Together") : t("One by one"));
     this.#tellLeft();
     setText(this.#path, record.agent);
     this.#fill();
     this.#arm(false);
-    setTimeout(() => this.#shown === n && this.#arm(true), REST);
-    const said = { ...about, agent: agentName(record.agent) };
-    setText(part("live"), record.kind === "host" ? t("{agent}: the module {module} wants to reach {host}", said) : t("{agent} asks to run {function}.", said));
+    setTimeout(() => this.#shown === numbers && this.#arm(true), REST);
+    setText(part("live"), `${this.#words(record, said)}${record.kind === "host" || length > 1 ? "" : "."}`);
+  }
+
+  /**
+   * @param {JournalRecord} record
+   * @param {{agent: string, function: string, module: string, host: string, length: number}} about
+   */
+  #words(record, about) {
+    if (record.kind === "host") return t("{agent}: the module {module} wants to reach {host}", about);
+    return about.length > 1 ? t("{agent} asks {length} times to run {function}", about) : t("{agent} asks to run {function}", about);
   }
 
   #fill() {
-    const record = this.store.asked.get(this.#shown);
-    this.#filled = this.store.rendered(record);
+    const records = this.#shown.map((n) => this.store.asked.get(n));
+    // Of all of them, not up to the first that is missing: each that is asked for comes.
+    this.#filled = records.map((record) => this.store.rendered(record)).every(Boolean);
     this.#call.replaceChildren();
-    if (record && this.#filled) insert(this.#call, record.html ?? "");
+    if (this.#filled) {
+      for (const record of records) {
+        const call = el("div", { class: "approvals-one" });
+        insert(call, record?.html ?? "");
+        this.#call.append(call);
+      }
+    }
     this.#tellMore();
   }
 
@@ -146,7 +194,7 @@ export class Approvals {
 
   /** Say how long there is to answer. */
   #tellLeft() {
-    const record = this.store.asked.get(this.#shown);
+    const record = this.store.asked.get(this.#shown[0]);
     const left = record?.seconds ? Math.ceil(Date.parse(record.at) / 1000 + record.seconds - Date.now() / 1000) : 0;
     this.#left.hidden = left <= 0;
     const time = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
@@ -163,13 +211,14 @@ export class Approvals {
    * @param {Event} event
    */
   async #answer(allow, event) {
-    const record = this.store.asked.get(this.#shown);
+    const shown = this.#shown;
+    const record = this.store.asked.get(shown[0]);
     // Only a person's own click or key, and only on what is in sight in full.
     if (!record || !event.isTrusted || !this.#filled) return;
     this.#arm(false);
     try {
       const [why, host] = [allow ? "" : this.#why.value.trim(), record.kind === "host"];
-      await this.clear(record.n, allow, allow && !host ? this.#remember(record) : null, why, host && allow ? /** @type {"once"|"session"|"always"} */ (this.#keep.value) : undefined);
+      await this.clear(shown, allow, allow && !host ? this.#remember(record) : null, why, host && allow ? /** @type {"once"|"session"|"always"} */ (this.#keep.value) : undefined);
     } catch (error) {
       setText(this.#news, error instanceof Error ? error.message : String(error));
     } finally {
@@ -185,6 +234,16 @@ export class Approvals {
     if (this.#keep.value === "function") return { function: record.function ?? "" };
     return this.#keep.value === "call" ? "call" : null;
   }
+}
+
+/**
+ * What makes several questions one: the same function, for the same reason, of one origin.
+ * @param {JournalRecord} record
+ */
+function origin(record) {
+  if (record.kind !== "clearance") return String(record.n);
+  const labels = new Set([...(record.read ?? []), ...Object.values(record.provenance ?? {}).flat()]);
+  return JSON.stringify([record.function, record.rule, record.impact, record.user, [...labels].sort()]);
 }
 
 /** By which way a question came up from below. @param {string} path */

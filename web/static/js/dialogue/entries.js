@@ -45,14 +45,14 @@ export function entryOf(record, path, find) {
  * @returns {{from: string, look: string}|null}
  */
 function own(record) {
-  if (record.kind === "compress" && record.by === "user") return { from: "", look: "minor" };
+  if (record.kind === "compress" && record.by === "user") return { from: record.who ?? "", look: "minor" };
   if (record.kind === "say") return { from: record.who ?? t("You"), look: "incoming" };
-  if (record.kind === "upload") return { from: "", look: "minor" };
+  if (record.kind === "upload") return { from: record.who ?? "", look: "minor" };
   if (record.kind === "control" && (record.op === "send" || record.op === "reword" || record.op === "withdraw")) return null;
   if (record.kind === "control" && record.op === "inject") return { from: record.who ?? WHEN[record.mode ?? ""] ?? t("You"), look: "intervention" };
   if ((record.kind === "gate" && record.allow) || record.kind === "compress") return null;
   if (record.kind === "settle" && !record.left) return null;
   if (record.kind === "result" && record.status === "incomplete" && !record.call) return null;  // its denial says it
-  if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: "", look: "minor" };
+  if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: record.who ?? "", look: "minor" };
   return { from: agentName(record.agent), look: record.kind === "reply" ? "own reply" : "own" };
 }

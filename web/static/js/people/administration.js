@@ -1,6 +1,7 @@
 // What administrators see: everybody with an account, what they use, and who did what about people.
 
 import { el } from "../base/dom.js";
+import { download } from "../composer/uploads.js";
 import { dateTime } from "../base/format.js";
 import { t } from "../base/language.js";
 import { button, form, frame, labelled, row, section } from "./form.js";
@@ -20,7 +21,7 @@ export class AdministrationDialog {
         section(t("Users"), users.list.map((one) => this.#user(one)), t("There is no user.")), this.#newUser(),
         ...shared, this.#policy(policy.text),
         section(t("Usage"), usage.list.map((one) => row(one.user, [one.period, one.resource, one.most === null ? String(one.used) : t("{used} of {most}", { used: one.used, most: one.most })])), t("Nothing was counted.")),
-        section(t("Audit"), audit.list.map((one) => row(one.kind, [dateTime(one.at), one.who, one.address, ...Object.entries(one.about).map(([name, value]) => `${name}: ${value}`)])), t("Nothing happened yet.")));
+        section(t("Audit"), audit.list.map((one) => row(one.kind, [dateTime(one.at), one.who, one.address, ...Object.entries(one.about).map(([name, value]) => `${name}: ${value}`)])), t("Nothing happened yet.")), this.#auditFile());
     } catch (error) {
       this.#frame.say(error);
     }
@@ -80,6 +81,15 @@ export class AdministrationDialog {
     const password = el("input", { type: "password", autocomplete: "new-password" });
     return form(t("Add a user"), () => this.#do(this.request("user.add", { name: name.value.trim(), password: password.value || null })),
       labelled(t("Name"), name), labelled(t("Password"), password));
+  }
+
+  /** All of the audit, of sessions, too; what is not filled in leaves out nothing. */
+  #auditFile() {
+    const since = el("input", { type: "date", "data-role": "audit-since" });
+    const who = el("input", { type: "text", maxLength: 64, autocomplete: "off", "data-role": "audit-who" });
+    const what = el("input", { type: "text", maxLength: 40, autocomplete: "off", placeholder: "call.denied", "data-role": "audit-what" });
+    const fetched = async () => download((await this.request("audit.download", { since: since.value || null, who: who.value.trim() || null, what: what.value.trim() || null })).href);
+    return form(t("Download the audit"), () => fetched().catch((error) => this.#frame.say(error)), labelled(t("Since"), since), labelled(t("User"), who), labelled(t("Kind"), what));
   }
 
   /** @param {Promise<unknown>} asked */

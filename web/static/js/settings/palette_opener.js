@@ -1,6 +1,6 @@
 // Opens the list of commands, whose script is fetched with the first key that may stand for a command, or with the list.
 
-import { part } from "../base/dom.js";
+import { part, styled } from "../base/dom.js";
 
 /** @typedef {import("./palette.js").Palette} Palette */
 
@@ -49,7 +49,7 @@ export class PaletteOpener {
   /** @param {(palette: Palette) => void} then */
   async #with(then) {
     try {
-      this.#fetching ??= Promise.all([import("./palette.js"), import("./commands.js")])
+      this.#fetching ??= Promise.all([import("./palette.js"), import("./commands.js"), styled("settings")])
         .then(([{ Palette }, { commandsOf }]) => new Palette(() => commandsOf(this.page), this.prepare));
       this.#palette ??= await this.#fetching;
     } catch {

@@ -802,7 +802,7 @@ export interface Requests {
   "plan.save": { fields: {path: string; name: string}; answer: PlanFile };
   "plan.run": { fields: {name: string; mode?: "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile" | "auto"; plan_first?: boolean}; answer: PlanBegun };
   "plans": { fields: {}; answer: Names };
-  "clear": { fields: {call: number; allow: boolean; remember?: "call" | {function: string; arguments?: Record<string, string>} | null; why?: string | null; for?: "once" | "session" | "always" | null}; answer: Recorded };
+  "clear": { fields: {call: number; allow: boolean; also?: Array<number>; remember?: "call" | {function: string; arguments?: Record<string, string>} | null; why?: string | null; for?: "once" | "session" | "always" | null}; answer: Recorded };
   "intent": { fields: {value: number}; answer: Recorded };
   "declassify": { fields: {path: string; name?: string | null}; answer: Recorded };
   "lockdown": { fields: {value: boolean}; answer: Recorded };
@@ -883,6 +883,7 @@ export interface Requests {
   "user.add": { fields: {name: string; password?: string | null; admin?: boolean}; answer: Nothing };
   "user.change": { fields: {name: string; password?: string | null; admin?: boolean | null; disabled?: boolean | null; groups?: Array<string> | null}; answer: Nothing };
   "audit": { fields: {most?: number}; answer: Audit };
+  "audit.download": { fields: {since?: string | null; who?: string | null; what?: string | null}; answer: Download };
   "everybody": { fields: {}; answer: Everybody };
   "everybody.module.add": { fields: {source: string; name?: string | null}; answer: Module };
   "everybody.module.remove": { fields: {name: string}; answer: Nothing };

@@ -27,7 +27,7 @@ class AgentFailed(Exception):
     """The agent can't be asked, or has failed; the message says why."""
 
 
-class Way(httpx.AsyncBaseTransport):
+class EgressTransport(httpx.AsyncBaseTransport):
     """The transport of one call, to one host. `token`: shown to that host, over encrypted connections."""
 
     def __init__(self, host: str, token: str) -> None:
@@ -107,12 +107,12 @@ class Way(httpx.AsyncBaseTransport):
 
 
 class _Body(httpx.AsyncByteStream):
-    def __init__(self, way: Way, response: httpcore.Response) -> None:
-        self._way = way
+    def __init__(self, transport: EgressTransport, response: httpcore.Response) -> None:
+        self._transport = transport
         self._response = response
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        async for piece in self._way.pieces(self._response):
+        async for piece in self._transport.pieces(self._response):
             yield piece
 
     async def aclose(self) -> None:
@@ -147,17 +147,17 @@ class _Tunnels(httpcore.AsyncNetworkBackend):
             raise AgentFailed(
                 "This module was given no way out; a person can allow the hosts that it may reach."
             )
-        way = await self._near.connect_tcp(proxy.hostname, proxy.port or 80, None, None, socket_options)
+        tunnel = await self._near.connect_tcp(proxy.hostname, proxy.port or 80, None, None, socket_options)
         try:
             target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-            await way.write(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("ascii"))
-            status = await _answered(way)
+            await tunnel.write(f"CONNECT {target} HTTP/1.1\r\nHost: {target}\r\n\r\n".encode("ascii"))
+            status = await _answered(tunnel)
         except BaseException:
-            await way.aclose()
+            await tunnel.aclose()
             raise
         if status == 200:
-            return way
-        await way.aclose()
+            return tunnel
+        await tunnel.aclose()
         if status == 403:
             raise AgentFailed(
                 f"{target} is not among the targets that this module may reach; a person can allow it."
@@ -165,13 +165,13 @@ class _Tunnels(httpcore.AsyncNetworkBackend):
         raise AgentFailed(f"No connection to {target} can be made.")
 
 
-async def _answered(way: httpcore.AsyncNetworkStream) -> int:
+async def _answered(tunnel: httpcore.AsyncNetworkStream) -> int:
     """The proxy's answer. Read byte by byte: what stands behind it is the far end's."""
     head = b""
     while not head.endswith(b"\r\n\r\n"):
-        byte = await way.read(1)
+        byte = await tunnel.read(1)
         if not byte or len(head) > _HEAD:
-            raise AgentFailed("The way out ended before it was open.")
+            raise AgentFailed("The tunnel ended before it was open.")
         head += byte
     return int(head.split(b" ", 2)[1])
 

@@ -9,48 +9,60 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from websockets.asyncio.client import connect
 from websockets.exceptions import WebSocketException
 
-from iact.cluster.control import KeyOf
+from iact.accounts.rights import Principal, may, refusal
+from iact.cluster.control import all_of
 from iact.cluster.leases import HostLease
 from iact.cluster.placement import Placement
+from iact.cluster.user_sessions import name_of
 from iact.core.errors import IactError
 from iact.core.ports import JSON
+from iact.web.commands import COMMANDS
+from iact.web.safety import SOCKET_PATH
 
 _OF_ONE: Final = ("session.rename", "session.pin", "session.archive")
 _OF_SEVERAL: Final = ("session.delete", "session.restore", "session.purge")
 _OF_ALL: Final = ("session.deleted",)
-ERRANDS: Final = (*_OF_ONE, *_OF_SEVERAL, *_OF_ALL)
+FORWARDED: Final = (*_OF_ONE, *_OF_SEVERAL, *_OF_ALL)
 """The types of such messages."""
 
 _CONNECTING: Final = 3.0
 _SECONDS: Final = 60.0
 """For which a host may take to do it."""
+_TOGETHER: Final = 8
+"""Messages of one client that are on their way to hosts at the same time."""
 
 _log_http = logging.getLogger("iact.cluster.http")
 
 Frame = Mapping[str, JSON]
 
+Headers = Callable[[HostLease, str], Mapping[str, str]]
+"""With which a host is asked for a path on behalf of a client, so that it knows who that is."""
 
-class Errands:
-    """Asks hosts on behalf of clients. `key_of`: what a host wants to be shown."""
 
-    def __init__(self, placement: Placement, key_of: KeyOf) -> None:
+class Forwarder:
+    """Asks hosts on behalf of one client. `who`: that one; `headers`: what a host wants to be shown, for a path of it."""
+
+    def __init__(self, placement: Placement, who: Principal, headers: Headers) -> None:
         self._placement = placement
-        self._key_of = key_of
+        self._who = who
+        self._headers = headers
+        self._room = asyncio.Semaphore(_TOGETHER)
 
     async def run(self, said: Frame) -> Frame:
         """The answer to a message of one of these types."""
-        kind, session = said.get("type"), said.get("session")
+        kind, session = str(said.get("type")), said.get("session")
+        right = COMMANDS[kind].right
+        if not may(self._who, right, "owner"):  # the host says so, too, but opens the session for it
+            return {**_error(said, refusal(right)), "code": "forbidden"}
         try:
             if kind in _OF_ALL:
-                answers = await asyncio.gather(
-                    *(self._at(one, said) for one in await self._placement.hosts())
-                )
+                answers = await all_of(self._at(one, said) for one in await self._placement.hosts())
                 return {
                     "type": "ok",
                     "id": said.get("id"),
@@ -59,7 +71,7 @@ class Errands:
             if kind in _OF_SEVERAL:
                 hosts = None if kind == "session.delete" else await self._placement.hosts()
                 each = (self._on(str(one), said, hosts) for one in _list(said, "sessions"))
-                return _together(said, await asyncio.gather(*each))
+                return _together(said, await all_of(each))
             return await self._at_its_host(session if isinstance(session, str) else "", said)
         except IactError as error:
             return _error(said, str(error))
@@ -71,29 +83,30 @@ class Errands:
         message: Frame = {**said, **dict[str, JSON](sessions=[session])}
         if hosts is None:
             return session, [await self._at_its_host(session, message)]
-        return session, await asyncio.gather(*(self._at(one, message) for one in hosts))
+        return session, await all_of(self._at(one, message) for one in hosts)
 
     async def _at_its_host(self, session: str, said: Frame) -> Frame:
         try:
-            return await self._at((await self._placement.place(session)).lease, said)
+            name = name_of(self._who.user, session)
+            return await self._at((await self._placement.place(name)).lease, said)
         except IactError as error:
             return _error(said, str(error))
 
     async def _at(self, lease: HostLease, said: Frame) -> Frame:
         """What a host answers to a message."""
-        headers = {"Authorization": f"Bearer {self._key_of(lease.incarnation)}"}
         try:
             async with (
+                self._room,
                 asyncio.timeout(_SECONDS),
                 connect(
-                    f"ws://{lease.page}/ws", additional_headers=headers, open_timeout=_CONNECTING, compression=None,
-                    proxy=None, max_size=None, logger=_log_http,
+                    f"ws://{lease.page}{SOCKET_PATH}", additional_headers=self._headers(lease, SOCKET_PATH),
+                    open_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, logger=_log_http,
                 ) as host,
             ):  # fmt: skip
-                await host.send(json.dumps({**said, "id": "errand"}))
+                await host.send(json.dumps({**said, "id": "forwarded"}))
                 while True:
                     answer = json.loads(await host.recv())
-                    if answer.get("id") == "errand":
+                    if answer.get("id") == "forwarded":
                         return {**answer, "id": said.get("id")}
         except (OSError, TimeoutError, WebSocketException) as error:
             why = str(error).rstrip(".") or type(error).__name__

@@ -21,7 +21,7 @@ from google.protobuf.json_format import MessageToDict
 
 from ext_modules.sdk.values import Value
 
-from .way import AgentFailed
+from .transport import AgentFailed
 
 ASKS: Final = frozenset({TaskState.TASK_STATE_INPUT_REQUIRED, TaskState.TASK_STATE_AUTH_REQUIRED})
 ENDED: Final = frozenset(
@@ -38,7 +38,7 @@ _MOST: Final = 200
 
 
 @dataclass(slots=True)
-class Hearing:
+class TaskUpdates:
     """`task`, `context`: by what names the agent knows them, once it told. `replied`: it answered with a message alone."""
 
     task: str = ""

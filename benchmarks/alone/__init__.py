@@ -1,0 +1,1 @@
+"""What accounts cost whoever is alone."""

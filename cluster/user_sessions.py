@@ -1,0 +1,136 @@
+"""The sessions of a host, of which each user has their own: whose a session is, is in its name.
+
+Among hosts a session of a user is called `USER/SESSION`, by the user's id, and one of the user `local` by its id alone. So
+everything that hosts note and tell each other of sessions (`cluster.leases`, `cluster.placement`, `cluster.host`) holds for
+all users alike, and two users can have nothing in common there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Final, Protocol
+
+from iact.accounts.rights import LOCAL
+from iact.cluster.host import OpenSession, Page
+from iact.core.errors import UsageError
+from iact.core.session.index import TextHits
+
+_ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+
+Users = Callable[[str], AbstractAsyncContextManager[object]]
+"""Has what a user has opened, for as long as it is needed, by their id."""
+
+
+def name_of(user: str, session: str) -> str:
+    """What a user's session is called among hosts.
+
+    Raises:
+        UsageError: no session can have this id.
+    """
+    if not _ID.fullmatch(session):
+        raise UsageError(f"There is no session {session[:100]!r}.")
+    return session if user == LOCAL.user else f"{user}/{session}"
+
+
+def parts_of(name: str) -> tuple[str, str]:
+    """Whose it is, and its id."""
+    user, _, session = name.rpartition("/")
+    return user or LOCAL.user, session
+
+
+class UserRuntime(Protocol):
+    """What a host needs of a runtime of one user."""
+
+    @property
+    def opened(self) -> Mapping[str, OpenSession]: ...
+    async def open(self, session_id: str | None = None) -> OpenSession: ...
+    async def close(self, session_id: str) -> None: ...
+    async def close_unless(self, session_id: str, needed: Callable[[OpenSession], bool]) -> None: ...
+    def texts(self, query: str, limit: int) -> TextHits: ...
+
+
+class UserSessions:
+    """`cluster.host.Sessions` of all users. `local`: the runtime of the user `local`; `running`: those of others that are
+    open, by the id of their user; `users`: opens them; None where there is one user."""
+
+    def __init__(
+        self, local: UserRuntime, running: Mapping[str, UserRuntime] | None = None, users: Users | None = None
+    ) -> None:
+        self._local = local
+        self._running: Mapping[str, UserRuntime] = {} if running is None else running
+        self._users = users
+
+    @property
+    def opened(self) -> Mapping[str, OpenSession]:
+        """As `Sessions.opened`."""
+        found = dict(self._local.opened)
+        for user, runtime in self._running.items():
+            found |= {name_of(user, session): one for session, one in runtime.opened.items()}
+        return found
+
+    async def open(self, session: str) -> OpenSession:
+        """As `Sessions.open`."""
+        user, identity = parts_of(session)
+        async with self._of(user) as runtime:
+            return await runtime.open(identity)
+
+    async def close(self, session: str) -> None:
+        """As `Sessions.close`."""
+        user, identity = parts_of(session)
+        runtime = self._there(user)
+        if runtime is not None:
+            await runtime.close(identity)
+
+    async def close_unless(self, session: str, needed: Callable[[OpenSession], bool]) -> None:
+        """As `Sessions.close_unless`."""
+        user, identity = parts_of(session)
+        runtime = self._there(user)
+        if runtime is not None:
+            await runtime.close_unless(identity, needed)
+
+    @asynccontextmanager
+    async def texts_of(self, user: str) -> AsyncIterator[Callable[[str, int], TextHits]]:
+        """As `Sessions.texts_of`."""
+        async with self._of(user) as runtime:
+            yield runtime.texts
+
+    def _there(self, user: str) -> UserRuntime | None:
+        return self._local if user == LOCAL.user else self._running.get(user)
+
+    @asynccontextmanager
+    async def _of(self, user: str) -> AsyncIterator[UserRuntime]:
+        if user == LOCAL.user:
+            yield self._local
+            return
+        if self._users is None:
+            raise UsageError(
+                "This host has one user. All hosts and gateways of a store need the same accounts."
+            )
+        async with self._users(user):
+            yield self._running[user]
+
+
+class UserPage:
+    """`cluster.host.Page`, where sessions are watched by their id alone: nobody else has one of this id."""
+
+    def __init__(self, page: Page) -> None:
+        self._page = page
+
+    @property
+    def unavailable(self) -> str:
+        """As `Page.unavailable`."""
+        return self._page.unavailable
+
+    @unavailable.setter
+    def unavailable(self, why: str) -> None:
+        self._page.unavailable = why
+
+    def watches(self, session: str) -> bool:
+        """As `Page.watches`."""
+        return self._page.watches(parts_of(session)[1])
+
+    async def send_away(self, session: str | None) -> None:
+        """As `Page.send_away`."""
+        await self._page.send_away(None if session is None else parts_of(session)[1])

@@ -1,0 +1,169 @@
+"""What the audit has, over all sessions and users, the oldest first. Never what was said, shown or run.
+
+Two sources, neither of which is copied from the other: what happened in sessions is in their journals; who signed in,
+was added or was given something is in the database of accounts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from iact.core.errors import IactError, UsageError
+from iact.core.records.calls import ClearanceAnswer
+from iact.core.records.control import AllowHosts, Declassify, Lockdown, RaiseBudget, SetIntent, SetPolicy
+from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
+from iact.core.records.person import PersonContent
+from iact.core.records.record import Record, timestamp
+from iact.core.session.journals import read_records
+from iact.core.session.trash import Trash
+from iact.user_folders import USERS
+
+if TYPE_CHECKING:
+    from iact.accounts.audit import AuditLog
+
+
+@dataclass(frozen=True, slots=True)
+class AuditLine:
+    """One decision. `who`: a user's name; empty for the one user of a server without accounts, or what is not a person.
+
+    `by`: "user", or what else decided; `owner`: whose the session is, by id.
+    """
+
+    at: str
+    what: str
+    who: str = ""
+    by: str = "user"
+    session: str = ""
+    n: int = 0
+    owner: str = ""
+    address: str = ""
+    about: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def json(self) -> str:
+        """As one line of JSON."""
+        return json.dumps(asdict(self), ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AuditFilter:
+    """Which lines are wanted. `begin`: a time as records have it, at the earliest; `who`: a user's name; `what`: a kind
+    (`sign-in`), or how several begin (`user`, of `user.added` and others). Empty: whichever."""
+
+    begin: str = ""
+    who: str = ""
+    what: str = ""
+
+    @staticmethod
+    def of(since: str | None, who: str | None, what: str | None) -> AuditFilter:
+        """`since`: a date or time, UTC.
+
+        Raises:
+            UsageError: `since` is none.
+        """
+        return AuditFilter(_begin(since), (who or "").strip(), (what or "").strip())
+
+    def takes(self, line: AuditLine) -> bool:
+        """Whether a line is wanted."""
+        named = not self.who or line.who.casefold() == self.who.casefold()
+        return (
+            named
+            and line.at >= self.begin
+            and f"{line.what}.".startswith(f"{self.what}." if self.what else "")
+        )
+
+
+def audit_lines(
+    data: Path, log: AuditLog | None, wanted: AuditFilter, told: Callable[[str], None]
+) -> list[AuditLine]:
+    """The lines of a data directory that are wanted. Blocks. `log`: what is known of accounts; None: there is one user.
+
+    `told`: hears which journals can't be read, and are left out.
+    """
+    found = [*_of_sessions(data, told), *(_of_accounts(log) if log is not None else ())]
+    return sorted((one for one in found if wanted.takes(one)), key=lambda one: one.at)
+
+
+def _begin(since: str | None) -> str:
+    if since is None:
+        return ""
+    try:
+        told = datetime.fromisoformat(since)
+    except ValueError as error:
+        raise UsageError(f"{since!r} is no date, such as 2026-11-23 or 2026-11-23T08:00.") from error
+    return timestamp(told.replace(tzinfo=told.tzinfo or UTC).astimezone(UTC))
+
+
+# --- of sessions --------------------------------------------------------------------------------------
+
+
+def _of_sessions(data: Path, told: Callable[[str], None]) -> Iterator[AuditLine]:
+    for folder in (data, *sorted(data.glob(f"{USERS}/*"))):
+        yield from _of_folder(folder / "sessions", "" if folder == data else folder.name, told)
+
+
+def _of_folder(sessions: Path, owner: str, told: Callable[[str], None]) -> Iterator[AuditLine]:
+    """What was decided in the sessions of one user, those in the trash among them: to delete one hides nothing."""
+    kept = [(one.parent.name, one) for one in sessions.glob("*/journal.md")]
+    deleted = [(one.id, one.directory / "journal.md") for one in Trash(sessions).all()]
+    for session, journal in sorted([*kept, *deleted]):
+        try:
+            records = read_records(journal)
+        except IactError as error:
+            told(f"{journal} is left out: {error}")
+            continue
+        for record in records:
+            yield from _decided(record, records, session, owner)
+
+
+def _decided(record: Record, records: list[Record], session: str, owner: str) -> Iterator[AuditLine]:
+    told = _what(record, records)
+    if told is None:
+        return
+    what, by, about = told
+    who = record.content.who if isinstance(record.content, PersonContent) else ""
+    yield AuditLine(record.at, what, who, by, session, record.n, owner, about=about)
+
+
+def _what(record: Record, records: list[Record]) -> tuple[str, str, Mapping[str, str]] | None:
+    """What a record decided, who did if it is no person, and of what; None: nothing that is audited."""
+    match record.content:
+        case ClearanceAnswer(allow=allow, by=by, function=function, remember=remember):
+            kept = {"remembered": "yes"} if remember is not None else {}
+            return "call.allowed" if allow else "call.denied", by, {"function": function, **kept}
+        case HostAnswer(allow=allow, by=by, ask=ask, lasts=lasts):
+            asked = records[ask - 1].content if 0 < ask <= len(records) else None
+            host = {"host": rule_of(asked.host, asked.port)} if isinstance(asked, HostAsk) else {}
+            return "host.allowed" if allow else "host.denied", by, {**host, "lasts": lasts}
+        case AllowHosts(by=by, always=always, session=session):
+            hosts = sorted(
+                {host for listed in (always, session) for each in listed.values() for host in each}
+            )
+            return "hosts.changed", by, {"hosts": " ".join(hosts)}
+        case SetIntent(by=by, value=value):
+            return "intent.changed", by, {"to": f"{value:g}"}
+        case Declassify(by=by, variable=variable):
+            return "declassified", by, {"variable": variable} if variable else {}
+        case Lockdown(by=by, value=value):
+            return "lockdown.begun" if value else "lockdown.ended", by, {}
+        case SetPolicy(by=by):
+            return "policy.changed", by, {}
+        case RaiseBudget(by=by, tokens=tokens):
+            return "budget.raised", by, {"tokens": str(tokens)}
+    return None
+
+
+# --- of accounts --------------------------------------------------------------------------------------
+
+
+def _of_accounts(log: AuditLog) -> Iterator[AuditLine]:
+    for one in log.events():
+        at = timestamp(datetime.fromtimestamp(one.at, UTC))
+        session = one.about.get("session", "")
+        about = {name: text for name, text in one.about.items() if name != "session"}
+        yield AuditLine(at, one.kind, one.who, session=session, address=one.address, about=about)
