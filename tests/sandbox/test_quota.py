@@ -7,6 +7,8 @@ import itertools
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
+import pytest
+
 from iact.core.gate.gate import Denial, decide
 from iact.core.gate.grant import DEFAULT_SCOPE, Grant
 from iact.core.modules.client import ArtifactChunk, Completed, Outcome, Raised
@@ -18,6 +20,14 @@ from tests.sandbox.inside import hosting
 MIB = 1 << 20
 Run = Callable[[str], Awaitable[Outcome]]
 _NUMBERS = itertools.count(1)
+
+
+@pytest.fixture
+def workspace(data: Path) -> Path:
+    """A new one for each test, where sessions have theirs, so that it counts as ours."""
+    folder = data / "sessions" / f"quota{next(_NUMBERS)}" / "workspace"
+    folder.mkdir(parents=True)
+    return folder
 
 
 async def _drop(chunk: ArtifactChunk) -> None:
