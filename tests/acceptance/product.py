@@ -265,9 +265,9 @@ def reap(data: Path) -> None:
         client.close()
 
 
-def until(condition: Callable[[], bool], what: str, *, within: float = 300.0) -> None:
-    """Wait until `condition` holds of something outside this process; look again and again, not for ever."""
+def until(condition: Callable[[], bool], what: str, *, within: float = 300.0, every: float = 0.01) -> None:
+    """Wait until `condition` holds of something outside this process; look again `every` seconds, not for ever."""
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end, f"waited {within:g} s in vain for {what}"
-        time.sleep(0.01)
+        time.sleep(every)

@@ -131,16 +131,14 @@ def test_each_has_their_own_wherever_they_are_served_and_nobody_meets_anothers(
             _, seen = rights.answer(socket, {"type": "sessions"})
             return all(one in seen for one in wanted)
 
-        # Hers are listed and found whichever host she speaks to.
+        def finds(socket: ClientConnection) -> set[str]:
+            got, _ = rights.answer(socket, {"type": "sessions.search", "query": "know"})
+            return {one["id"] for one in got["list"]}
+
+        # Hers are listed and found whichever host she speaks to. (Who asks every 10 ms is told to wait a second.)
         for socket in (mine[0], greeted(there, right, ada, None)):
-            until(lambda: lists(socket, set(sessions)), "the list of hers")  # noqa: B023 - within the round
-            search = {"type": "sessions.search", "query": "know"}
-            until(
-                lambda: (
-                    {one["id"] for one in rights.answer(socket, search)[0].get("list", ())} == set(sessions)
-                ),  # noqa: B023
-                "all of hers to be found",
-            )
+            until(lambda: lists(socket, set(sessions)), "the list of hers", every=0.2)  # noqa: B023
+            until(lambda: finds(socket) == set(sessions), "all of hers to be found", every=0.2)  # noqa: B023
         # Bob, at both hosts, meets none of them: not by its id, by a list, by words, by what is deleted, nor by a fork.
         for session in sessions:
             his = there.enter_context(dial(right, **bearer(bob)))
