@@ -170,10 +170,10 @@ class SignInRoutes:
         )
         if link is None and user is None:
             return _problem(
-                401, "This link needs an account, or is not good any more. Sign in, and open it again."
+                401, "This link needs an account, or no longer works. Sign in, and open it again."
             )
         if link is None:
-            return _problem(404, "This link is not good any more. Ask whoever gave it to you for a new one.")
+            return _problem(404, "This link no longer works. Ask whoever gave it to you for a new one.")
         if user is not None:
             return _json(200, {"session": link.session})
         seconds = max(1.0, link.ends - self._accounts.clock())

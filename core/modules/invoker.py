@@ -563,6 +563,6 @@ def _checked(change: StateChange, known: Sequence[str]) -> str:
     if change.state not in known:
         there = f"it names {', '.join(known)}" if known else "it names none"
         raise ModuleFault(
-            f"The module told of the state {change.state!r}, which is not in its manifest; {there}."
+            f"The module reported the state {change.state!r}, which is not in its manifest; {there}."
         )
     return known[0]

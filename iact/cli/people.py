@@ -212,7 +212,7 @@ def revoke_link(settings: Settings, *, session: str, link: str) -> int:
 @command("login")
 @click.argument("url")
 def log_in(settings: Settings, *, url: str) -> int:
-    """Have commands on sessions go to a server, as you. The API token is asked for, or read from standard input."""
+    """Log in to a server; commands about sessions then go there. The API token is asked for, or read from standard input."""
     from iact.commands import people
 
     return people.log_in(settings, url)

@@ -98,7 +98,9 @@ def steps(store: Path, versions: Sequence[str]) -> list[list[PathStep]]:
         else:  # the id of the version that the next ones are of
             found.append([])
     if len(found) != len(pairs):
-        raise WorkspaceError("What changed between the versions can't be told: a part of them was lost.")
+        raise WorkspaceError(
+            "It can't be determined what changed between the versions: a part of them was lost."
+        )
     return found
 
 

@@ -158,7 +158,7 @@ def _two_people(product: Product, endpoint: Endpoint) -> None:
             expect(ada.get_by_text("There is no link to this session.")).to_be_visible()
             expect(bob.get_by_text("There is no session").first).to_be_visible()
             guest.goto(link)
-            expect(guest.get_by_text("not good any more")).to_be_visible()
+            expect(guest.get_by_text("no longer works")).to_be_visible()
             for context in browser.contexts:
                 context.close()
             kill(server.process)

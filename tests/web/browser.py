@@ -16,7 +16,7 @@ from iact.web.ports import Product, Runtime
 from iact.web.server import WebServer
 from tests.web.fitting import Traffic
 
-PATIENCE: Final = 300_000
+PATIENCE: Final = 120_000
 """Milliseconds that anything in a page may take: these tests run on small machines that do much else."""
 
 expect.set_options(timeout=PATIENCE)
