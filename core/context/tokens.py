@@ -47,7 +47,7 @@ def weight(message: ChatMessage) -> int:
 
 def estimate_messages(messages: Sequence[ChatMessage]) -> int:
     """Tokens of a whole context, estimated as one text: a call for each message takes longer than the counting."""
-    parts = sum(len(message.parts) for message in messages)
+    parts = sum([len(message.parts) for message in messages if message.parts])
     text = "".join([message.content for message in messages])
     return estimate(text) + PART_TOKENS * parts + MESSAGE_OVERHEAD * len(messages)
 

@@ -1,35 +1,34 @@
 """A model behind any endpoint that speaks the OpenAI protocol: streaming, with retries of our own.
 
-The SDK builds requests and decodes server-sent events. What it can't know stays here: a reply that was
-cut off in the middle starts over (`StreamRestart`), silence is bounded between tokens as well as before
-the first, and every failure ends as one sentence that says what a person can do. The SDK's own retries
-are off, so that waiting goes through the `Clock` and everyone sees why it is waited.
+Requests and chunks travel by `core.models.chat`. What they mean is here: a reply that was cut off in the
+middle starts over (`StreamRestart`), silence is bounded between tokens as well as before the first, and
+every failure ends as one sentence that says what a person can do. Nobody below retries what an endpoint
+answered, so that waiting goes through the `Clock` and everyone sees why it is waited.
 
 Import this module only where an endpoint is in use: the SDK takes half a second to load.
 """
 
 from __future__ import annotations
 
-import asyncio
 import base64
 import json
 import math
 import random
 import re
 import ssl
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
-import openai
-
 from iact.core.context import tokens
 from iact.core.models import failures
+from iact.core.models.chat import ChunkStream, Completions, ErrorChunk, HttpRefusal, Overlong
 from iact.core.models.dialect import ACT, ActionWriter, ArgumentReader, CallFragment, CallReader
 from iact.core.models.failures import AttemptFailure, Retries
 from iact.core.models.reading import Pairs, Piece, Thoughts
 from iact.core.models.structured import Form, FormLadder
+from iact.core.models.transport import ConnectTimeout
 from iact.core.ports import (
     JSON,
     ChatMessage,
@@ -56,6 +55,10 @@ _UNMARKED: Final = re.compile(r"deepseek-r1|qwq|thinking|reasoner", re.IGNORECAS
 
 _REPORT_EVERY: Final = 16
 """An estimated usage is reported anew after so many deltas, for consumers that close early."""
+
+
+_FAULTS: Final = (HttpRefusal, ErrorChunk, ConnectTimeout, Overlong, OSError, ValueError)
+"""What a request can end in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +90,7 @@ class _Dialect:
 
     def learn(self, refusal: Exception) -> bool:
         """Adapt to a refusal; False if it is not about the dialect."""
-        if not isinstance(refusal, openai.APIStatusError) or refusal.status_code not in (400, 422):
+        if not isinstance(refusal, HttpRefusal) or refusal.status not in (400, 422):
             return False
         words = failures.message_of(refusal.body)
         if self.usage_option and ("stream_options" in words or "include_usage" in words):
@@ -294,15 +297,7 @@ class OpenAIModel:
         self._tools = dialect == "tools"
         self._dialect = _Dialect()
         self._ladder = FormLadder()
-        # Silence is bounded here, not by the transport: a keep-alive comment is not a token.
-        waits = openai.Timeout(None, connect=self._timeouts.connect, write=60.0)
-        self._client = openai.AsyncOpenAI(
-            base_url=base_url,
-            api_key=key or "none",
-            max_retries=0,
-            timeout=waits,
-            http_client=openai.DefaultAsyncHttpxClient(timeout=waits, trust_env=not direct),
-        )
+        self._chat = Completions(base_url=base_url, key=key, connect=self._timeouts.connect, direct=direct)
 
     @property
     def profile(self) -> ModelProfile:
@@ -317,7 +312,7 @@ class OpenAIModel:
         """Nothing to do: the endpoint is somebody else's."""
 
     async def close(self) -> None:
-        await self._client.close()
+        await self._chat.close()
 
     def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
@@ -393,15 +388,16 @@ class OpenAIModel:
         if dialect.unmarked is None and not named:
             yield StreamUnproven()
         reading = _Reading(estimated, calls, calls() if calls else None, thoughts=thoughts)
-        response = await self._open(messages, max_tokens, extra)
-        async with response:
-            chunks = response.__aiter__()
-            while (chunk := await self._next(chunks, reading)) is not None:
+        reply = await self._open(messages, max_tokens, extra)
+        try:
+            while (chunk := await self._next(reply, reading)) is not None:
                 events = _events(reading, chunk)
                 # Known once: a model that did it may do it again, whatever else it sends in between.
                 dialect.unmarked = thoughts.closed_alone or dialect.unmarked
                 for event in events:
                     yield event
+        finally:
+            await reply.close()
         if reading.finish is None:
             raise _Failed(_unfinished(reading))
         for event in reading.end():
@@ -416,12 +412,8 @@ class OpenAIModel:
 
     async def _open(
         self, messages: Sequence[ChatMessage], max_tokens: int | None, extra: Mapping[str, JSON]
-    ) -> openai.AsyncStream[object]:
-        """Send the request and wait for the head of the response.
-
-        The body is handed over as it stands: the SDK's own method walks through every field of every message
-        by its type, which at 2,000 messages takes longer than everything else together.
-        """
+    ) -> ChunkStream:
+        """Send the request and wait for the head of the response."""
         sent = _wire(messages)
         while True:
             fields: dict[str, JSON] = {**self._extra, **extra}
@@ -429,49 +421,49 @@ class OpenAIModel:
                 fields[self._dialect.limit_name] = max_tokens
             if self._dialect.usage_option:
                 fields["stream_options"] = {"include_usage": True}
+            request: dict[str, JSON] = {
+                "model": self._profile.name,
+                "messages": sent,
+                "stream": True,
+                **fields,
+            }
             try:
-                async with asyncio.timeout(self._timeouts.first):
-                    return await self._client.post(
-                        "/chat/completions",
-                        body={"model": self._profile.name, "messages": sent, "stream": True, **fields},
-                        cast_to=object,
-                        stream=True,
-                        stream_cls=openai.AsyncStream[object],
-                    )
-            except (openai.OpenAIError, OSError, ValueError, TimeoutError) as error:
+                return await self._chat.open(request, self._timeouts.first)
+            except _FAULTS as error:
                 if self._dialect.learn(error):
                     continue
                 failure = self._failure(error, "first")
             raise _Failed(failure)
 
-    async def _next(self, chunks: AsyncIterator[object], reading: _Reading) -> object | None:
+    async def _next(self, reply: ChunkStream, reading: _Reading) -> object | None:
         """The next chunk; None at the end, which is anything at all once the finish was seen."""
         wait: Literal["first", "between", "ending"]
         wait = "ending" if reading.finish else "between" if reading.events else "first"
         try:
-            async with asyncio.timeout(getattr(self._timeouts, wait)):
-                return await anext(chunks, None)
-        except (openai.OpenAIError, OSError, ValueError, TypeError, AttributeError, TimeoutError) as error:
+            return await reply.next(getattr(self._timeouts, wait))
+        except _FAULTS as error:
             if reading.finish:
                 return None
             failure = self._failure(error, wait)
         raise _Failed(failure)
 
     def _failure(self, error: Exception, wait: Literal["first", "between", "ending"]) -> AttemptFailure:
-        """What an exception of the SDK or of the transport means."""
+        """What one of `_FAULTS` means."""
         silence = getattr(self._timeouts, wait)
         match error:
-            case openai.APIStatusError():
-                return self._from_body(error.status_code, error.body, error.response.headers)
-            case openai.APITimeoutError():
+            case HttpRefusal():
+                return self._from_body(error.status, error.body, error.headers)
+            case ConnectTimeout():
                 return failures.unreachable(f"can't be reached within {self._timeouts.connect:g} seconds")
             case TimeoutError():
                 when = "" if wait == "first" else " in the middle of a reply"
                 return failures.unreachable(f"stayed silent for {silence:g} seconds{when}")
-            case openai.APIConnectionError() | OSError():
+            case OSError():
                 return _no_connection(error, begun=wait != "first")
-            case openai.APIError():
-                return self._from_body(_status_in(error.body), error.body or error.message, {})
+            case ErrorChunk():
+                return self._from_body(_status_in(error.body), error.body, {})
+            case Overlong():
+                return failures.garbled(str(error))
             case json.JSONDecodeError():
                 return failures.garbled("what it streams is not JSON")
             case UnicodeDecodeError():
@@ -506,13 +498,14 @@ def _formed(form: Form, name: str, schema: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _wire(messages: Sequence[ChatMessage]) -> list[JSON]:
-    return [{"role": message.role, "content": _content(message)} for message in messages]
+    return [
+        {"role": message.role, "content": _in_parts(message) if message.parts else message.content}
+        for message in messages
+    ]
 
 
-def _content(message: ChatMessage) -> JSON:
-    """A message's content: its text, or, with parts, a list in which each stands behind its name."""
-    if not message.parts:
-        return message.content
+def _in_parts(message: ChatMessage) -> JSON:
+    """The content of a message with parts: a list in which each stands behind its name."""
     content: list[JSON] = [{"type": "text", "text": message.content}]
     for part in message.parts:
         content += [{"type": "text", "text": f"${part.name}:"}, _part(part)]

@@ -1,0 +1,279 @@
+"""A request for a chat completion, and its reply chunk by chunk.
+
+The SDK says where requests go and what stands in their heads; they travel over a transport of our own, which takes a
+fraction of the time. What that does not speak (proxies, redirects, encoded bodies, users in addresses) goes through
+the SDK's own transport, from the first time on that it is met. Both fail in the same ways.
+
+Import this module only where an endpoint is in use: the SDK takes half a second to load.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import urllib.request
+from collections import deque
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Final, Protocol
+
+import httpx2
+import openai
+
+from iact.core.models import requests
+from iact.core.models.server_events import EventReader
+from iact.core.models.transport import BrokenOff, ConnectTimeout, HttpConnection, HttpPool
+from iact.core.ports import JSON
+
+_PATH: Final = "/chat/completions"
+_WRITING: Final = 60.0
+"""Seconds that the SDK's transport may take to send a request."""
+
+_REPLY: Final = 256 * 1024 * 1024
+"""Bytes of a reply: a million tokens in chunks of their own."""
+
+_REFUSAL: Final = 64 * 1024
+"""Bytes that are read of why there is no reply."""
+
+_DONE: Final = b"[DONE]"
+
+
+class HttpRefusal(Exception):
+    """The endpoint answered with a status that is no success. `body`: what it says about it, decoded if that is JSON."""
+
+    def __init__(self, status: int, body: object, headers: Mapping[str, str]) -> None:
+        super().__init__(status)
+        self.status = status
+        self.body = body
+        self.headers = headers
+
+
+class ErrorChunk(Exception):
+    """The stream says that there was an error. `body`: what it says about it."""
+
+    def __init__(self, body: object) -> None:
+        super().__init__("an error in the stream")
+        self.body = body
+
+
+class Overlong(Exception):
+    """The endpoint sends more than anybody has to say. The text says what."""
+
+
+class _Unspoken(Exception):
+    """The answer is one for the SDK's transport."""
+
+
+class ChunkStream(Protocol):
+    """The chunks of a reply."""
+
+    async def next(self, seconds: float) -> object | None:
+        """The next chunk, decoded; None at the end.
+
+        Raises:
+            TimeoutError: none came for so many seconds.
+            ErrorChunk: the endpoint says that it failed.
+            OSError: the connection broke off.
+            ValueError: what came is no JSON, or no text.
+            Overlong: there is too much of it.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Nothing more is wanted."""
+        ...
+
+
+class Completions:
+    """Where chat completions are asked for. `connect`: seconds for a connection; `direct`: past the environment's proxies."""
+
+    def __init__(self, *, base_url: str, key: str | None, connect: float, direct: bool) -> None:
+        secure = httpx2.create_ssl_context(trust_env=not direct)
+        waits = openai.Timeout(None, connect=connect, write=_WRITING)
+        # Silence is bounded by whoever waits, not by the transport: a keep-alive comment is not a token.
+        self._client = openai.AsyncOpenAI(
+            base_url=base_url,
+            api_key=key or "none",
+            max_retries=0,
+            timeout=waits,
+            http_client=openai.DefaultAsyncHttpxClient(timeout=waits, trust_env=not direct, verify=secure),
+        )
+        self._destination = requests.destination_of(str(self._client.base_url).rstrip("/") + _PATH)
+        self._head: bytes | None = None
+        self._pool: HttpPool | None = None
+        self._spoken = False
+        if self._destination is not None and (direct or not _proxies(self._destination.origin)):
+            origin = self._destination.origin
+            secure.set_alpn_protocols(["http/1.1"])
+            self._pool = HttpPool(origin, connect=connect, secure=secure if origin.secure else None)
+            self._spoken = True
+
+    async def open(self, fields: Mapping[str, JSON], seconds: float) -> ChunkStream:
+        """Send a request and wait for the beginning of the reply.
+
+        Raises:
+            HttpRefusal: the endpoint does not reply.
+            ConnectTimeout: there is no connection in time.
+            TimeoutError: nothing came for so many seconds.
+            OSError: there is no connection, or it broke off.
+            ValueError: a field can't be sent.
+        """
+        if self._pool is not None and self._spoken:
+            try:
+                return await self._open(self._pool, fields, seconds)
+            except _Unspoken:
+                self._spoken = False
+        with _translated():
+            async with asyncio.timeout(seconds):
+                # The body as it stands: the SDK's own method walks through every field of every message by its type.
+                stream = await self._client.post(
+                    _PATH,
+                    body=dict(fields),
+                    cast_to=object,
+                    stream=True,
+                    stream_cls=openai.AsyncStream[object],
+                )
+        return _SdkReply(stream)
+
+    async def close(self) -> None:
+        if self._pool is not None:
+            await self._pool.close()
+        await self._client.close()
+
+    async def _open(self, pool: HttpPool, fields: Mapping[str, JSON], seconds: float) -> ChunkStream:
+        until = asyncio.get_running_loop().time() + seconds
+        if self._head is None:
+            self._head = self._written_head()
+        connection = await pool.ask(requests.whole(self._head, requests.body(fields)), until=until)
+        try:
+            if 200 <= connection.status < 300:
+                if connection.headers.get("content-encoding", "identity").lower() != "identity":
+                    raise _Unspoken
+                return _OwnReply(pool, connection)
+            if 300 <= connection.status < 400 and "location" in connection.headers:
+                raise _Unspoken
+            said = await _refusal(connection, until)
+            raise HttpRefusal(connection.status, said, connection.headers)
+        except HttpRefusal:
+            pool.done(connection, keep=True)
+            raise
+        except BaseException:
+            pool.done(connection, keep=False)
+            raise
+
+    def _written_head(self) -> bytes:
+        """What stands in front of each request; made at the first, since the SDK tells in it which loop it runs on."""
+        assert self._destination is not None
+        named = {**self._client.auth_headers, **self._client.default_headers, "X-Stainless-Retry-Count": "0"}
+        headers = {name.lower(): value for name, value in named.items() if isinstance(value, str)}
+        fixed = {"Accept-Encoding": "identity", "Connection": "keep-alive"}
+        written = requests.head(self._destination, {**fixed, **headers})
+        if written is None:
+            raise _Unspoken
+        return written
+
+
+def _proxies(origin: requests.Origin) -> bool:
+    """Whether the environment has a proxy for such addresses, though maybe not for this one."""
+    found = urllib.request.getproxies()
+    return bool(found.get("https" if origin.secure else "http") or found.get("all"))
+
+
+async def _refusal(connection: HttpConnection, until: float) -> object:
+    """What a refusal says, as far as it comes."""
+    said = bytearray()
+    try:
+        while not connection.over and len(said) < _REFUSAL:
+            await connection.more(until)
+            said += connection.take()
+    except (BrokenOff, TimeoutError):
+        pass  # the status says enough
+    text = said[:_REFUSAL].decode("utf-8", "replace").strip()
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+    return body.get("error", body) if isinstance(body, dict) else body
+
+
+class _OwnReply:
+    """Over a connection of ours."""
+
+    def __init__(self, pool: HttpPool, connection: HttpConnection) -> None:
+        self._pool = pool
+        self._connection: HttpConnection | None = connection
+        self._loop = asyncio.get_running_loop()
+        self._reader = EventReader()
+        self._events: deque[bytes] = deque()
+
+    async def next(self, seconds: float) -> object | None:
+        until = self._loop.time() + seconds
+        while not self._events:
+            connection = self._connection
+            if connection is None:
+                return None
+            if connection.received > _REPLY:
+                raise Overlong("its reply has no end")
+            await connection.more(until)
+            self._events.extend(self._reader.feed(connection.take()))
+            if self._events:
+                break
+            if self._reader.overlong:
+                raise Overlong("an event of it has no end")
+            if connection.over:
+                self._leave(keep=True)
+        return self._chunk(self._events.popleft())
+
+    async def close(self) -> None:
+        self._leave(keep=False)
+
+    def _chunk(self, data: bytes) -> object | None:
+        if data.startswith(_DONE):
+            self._leave(keep=True)
+            return None
+        try:
+            chunk = json.loads(data.decode())
+        except RecursionError:
+            raise ValueError("an event is nested too deeply") from None
+        if isinstance(chunk, dict) and chunk.get("error"):
+            raise ErrorChunk(chunk["error"])
+        return {} if chunk is None else chunk
+
+    def _leave(self, *, keep: bool) -> None:
+        self._events.clear()
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            self._pool.done(connection, keep=keep)
+
+
+class _SdkReply:
+    """Over the SDK's transport."""
+
+    def __init__(self, stream: openai.AsyncStream[object]) -> None:
+        self._stream = stream
+        self._chunks = aiter(stream)
+
+    async def next(self, seconds: float) -> object | None:
+        with _translated():
+            async with asyncio.timeout(seconds):
+                return await anext(self._chunks, None)
+
+    async def close(self) -> None:
+        await self._stream.close()
+
+
+@contextmanager
+def _translated() -> Iterator[None]:
+    """What the SDK raises, as what our own transport would."""
+    try:
+        yield
+    except openai.APIStatusError as error:
+        raise HttpRefusal(error.status_code, error.body, error.response.headers) from error
+    except openai.APITimeoutError as error:
+        raise ConnectTimeout from error
+    except openai.APIConnectionError as error:
+        raise BrokenOff(str(error)) from error
+    except openai.APIError as error:
+        raise ErrorChunk(error.body or error.message) from error
+    except (openai.OpenAIError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(str(error)) from error

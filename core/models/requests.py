@@ -1,0 +1,82 @@
+"""A request as the bytes that go over the wire. Pure.
+
+Where it goes and under which headers is the same for every request to an endpoint, so it is written once.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+from urllib.parse import urlsplit
+
+from iact.core.ports import JSON
+
+_PORTS: Final = {"http": 80, "https": 443}
+_NAME: Final = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE: Final = re.compile(r"[\x20-\x7e\t]*")
+_PATH: Final = re.compile(r"/[\x21-\x7e]*")
+_HOST: Final = re.compile(r"[0-9A-Za-z._:-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where connections lead. `host`: a name or an address, without brackets."""
+
+    secure: bool
+    host: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Destination:
+    """Where requests go: over connections to `origin`, for `path`. `named`: what the header Host says."""
+
+    origin: Origin
+    named: str
+    path: str
+
+
+def destination_of(url: str) -> Destination | None:
+    """The parts of an address in ASCII; None if it has others than these, such as a user, or can't be read."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        return None
+    usual = _PORTS.get(parts.scheme)
+    if usual is None or host is None or not _HOST.fullmatch(host) or not _PATH.fullmatch(parts.path):
+        return None
+    if "@" in parts.netloc or parts.query or parts.fragment:
+        return None
+    named = f"[{host}]" if ":" in host else host
+    if port is not None and port != usual:
+        named = f"{named}:{port}"
+    return Destination(Origin(parts.scheme == "https", host, port or usual), named, parts.path)
+
+
+def head(destination: Destination, headers: Mapping[str, str]) -> bytes | None:
+    """The head of a POST but for the length of its body; None if a header can't be written as it stands."""
+    lines = [f"POST {destination.path} HTTP/1.1", f"Host: {destination.named}"]
+    for name, value in headers.items():
+        # RFC 9110, 5.5: whoever could put a line end into a value could write requests of his own.
+        if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
+            return None
+        lines.append(f"{name}: {value}")
+    return "\r\n".join([*lines, "Content-Length: "]).encode("ascii")
+
+
+def body(fields: Mapping[str, JSON]) -> bytes:
+    """A JSON body, as the SDK writes it.
+
+    Raises:
+        ValueError: a number is not finite, or a text is no Unicode.
+    """
+    return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
+
+
+def whole(begun: bytes, content: bytes) -> bytes:
+    """A request from its `head` and its body."""
+    return b"%b%d\r\n\r\n%b" % (begun, len(content), content)

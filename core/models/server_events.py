@@ -1,0 +1,69 @@
+"""Server-sent events: bytes as they come in, the data of whole events out. Pure.
+
+Only what a stream of chunks needs of the standard (https://html.spec.whatwg.org/multipage/server-sent-events.html,
+9.2.6): `data` counts; names, ids and times to wait are read over, and an event without data is none. Data stay bytes,
+so that one which is no text fails where it stands in the order of events, however the stream was cut into pieces.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+LONGEST: Final = 16 * 1024 * 1024
+"""Bytes of an event: far more than any chunk of a reply has, and little enough to hold."""
+
+_ENDS: Final = (b"\n", b"\r")
+
+
+class EventReader:
+    """Takes the bytes of one stream. `longest`: bytes that an event may have, and a line."""
+
+    def __init__(self, longest: int = LONGEST) -> None:
+        self.overlong = False
+        """An event was longer than it may be; nothing is read any more."""
+        self._longest = longest
+        self._line = bytearray()  # as far as the newest line has come
+        self._data: list[bytes] = []  # of the event that is under way
+        self._size = 0  # of its lines with data
+        self._returned = False  # the last piece ended in CR, so a LF at once is the same line's end
+
+    def feed(self, piece: bytes) -> Sequence[bytes]:
+        """Take the next bytes, give the data of the events that they complete."""
+        if self._returned and piece:
+            self._returned = False
+            piece = piece.removeprefix(b"\n")
+        if self.overlong or not piece:
+            return ()
+        if b"\n" not in piece and b"\r" not in piece:
+            self._line += piece
+            self.overlong = self._size + len(self._line) > self._longest
+            return ()
+        self._returned = piece.endswith(b"\r")
+        if self._line:
+            piece = bytes(self._line) + piece
+            self._line.clear()
+        lines = piece.splitlines()  # of bytes, these are the standard's three ends of a line and no others
+        if not piece.endswith(_ENDS):
+            self._line += lines.pop()
+        events = self._events(lines)
+        self.overlong = self.overlong or self._size + len(self._line) > self._longest
+        return events
+
+    def _events(self, lines: Sequence[bytes]) -> list[bytes]:
+        events = []
+        for line in lines:
+            if not line:
+                if self._data:
+                    events.append(b"\n".join(self._data))
+                    self._data = []
+                self._size = 0
+                continue
+            if self._size + len(line) > self._longest:
+                self.overlong = True
+                break
+            name, _, value = line.partition(b":")
+            if name == b"data":
+                self._size += len(line)
+                self._data.append(value.removeprefix(b" "))
+        return events
