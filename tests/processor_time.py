@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -22,13 +23,15 @@ _LISTED: Final = 40
 
 def _of(process: int) -> tuple[float, list[int]]:
     """Seconds that a process and its ended children used, and the children that live. Nothing of one that is gone."""
+    children = list[int]()
     try:
         fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        tasks = Path(f"/proc/{process}/task").iterdir()
-        children = [one for task in tasks for one in (task / "children").read_text(encoding="utf-8").split()]
+        for task in Path(f"/proc/{process}/task").iterdir():
+            with suppress(FileNotFoundError, ProcessLookupError):  # a thread may end meanwhile
+                children += map(int, (task / "children").read_text(encoding="utf-8").split())
     except (FileNotFoundError, ProcessLookupError):
         return 0, []
-    return sum(map(int, fields[11:15])) / _TICK, list(map(int, children))
+    return sum(map(int, fields[11:15])) / _TICK, children
 
 
 def used() -> float:
