@@ -19,7 +19,7 @@ _SED_S: Final = (
 )
 _SED: Final = re.compile(
     rf"\s*(?:{_ADDRESS}(?:,{_ADDRESS})?)?\s*!?\s*\{{?\s*"
-    rf"(?:[pdDPgGhHxnN=lq]\d*|{_SED_S}|y/[^/\n]*/[^/\n]*/)?\s*\}}?\s*(?:[;\n]|$)",
+    rf"(?:[pdDPgGhHxnN=lq]\d*|{_SED_S}|y/[^/\\\n]*/[^/\\\n]*/)?\s*\}}?\s*(?:[;\n]|$)",
     re.DOTALL,
 )
 
@@ -107,6 +107,8 @@ _AWK_ACTS: Final = frozenset(
 )
 
 _AWK_OPENS: Final = frozenset({"", "\n", *"{(,;!~=<>?:", "&&", "||", "==", "!=", "<=", ">=", "!~"})
+_AWK_ENDS: Final = frozenset({")", "]", "1", '"', "++", "--", "$"})
+"""What a statement can end with; behind anything else, versions of awk differ about what a newline ends."""
 _AWK_WORDS: Final = frozenset({"print", "printf", "return", "in", "length", "do", "else", "delete", "case"})
 
 
@@ -144,7 +146,7 @@ def _awk_looks(program: str) -> bool:
             depth += 1
         elif token in ")]":
             depth -= 1
-        elif token in ";}" or (token == "\n" and before not in (",", "{", "&&", "||")):
+        elif token in ";}" or (token == "\n" and (before in _AWK_ENDS or before.isidentifier())):
             printing = False
         before = {"number": "1", "text": '"'}.get(match.lastgroup or "", token)
     return True

@@ -68,11 +68,21 @@ Handler = Callable[[Runner, str, Sequence[Word]], None]
 
 def assignable(name: str, *, exported: bool) -> bool:
     """Whether setting this variable changes nothing about what programs do."""
+    if name in ("histchars", "auto_resume"):
+        return False
     if _FREE_NAME.fullmatch(name):
         return not name.endswith("_proxy") or not exported
     if exported:
         return name in _FREE_EXPORTS
     return _WATCHED.fullmatch(name) is None
+
+
+def strange_locale(name: str, value: str) -> bool:
+    """Whether a variable makes programs take the texts that they print from a file of somebody's."""
+    return (
+        re.fullmatch(r"LANG.*|LC_.*", name) is not None
+        and re.fullmatch(r"[\w.@:-]*", value, re.ASCII) is None
+    )
 
 
 def shown(words: Sequence[Word]) -> str:

@@ -17,19 +17,27 @@ from typing import Final
 from iact.core.gate.shell.words import Word
 
 _NUMBER: Final = re.compile(r"-\d+")
+_MARKS: Final = frozenset({"*", "+", ".", "@@", "-#"})
 
 
 @dataclass(frozen=True, slots=True)
 class OptionTable:
-    """The options that are understood. `strict`: other options of this program write or run something."""
+    """The options that are understood; its fields are the marks at the head of `programs.toml`.
+
+    Unless the program is `free`, an option that is not known could write or run something.
+    """
 
     anything: bool = False
-    strict: bool = False
+    free: bool = False
+    alone: bool = False
+    listed: bool = False
     most: int | None = None
     flags: frozenset[str] = frozenset()
     valued: frozenset[str] = frozenset()
+    joined: frozenset[str] = frozenset()
     long: frozenset[str] = frozenset()
     long_valued: frozenset[str] = frozenset()
+    long_joined: frozenset[str] = frozenset()
     number: bool = False
 
     def operands(self, arguments: Sequence[Word]) -> list[Word] | None:
@@ -43,11 +51,13 @@ class OptionTable:
                 found.extend(rest)
                 break
             if word.loose:
-                if self.strict:
+                if not self.free:
                     return None
                 found.append(word)
             elif not word.text.startswith("-") or word.text == "-":
-                if self.strict and word.text.startswith("+"):
+                if (word.text.startswith("+") and not self.free) or (
+                    word.text.startswith("@") and self.listed
+                ):
                     return None
                 found.append(word)
             else:
@@ -56,7 +66,7 @@ class OptionTable:
                     return None
                 if takes_next:
                     value = next(rest, None)
-                    if value is None or (value.many and self.strict):
+                    if value is None or not (self.free or _plain(value)):
                         return None
         return None if self.most is not None and self._too_many(found) else found
 
@@ -87,14 +97,18 @@ class OptionTable:
         text = word.text
         if text.startswith("--"):
             name, equals, _ = text.partition("=")
-            if equals and name in self.long_valued:
+            if equals and (name in self.long_valued or name in self.long_joined):
                 return False
             if word.known is None:
                 return None
             return False if text in self.long else True if text in self.long_valued else None
         if word.known is not None and self.number and _NUMBER.fullmatch(text):
             return False
+        if self.alone and re.fullmatch(r"-\w(?:\d+)?", text, re.ASCII) is None:
+            return None
         for position, letter in enumerate(text[1:], start=2):
+            if letter in self.joined:
+                return False if position < len(text) else None
             if letter in self.valued:
                 return position == len(text)
             if letter not in self.flags:
@@ -102,44 +116,55 @@ class OptionTable:
         return False
 
 
+def _plain(value: Word) -> bool:
+    """Whether a word can be nothing but the value of the option before it, also where that takes none."""
+    return not value.loose and not value.many and re.match(r"-[^\d]", value.text) is None
+
+
 def parse(entry: str) -> OptionTable:
     """Options from an entry of the table."""
     flags: set[str] = set()
     valued: set[str] = set()
+    joined: set[str] = set()
     long: set[str] = set()
     long_valued: set[str] = set()
-    anything = strict = number = False
+    long_joined: set[str] = set()
+    tokens = entry.split()
     most = None
-    for token in entry.split():
-        if token == "*":
-            anything = True
-        elif token == "!":
-            strict = True
-        elif token == "-#":
-            number = True
-        elif token[0] == "@":
+    for token in tokens:
+        if token in _MARKS:
+            continue
+        if token[0] == "@":
             most = int(token[1:])
+        elif token.startswith("--") and token.endswith("=?"):
+            long_joined.add(token.removesuffix("=?"))
         elif token.startswith("--"):
             (long_valued if token.endswith("=") else long).add(token.removesuffix("="))
+        elif token.endswith("?"):
+            joined.add(token[1:-1])
         elif token.endswith(":"):
             valued.add(token[1:-1])
         else:
             flags.update(token[1:])
     return OptionTable(
-        anything, strict, most, frozenset(flags), frozenset(valued - flags), frozenset(long),
-        frozenset(long_valued), number,
+        anything="*" in tokens, free="+" in tokens, alone="." in tokens, listed="@@" in tokens, most=most,
+        flags=frozenset(flags), valued=frozenset(valued - flags), joined=frozenset(joined - flags),
+        long=frozenset(long), long_valued=frozenset(long_valued), long_joined=frozenset(long_joined),
+        number="-#" in tokens,
     )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """`programs.toml`. `effects`: the effect of each program that is known to do more than look."""
+    """`programs.toml`. `effects`: the effect of each program that is known to do more than look.
+
+    `versioned`: the options with which a program only says what it is.
+    """
 
     observe: Mapping[str, OptionTable]
     git: Mapping[str, OptionTable]
     effects: Mapping[str, str]
-    versioned: frozenset[str]
-    version_options: frozenset[str]
+    versioned: Mapping[str, frozenset[str]]
 
 
 @cache
@@ -147,10 +172,17 @@ def tables() -> Tables:
     """The table, read once."""
     text = resources.files("iact.core.gate.shell").joinpath("programs.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
+    versions = {
+        option: frozenset(names.split())
+        for options, names in data["version"].items()
+        for option in options.split()
+    }
     return Tables(
         {name: parse(entry) for name, entry in data["observe"].items()},
         {name: parse(entry) for name, entry in data["git"].items()},
         {name: effect for effect, names in data["effects"].items() for name in names.split()},
-        frozenset(data["version"]["programs"].split()),
-        frozenset(data["version"]["options"].split()),
+        {
+            name: frozenset(option for option, those in versions.items() if name in those)
+            for name in frozenset().union(*versions.values())
+        },
     )

@@ -24,6 +24,7 @@ _SECRET: Final = re.compile(
     r"|^/dev/(?:mem|kmem|port|(?:sd|hd|vd|xvd|nvme|loop|dm-|mapper/|mmcblk|disk/)[^ ]*)$"
 )
 _NETWORK: Final = re.compile(r"^/dev/(?:tcp|udp)(?:/|$)")
+_CONNECTION: Final = re.compile(r"^/dev/(?:tcp|udp)/|^/inet[46]?/")
 _CODE: Final = re.compile(r"(?:^|/)authorized_keys$")
 _DOTTED: Final = re.compile(r"(?:^|/)\.(?!\.?(?:/|$))")
 """Names that begin with a dot: start-up files, repositories, settings. Programs read them unasked, and many run them."""
@@ -80,6 +81,11 @@ def _hidden(path: str) -> bool:
 def network(text: str) -> bool:
     """Whether a redirection to this path opens a connection."""
     return bool(_NETWORK.match(normal(text))) or bool(re.match(rf"^/dev/[{GAP}{GLOB}tu]", text))
+
+
+def connection(text: str) -> bool:
+    """Whether this names a connection: to bash where it is redirected to, to gawk where it is a file."""
+    return _CONNECTION.match(normal(text)) is not None
 
 
 def code(text: str) -> bool:

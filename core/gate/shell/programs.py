@@ -13,7 +13,7 @@ from typing import Final
 from iact.core.gate.shell import filters, paths, repository, runners, writers
 from iact.core.gate.shell.handlers import IDENTIFIER, Handler, Runner, assignable, shown
 from iact.core.gate.shell.options import parse, tables
-from iact.core.gate.shell.words import Word, names
+from iact.core.gate.shell.words import GAP, Word, names
 
 _STRONG: Final = frozenset({"base64", "base32", "basenc", "xxd", "rev", "openssl", "uudecode", "gpg"})
 WEAK_DECODERS: Final = frozenset(
@@ -58,7 +58,7 @@ def judge_command(runner: Runner, words: Sequence[Word]) -> None:
         handler(runner, name, arguments)
     elif wrapper := runners.WRAPPERS.get(name):
         runners.wrapped(runner, name, arguments, *wrapper)
-    elif len(arguments) == 1 and name in known.versioned and arguments[0].known in known.version_options:
+    elif len(arguments) == 1 and arguments[0].known in known.versioned.get(name, ()):
         return
     elif effect := known.effects.get(name):
         _effect(runner, effect, words)
@@ -97,13 +97,26 @@ def _program(name: str | None) -> str | None:
 
 
 def _printf(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    if arguments and (arguments[0].loose or arguments[0].text.startswith("-v")):
+    """`-v` sets a variable, and so does `%n` in the format: the one that is named by the argument in its turn."""
+    rest = arguments[1:] if [word.known for word in arguments[:1]] == ["--"] else arguments
+    if not rest:
+        return
+    form = rest[0]
+    counts = (
+        form.known is None or re.search(r"%[^A-Za-z%\\]*[hlLjztq]*n", form.text.replace("%%", "")) is not None
+    )
+    if form.loose or form.text.startswith("-v") or (counts and len(rest) > 1 and not _texts(rest[1:])):
         runner.find("unknown", f"printf {shown(arguments)}")
+
+
+def _texts(words: Sequence[Word]) -> bool:
+    """Whether none of `words` can be the name of a variable."""
+    return all(word.known is not None and not IDENTIFIER.fullmatch(word.known) for word in words)
 
 
 def _read(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     runner.consume()
-    options = parse("! -rse -d: -n: -N: -p: -t: -u: -a:" if name == "read" else "! -t -d: -n: -O: -s:")
+    options = parse("-rse -d: -n: -N: -p: -t: -u: -a:" if name == "read" else "-t -d: -n: -O: -s:")
     operands = options.operands(arguments)
     set_by_it = [word.known or "" for word in [*(operands or []), *options.values(arguments, "a")]]
     for one in set_by_it or ["REPLY", "MAPFILE"]:
@@ -147,7 +160,16 @@ def _shell_option(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def _kill(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    if not arguments or arguments[0].known not in ("-0", "-l", "-L"):
+    """`-0` only asks whether a process is there; a signal behind it would count instead."""
+    asks = (
+        [word.known for word in arguments[:1]] == ["-0"]
+        and len(arguments) == 2
+        and not (arguments[1].many and arguments[1].loose)
+    )
+    lists = [word.known for word in arguments[:1]] in (["-l"], ["-L"]) and not any(
+        word.loose or word.text.startswith("-") for word in arguments[1:]
+    )
+    if not asks and not lists:
         runner.find("destroy", f"kill {shown(arguments)}")
 
 
@@ -162,7 +184,7 @@ def _cd(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 def _date(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     """An operand sets the clock, unless it is a format."""
-    options = parse("-uR -d: -r: -I: -I --utc --universal --date= --reference= --rfc-2822 --rfc-email --iso-8601 "
+    options = parse("+ -uR -d: -r: -I: -I --utc --universal --date= --reference= --rfc-2822 --rfc-email --iso-8601 "
                     "--iso-8601= --rfc-3339= --debug")  # fmt: skip
     operands = options.operands(arguments)
     if operands is None or not all(word.text.startswith("+") and not word.many for word in operands):
@@ -173,7 +195,11 @@ def _getent(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     local = ("passwd", "group", "services", "protocols", "aliases", "networks")
     if arguments and (arguments[0].known is None or "shadow" in arguments[0].text):
         runner.find("authority", f"reads passwords: getent {shown(arguments)}")
-    elif not arguments or arguments[0].known not in local:
+    elif (
+        not arguments
+        or arguments[0].known not in local
+        or any(word.loose or word.text.startswith("-") for word in arguments[1:])
+    ):
         runner.find("send", f"asks the network: getent {shown(arguments)}")
 
 
@@ -181,30 +207,44 @@ def _ps(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     """Without a dash, `e` shows the environment of every process."""
     for before, word in zip([None, *arguments], arguments, strict=False):
         valued = before is not None and re.fullmatch(r"-\w*[oOCuUpgGtqs]|--\w[\w-]*", before.text)
-        if word.loose or (re.fullmatch(r"[A-Za-z]*e[A-Za-z]*", word.text) and not valued):
+        if (
+            word.loose
+            or "environ" in word.text
+            or (re.fullmatch(r"[A-Za-z]*e[A-Za-z]*", word.text) and not valued)
+        ):
             runner.find("authority", f"shows environments: ps {shown(arguments)}")
             return
+
+
+def _lsof(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """What stands behind an `@` is a host, whose name is asked for."""
+    if any("@" in word.text or (GAP in word.text and word.text[0] not in "/.") for word in arguments):
+        runner.find("send", f"asks the network: lsof {shown(arguments)}")
+    elif tables().observe["lsof"].operands(arguments) is None:
+        runner.find("unknown", f"options of lsof that are not understood: {shown(arguments)}")
 
 
 _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
     "crontab": re.compile(r"-l"),
     "systemctl": re.compile(
         r"(?:--no-pager )?(?:status|is-active|is-enabled|is-failed|list-units|list-unit-files|list-timers|show|cat)"
-        r"(?: (?:--no-pager|--all|--failed|--type=\w+|[\w@.-]+))*"
+        r"(?: (?:--no-pager|--all|--failed|--type=\w+|[\w@.][\w@.-]*))*"
     ),
     "journalctl": re.compile(
         r"(?:--no-pager|-[nbkxe]|-u|\d+|[\w.]+)(?: (?:--no-pager|-[nbkxeu]|\d+|[\w.]+))*"
     ),
-    "service": re.compile(r"[\w.-]+ status|--status-all"),
+    "service": re.compile(r"\w[\w.-]* status|--status-all"),
     "apt": re.compile(
-        r"(?:list|show|policy|search|depends|rdepends)(?: (?:--installed|--upgradable|[a-z0-9.+-]+))*"
+        r"(?:list|show|policy|search|depends|rdepends)(?: (?:--installed|--upgradable|[a-z0-9][a-z0-9.+-]*))*"
     ),
-    "apt-cache": re.compile(r"(?:show|search|policy|depends|rdepends|pkgnames|stats)(?: [a-z0-9.+-]+)*"),
+    "apt-cache": re.compile(
+        r"(?:show|search|policy|depends|rdepends|pkgnames|stats)(?: [a-z0-9][a-z0-9.+-]*)*"
+    ),
     "dpkg": re.compile(
-        r"-[lLsSI]|-[lLsS] [\w./+*-]+|--(?:list|listfiles|status|search|print-architecture)(?: [\w./+-]+)?"
+        r"-[lLsSI]|-[lLsS] [\w./*][\w./+*-]*|--(?:list|listfiles|status|search|print-architecture)(?: [\w./][\w./+-]*)?"
     ),
     "ip": re.compile(
-        r"(?:-[46brsj]+ |-br |-c )*(?:a|addr|address|r|route|l|link|n|neigh|rule|maddr)"
+        r"(?:-(?:[46rsjcdo]|br|brief) )*(?:a|addr|address|r|route|l|link|n|neigh|rule|maddr)"
         r"(?: (?:show|list|ls)(?:(?: dev)? [\w.]+)?)?"
     ),
     "ss": re.compile(r"(?:-[tulnpaesmo46]+ ?)*"),
@@ -212,8 +252,8 @@ _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
     "top": re.compile(r"(?:-b ?|-n ?\d+ ?|-bn ?\d+ ?|-o [%A-Z+]+ ?|-H ?|-p \d+ ?)+"),
     "pip": re.compile(r"(?:list|freeze|show|check)(?: (?:--format=\w+|(?!-)[A-Za-z0-9._-]+))*"),
     "pip3": re.compile(r"(?:list|freeze|show|check)(?: (?:--format=\w+|(?!-)[A-Za-z0-9._-]+))*"),
-    "npm": re.compile(r"(?:ls|list)(?: (?:--depth=\d+|-g|--all))*"),
-    "man": re.compile(r"[a-z0-9._-]+|\d [a-z0-9._-]+"),
+    "rpm": re.compile(r"-q[ailcdfR]*(?: [\w./*][\w./+*-]*)*"),
+    "man": re.compile(r"(?:\d )?[a-z0-9][a-z0-9._-]*"),
     "ulimit": re.compile(r"-[aSHnusvtcdflmp]+|"),
     "hash": re.compile(r""),
     "alias": re.compile(r"|-p"),
@@ -236,7 +276,7 @@ _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
 def _whole(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     known = [word.known for word in arguments]
     text = " ".join(one for one in known if one is not None)
-    if len(known) == 1 and name in tables().versioned and text in tables().version_options:
+    if len(known) == 1 and text in tables().versioned.get(name, ()):
         return
     if None in known or _LOOKS[name].fullmatch(text) is None:
         if effect := tables().effects.get(name):
@@ -259,5 +299,5 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     **dict.fromkeys(("cd", "pushd"), _cd),
     **dict.fromkeys(_LOOKS, _whole),
     "env": runners.env, "xargs": runners.xargs, "command": runners.command, "find": runners.find, "ln": writers.link, "tee": writers.tee, "dd": writers.dd,
-    "tar": writers.tar, "unzip": writers.unzip, "sed": filters.sed, "printf": _printf, "kill": _kill, "getent": _getent, "date": _date, "ps": _ps, "unset": _unset, "git": repository.git,
+    "tar": writers.tar, "unzip": writers.unzip, "sed": filters.sed, "printf": _printf, "kill": _kill, "getent": _getent, "date": _date, "ps": _ps, "lsof": _lsof, "unset": _unset, "git": repository.git,
 }  # fmt: skip

@@ -17,7 +17,7 @@ from typing import Final
 from iact.core.gate.shell.effects import Effect
 from iact.core.gate.shell.handlers import Runner, shown
 from iact.core.gate.shell.options import parse, tables
-from iact.core.gate.shell.words import Word
+from iact.core.gate.shell.words import GAP, Word
 
 _GIT_EFFECTS: Final[Mapping[str, Effect]] = {
     **dict.fromkeys(("push", "fetch", "pull", "clone", "ls-remote", "send-email", "request-pull", "svn", "archive"), "send"),
@@ -45,7 +45,7 @@ _PLAIN: Final[Mapping[str, re.Pattern[str]]] = {
 """Commands that read neither objects nor the work tree, as a whole."""
 _CLOSED: Final[Mapping[str, re.Pattern[str]]] = {
     "branch": re.compile(r"(?:-[avr]+|--all|--list|--remotes|--verbose|--merged|--no-merged|-vv)?"),
-    "tag": re.compile(r"(?:-l|--list|-n\d*)(?: (?!-)[\w.*-]+)?|--sort=\S+|"),
+    "tag": re.compile(r"(?:-l|--list|-n\d*)(?: (?!-)[\w.*-]+)?|--sort=(?!\S*signature)\S+|"),
     "stash": re.compile(r"list --no-show-signature --oneline"),
 }
 _SIGNED: Final = frozenset({"log", "show", "reflog", "whatchanged", "rev-list"})
@@ -71,7 +71,7 @@ def git(runner: Runner, name: str, arguments: Sequence[Word], *, closed: bool = 
     would_look = _looks(command or "", rest, closed=True) or [word.known for word in rest] == ["list"]
     effect = None if would_look else _GIT_EFFECTS.get(command or "")
     if effect == "modify" and (
-        any(word.loose for word in rest) or parse("! -Auvnf --all --update").operands(rest) is None
+        any(word.loose for word in rest) or parse("-Auvnf --all --update").operands(rest) is None
     ):
         effect = None
     runner.find(
@@ -92,9 +92,11 @@ def _looks(command: str, rest: Sequence[Word], *, closed: bool) -> bool:
     if options is None or options.operands(rest) is None:
         return False
     given = {word.text for word in rest}
+    if command == "for-each-ref" and any("signature" in one or GAP in one for one in given):
+        return False
     return command not in _SIGNED or (
         (command == "rev-list" or "--no-show-signature" in given)
         and ("--oneline" in given or any(re.match(r"--(?:format|pretty)=.*%", one) for one in given))
-        and not any("%G" in one or "\0" in one for one in given)
+        and not any("%G" in one or GAP in one for one in given)
         and bool(given & _NO_PATCH or given >= _NO_PROGRAMS)
     )

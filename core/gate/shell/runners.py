@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iact.core.gate.shell import paths, repository
-from iact.core.gate.shell.handlers import Runner, assignable, shown
+from iact.core.gate.shell.handlers import Runner, assignable, shown, strange_locale
 from iact.core.gate.shell.options import OptionTable, parse, tables
 from iact.core.gate.shell.words import GAP, GLOB, Word, names
 
@@ -50,6 +50,8 @@ def wrapped(runner: Runner, name: str, arguments: Sequence[Word], options: Optio
     if rest is None or len(rest) < own:
         runner.find("unknown", f"options of {name} that are not understood: {shown(arguments)}")
     elif len(rest) > own:
+        if name == "nohup":
+            runner.find("modify", "writes nohup.out where there is a terminal")
         runner.run(rest[own:])
 
 
@@ -72,8 +74,8 @@ def env(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
         repository.git(runner, "git", rest[2:], closed=True)
         return
     while rest and re.match(r"[A-Za-z_]\w*=", rest[0].text):
-        variable = rest.pop(0).text.partition("=")[0]
-        if not assignable(variable, exported=True):
+        variable, _, value = rest.pop(0).text.partition("=")
+        if not assignable(variable, exported=True) or strange_locale(variable, value):
             runner.find("unknown", f"sets {variable} for a program")
     if rest:
         runner.run(rest)
@@ -82,7 +84,7 @@ def env(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 def xargs(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     runner.consume()
     options = parse(
-        "-0rtx -n: -P: -L: -I: -d: -a: -s: -E: --null --no-run-if-empty --max-args= --max-procs= --max-lines= "
+        "-0rtx -n: -P: -L: -I: -d: -a: -s: -E: --null --no-run-if-empty --max-args= --max-procs= --max-lines=? "
         "--delimiter= --arg-file= --verbose"
     )
     rest = _front(options, arguments)
@@ -120,7 +122,7 @@ def shell(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
         if text is not None:
             runner.script(text, posix=name in ("sh", "dash"))
             return
-    if len(arguments) == 1 and arguments[0].known in tables().version_options:
+    if len(arguments) == 1 and arguments[0].known in tables().versioned.get(name, ()):
         return
     runner.find("unknown", f"runs other code: {name} {shown(arguments)}")
 
@@ -180,6 +182,9 @@ _SUFFIXED: Final = re.compile(rf"^[^{GAP}]*{GLOB}\.\w+$")
 
 def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     rest = list(arguments)
+    # what find puts in begins with one of its starting points
+    options = next((i for i, word in enumerate(rest) if re.match(r"[-!(]", word.text)), len(rest))
+    plain = all(re.match(r"[\w./~]", word.text) for word in rest[:options])
     while rest:
         word = rest.pop(0)
         if word.loose:
@@ -191,7 +196,7 @@ def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
             if value.many and not _SUFFIXED.search(value.text):
                 runner.find("unknown", f"find with an argument that is not known: {shown(arguments)}")
         elif word.text in ("-exec", "-ok"):
-            _find_exec(runner, rest)
+            _find_exec(runner, rest, plain=plain)
         elif word.text == "-delete":
             runner.find("destroy", f"find {shown(arguments)}")
         elif word.text in ("-fprint", "-fprint0", "-fprintf", "-fls"):
@@ -200,13 +205,26 @@ def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
             runner.find("unknown", f"find with {word.text}: {shown(arguments)}")
 
 
-def _find_exec(runner: Runner, rest: list[Word]) -> None:
+def _find_exec(runner: Runner, rest: list[Word], *, plain: bool) -> None:
+    """Judge what find runs, up to where that ends. `plain`: what is put in begins like the name of a file."""
     command: list[Word] = []
-    while rest:
+    ended = several = doubtful = False
+    while rest and not ended:
         word = rest.pop(0)
-        if word.known == ";" or (word.known == "+" and command and command[-1].text.endswith(GAP)):
-            break
-        # what find puts in begins with one of its starting points, never with a dash
-        command.append(Word(word.text.replace("{}", GAP), word.many, word.loose))
+        several = word.known == "+" and bool(command) and command[-1].text == GAP
+        ended = word.known == ";" or several
+        if not ended:
+            # a word that is not known could be the end, or the braces before a plus: what follows is find's then
+            if word.many or (doubtful and (word.loose or word.text.startswith("-"))):
+                runner.find(
+                    "unknown", f"find with a command whose end is not known: {shown([*command, word])}"
+                )
+            doubtful = doubtful or (word.known is None and not word.text.strip(GAP + GLOB + ";{}+"))
+            loose = word.loose or (word.text.startswith("{}") and not plain)
+            command.append(Word(word.text.replace("{}", GAP), word.many, loose))
+    if not ended:
+        runner.find("unknown", f"find with a command that does not end: {shown(command)}")
+    elif several:
+        command[-1] = Word(GAP, many=True, loose=command[-1].loose)
     if command:
         runner.run(command)

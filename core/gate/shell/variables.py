@@ -18,7 +18,8 @@ from iact.core.gate.shell.words import read_word
 
 _RANGE = re.compile(r"\{\d+\.\.\d+\}")
 _INTEGER = re.compile(r"-?\d+")
-_COUNTS = re.compile(r"wc -[lcw]|nproc|date \+%s|seq \d+ \d+")
+_COUNTS = re.compile(r"wc -[lcw]|nproc|date \+%s")
+_COUNT_UP = re.compile(r"\$\(seq \d+ \d+\)")
 _SETTING = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--|[-+*/%&|^]=|<<=|>>=")
 
 
@@ -35,9 +36,7 @@ class Variables:
                 numbers.setdefault(name, []).append(value is not None and number_like(value))
             elif node.type == "for_statement":
                 name = text_of(node.named_children[0])
-                numbers.setdefault(name, []).append(
-                    bool(items := _items(node)) and all(map(number_like, items))
-                )
+                numbers.setdefault(name, []).append(bool(items := _items(node)) and all(map(_numbers, items)))
             elif node.type in ("arithmetic_expansion", "compound_statement") and node.children[0].type != "{":
                 text = text_of(node)
                 if _SETTING.search(text):
@@ -120,18 +119,20 @@ def _always(node: Node) -> bool:
 
 
 def number_like(node: Node) -> bool:
-    """Whether what a word becomes is one number, or several."""
+    """Whether what a word becomes is one number."""
     match node.type:
         case "number" | "arithmetic_expansion" | "binary_expression":
             return True
-        case "brace_expression":
-            return _RANGE.fullmatch(text_of(node)) is not None
         case "command_substitution":
             return _counts(node)
         case _:
-            return (
-                _INTEGER.fullmatch(text_of(node)) is not None or _RANGE.fullmatch(text_of(node)) is not None
-            )
+            return _INTEGER.fullmatch(text_of(node)) is not None
+
+
+def _numbers(node: Node) -> bool:
+    """Whether what a word becomes is numbers."""
+    text = text_of(node)
+    return number_like(node) or _RANGE.fullmatch(text) is not None or _COUNT_UP.fullmatch(text) is not None
 
 
 def _counts(node: Node) -> bool:

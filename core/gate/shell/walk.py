@@ -19,7 +19,7 @@ from tree_sitter import Language, Node, Parser
 from iact.core.gate.shell import paths
 from iact.core.gate.shell.arithmetic import doubts, plain_index
 from iact.core.gate.shell.effects import Effect, Finding
-from iact.core.gate.shell.handlers import IDENTIFIER, assignable, shown
+from iact.core.gate.shell.handlers import IDENTIFIER, assignable, shown, strange_locale
 from iact.core.gate.shell.programs import (
     LISTING,
     NOT_READING,
@@ -45,7 +45,7 @@ from iact.core.gate.shell.syntax import (
     within,
 )
 from iact.core.gate.shell.variables import Variables, number_like
-from iact.core.gate.shell.words import GAP, Word, names, read_word
+from iact.core.gate.shell.words import GAP, GLOB, Word, names, read_word
 from iact.core.gate.shell.writers import write
 
 _LANGUAGE: Final = Language(tree_sitter_bash.language())
@@ -60,7 +60,11 @@ _LEAVES: Final = names(
     "test_operator array"
 )
 _EXPANSIONS: Final = names("${ } # ## % %% / // /# /% ^ ^^ , ,, :- - :+ + :? ? $ [ ] @ *")
+_NUMBERS: Final = names("$# $? $$ $!")
+"""Parameters that hold a number; the last may hold none."""
 _COMPARISONS: Final = names("-eq -ne -lt -le -gt -ge")
+_ARRAYS: Final = re.compile(r"\b(?:mapfile|readarray)\b|\s-\w*[aA]")
+"""What could make a variable an array, besides a list of its elements."""
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 
@@ -74,6 +78,7 @@ class Walk:
         self._posix = posix
         self._judged = Shape()
         self._variables = Variables(())
+        self._arrays = False
         self._reopened = False
         self._redirected = False
         self._sought = False
@@ -157,6 +162,7 @@ class Walk:
             return
         nodes = list(every(root))
         self._variables = Variables(nodes)
+        self._arrays = any(node.type == "array" for node in nodes) or _ARRAYS.search(source) is not None
         self._visit(root, 0)
         self._compare(data)
         substitutes = any(node.type in ("command_substitution", "process_substitution") for node in nodes)
@@ -246,6 +252,8 @@ class Walk:
         word = read_word(node, self._variables.constants)
         if secrets and paths.secret(word.text):
             self.find("authority", f"names a secret: {shown([word])}")
+        if paths.connection(word.text):
+            self.find("send", f"names a connection: {shown([word])}")
         return word
 
     def _expansion(self, node: Node, level: int) -> None:
@@ -314,6 +322,10 @@ class Walk:
                 self._children(value, level)
                 continue
             self._visit(value, level + 1)
+            if exported and strange_locale(name, read_word(value, self._variables.constants).text):
+                self.find(
+                    "unknown", f"sets {name}, by which programs find their texts: {text_of(value)[:60]}"
+                )
             if runs_any(value, WEAK_DECODERS):
                 self._cooked.add(name)
         self._variables.assigned(node)
@@ -335,12 +347,30 @@ class Walk:
         for child in node.named_children:
             if child.type == "variable_assignment":
                 self._assignment(child, level, exported=exported)
+                if keyword != "export" and self._evaluated(child, keyword, text_of(node)):
+                    self.find(
+                        "unknown", f"{keyword} of what could be a list, which is run: {text_of(child)[:60]}"
+                    )
             elif child.type != "word" or not text_of(child).startswith("-"):
                 name = text_of(child)
                 if keyword not in ("export", "readonly"):
                     self.sets(name)
                 if not IDENTIFIER.fullmatch(name) or not assignable(name, exported=exported):
                     self.find("unknown", f"{keyword} of {name[:60]}, which changes what programs do")
+
+    def _evaluated(self, node: Node, keyword: str, declaration: str) -> bool:
+        """Whether a declaration could take a text for the list of an array's elements, which bash expands anew.
+
+        It does so where the variable is an array, also since an earlier script; a local one is new.
+        """
+        value = node.named_children[-1]
+        if node.named_child_count == 1 or value.type == "array":
+            return False
+        word = read_word(value, self._variables.constants)
+        could_be = word.many or word.loose or word.text.startswith(("(", GAP, GLOB))
+        new = keyword == "local" and not self._arrays and not word.text.startswith("(")
+        as_array = re.search(r"\s-\w*[aA]", declaration) is not None
+        return as_array or (could_be and not new and not number_like(value))
 
     def _test(self, node: Node, level: int) -> None:
         if node.children[0].type == "[":
@@ -468,6 +498,8 @@ class Walk:
             elif child.type in WORDS:
                 pattern = is_pattern(words)
                 word = self._word(child, level, secrets=not pattern)
+                if text_of(child) in _NUMBERS:
+                    word = Word(GAP, many=text_of(child) == "$!")
                 words.append(Word(GAP) if self._variables.number(child) else word)
                 if pattern and words[0].known == "find" and paths.secret(words[-1].text):
                     self._sought = True

@@ -9,7 +9,7 @@ from iact.core.gate.shell import paths
 from iact.core.gate.shell.effects import Effect
 from iact.core.gate.shell.handlers import Runner, shown
 from iact.core.gate.shell.options import parse
-from iact.core.gate.shell.words import Word
+from iact.core.gate.shell.words import GAP, GLOB, Word
 
 
 def written(runner: Runner, what: str, targets: Sequence[Word], effect: Effect) -> None:
@@ -26,9 +26,9 @@ def written(runner: Runner, what: str, targets: Sequence[Word], effect: Effect) 
 
 def make(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     specs = {
-        "mkdir": "-pv --parents --verbose",
-        "touch": "-acm -d: -r: -t: --date= --reference= --no-create",
-        "mktemp": "-dqut -p: --directory --suffix= --tmpdir --tmpdir= --dry-run",
+        "mkdir": "+ -pv --parents --verbose",
+        "touch": "+ -acm -d: -r: -t: --date= --reference= --no-create",
+        "mktemp": "+ -dqut -p: --directory --suffix= --tmpdir --tmpdir= --dry-run",
     }
     operands = parse(specs[name]).operands(arguments)
     if operands is None:
@@ -41,7 +41,9 @@ def make(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 def copy(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     """`cp` and `mv` write over what is there; `cp -n` does not, and of options that contradict it the last counts."""
-    operands = parse("-aLPRrfiuvpnxHTd -t: --no-clobber --recursive --archive --parents").operands(arguments)
+    operands = parse("+ -aLPRrfiuvpnxHTd -t: --no-clobber --recursive --archive --parents").operands(
+        arguments
+    )
     if operands is None:
         runner.find("unknown", f"options of {name} that are not understood: {shown(arguments)}")
         return
@@ -62,7 +64,7 @@ def copy(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def link(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    operands = parse("! -srvnTL --symbolic --relative").operands(arguments)
+    operands = parse("-srvnTL --symbolic --relative").operands(arguments)
     if operands is None or any(word.known is None for word in operands):
         runner.find(
             "destroy" if any("f" in word.text[:3] for word in arguments) else "unknown",
@@ -74,7 +76,7 @@ def link(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def tee(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    operands = parse("! -ai --append --ignore-interrupts").operands(arguments)
+    operands = parse("-ai --append --ignore-interrupts").operands(arguments)
     if operands is None:
         runner.find("unknown", f"options of tee that are not understood: {shown(arguments)}")
         return
@@ -106,21 +108,27 @@ def dd(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def pack(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """gzip and its kin replace their input, unless they write to the output or only test."""
-    harmless = any(word.known and re.fullmatch(r"-[dfkqv0-9]*[clt][dcltfkqv0-9]*|--stdout|--list|--test", word.known)
-                   for word in arguments)  # fmt: skip
+    """gzip and its kin replace their input, unless they write to the output or only test.
+
+    Of `-t`, `-l` and `-d` the last counts to some of them, so the first two stand without the third.
+    """
+    given = {word.text for word in arguments if word.text.startswith("-")}
+    letters = set("".join(one for one in given if not one.startswith("--")))
+    to_output = "c" in letters or "--stdout" in given
+    tests = (letters & {"t", "l"} or given & {"--list", "--test"}) and "d" not in letters
     plain = all(
         re.fullmatch(r"-[cdltfkqv0-9]+|--stdout|--list|--test|[^-].*|-", word.text) for word in arguments
     )
-    if not (harmless and plain) or any(word.loose for word in arguments):
+    if not ((to_output or tests) and plain) or any(word.loose for word in arguments):
         runner.find("destroy", f"{name} {shown(arguments)}")
 
 
 def tar(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     first = arguments[0].known if arguments else None
     listing = first is not None and re.fullmatch(r"-?[vzjJa]*t[vzjJa]*f?|--list", first)
-    rest = parse("! -vzjJa -f: -C: --verbose --wildcards --file= --directory=").operands(arguments[1:])
-    remote = any(re.match(r"[^/]*:", word.text) for word in arguments)
+    rest = parse("-vzjJa -f: -C: --verbose --wildcards --file= --directory=").operands(arguments[1:])
+    # an archive's name with a colon before its first slash names another machine
+    remote = any(re.match(rf"[^/]*[:{GAP}{GLOB}]", word.text) for word in arguments)
     if not listing or rest is None or remote:
         writes = (
             not remote
