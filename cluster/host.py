@@ -237,7 +237,12 @@ class SessionHost:
             # Who asks has looked before it moved. To open it here would take it back from where it is.
             raise Moved(f"The session {session} is open on another host.")
         self._resting.pop(session, None)  # whoever asks is about to say hello
-        opened = await self._sessions.open(session)
+        try:
+            opened = await self._sessions.open(session)
+        except IactError:
+            if session not in self._sessions.opened:
+                await asyncio.to_thread(self._lease.closed, session)  # noted when its journal was begun on
+            raise
         return opened.epoch
 
     async def _is_elsewhere(self, session: str) -> bool:

@@ -115,6 +115,21 @@ class Directory:
         except OSError as error:
             raise self._unavailable(error) from error
 
+    def overwrite(self, name: str, data: bytes) -> None:
+        """As `core.ports.ObjectStore.overwrite`."""
+        above, _, last = name.rpartition("/")
+        draft = f".{last}.{self._token}{next(self._drafts)}"
+        try:
+            folder = self._open(above)
+            try:
+                self._write(folder, draft, data)
+                os.rename(draft, last, src_dir_fd=folder, dst_dir_fd=folder)
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        except OSError as error:
+            raise self._unavailable(error) from error
+
     def _make(self, folder: Path) -> None:
         """Make a folder with those above it, each of which is on disk then."""
         if not folder.is_dir():
@@ -180,6 +195,13 @@ class Objects:
             obstore.delete(self._store, name)
         except (NotFoundError, FileNotFoundError):
             return
+        except (BaseError, OSError) as error:
+            raise self._unavailable(error) from error
+
+    def overwrite(self, name: str, data: bytes) -> None:
+        """As `core.ports.ObjectStore.overwrite`."""
+        try:
+            obstore.put(self._store, name, data, mode="overwrite", use_multipart=False)
         except (BaseError, OSError) as error:
             raise self._unavailable(error) from error
 

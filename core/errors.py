@@ -6,6 +6,7 @@
     │   ├── JournalCorrupt      a record does not fit its digest, number or form
     │   ├── JournalLocked       another process holds the session
     │   ├── ForeignSession      this installation did not make it; it can be looked at, or adopted
+    │   ├── SessionDeleted      it was deleted for good; nobody opens it, or makes one with its id
     │   ├── JournalTooNew       written by a newer major version
     │   ├── JournalUnwritable   the disk is full or refuses writes; the session stops
     │   │   └── Superseded      another host goes on with the session; this one stops for good
@@ -81,15 +82,30 @@ class JournalUnwritable(JournalError):
 
 
 class Superseded(JournalUnwritable):
-    """Another host has taken the session over. `segment`: what it wrote where this one wanted to write."""
+    """Another host has taken the session over, or deleted it for good (`deleted`). `segment`: what is where this one wanted
+    to write."""
 
-    def __init__(self, session: str, segment: int) -> None:
+    def __init__(self, session: str, segment: int, *, deleted: bool = False) -> None:
         super().__init__(
-            f"Another host has gone on with the session {session} (segment {segment} of its journal is not ours), so it "
+            f"The session {session} was deleted for good by another host, so it has stopped here, and nothing more of it is "
+            "stored."
+            if deleted
+            else f"Another host has gone on with the session {session} (segment {segment} of its journal is not ours), so it "
             "has stopped here. Everything that was acknowledged is stored; open the session there."
         )
         self.session = session
         self.segment = segment
+        self.deleted = deleted
+
+
+class SessionDeleted(JournalError):
+    """The session was deleted for good; its id is never used again."""
+
+    def __init__(self, session: str) -> None:
+        super().__init__(
+            f"The session {session} was deleted for good. Nothing of it is left, and its id is not used again."
+        )
+        self.session = session
 
 
 class StoreUnavailable(JournalError):

@@ -453,8 +453,8 @@ class Taken:
 class ObjectStore(Protocol):
     """Named bytes that several machines can reach. Every method blocks, and raises `StoreUnavailable` without an answer.
 
-    `create` is the only way to write: nothing is ever changed under its name. After `StoreUnavailable` it may have
-    been carried out, or still be.
+    `create` is the only way to write: nothing is changed under its name, but for what is deleted for good. After
+    `StoreUnavailable` it may have been carried out, or still be.
     """
 
     @property
@@ -476,6 +476,10 @@ class ObjectStore(Protocol):
 
     def remove(self, name: str) -> None:
         """Remove what is under `name`, if there is anything; for what nobody needs any more, and never a segment."""
+        ...
+
+    def overwrite(self, name: str, data: bytes) -> None:
+        """Put `data` in place of what is under `name`, which is there at every moment; for what is deleted and keeps its name."""
         ...
 
 

@@ -37,3 +37,9 @@ class Objects:
     def remove(self, name: str) -> None:
         self.before("remove", name)
         self.content.pop(name, None)
+
+    def overwrite(self, name: str, data: bytes) -> None:
+        self.before("overwrite", name)
+        self.content[name] = data
+        if self.lost("overwrite", name):
+            raise StoreUnavailable("No answer came.")

@@ -15,6 +15,9 @@ own attempt, and is looked into (*checking*). Every segment names its writer, an
 bytes of two writers are never equal. Found somebody else's: who was claiming reads on and tries the next number; who
 was the owner has been *superseded*.
 
+A journal that was deleted for good (`core.journal.purge`) has something that is no segment under each of its numbers.
+Whoever finds that has nothing to open or to write, whatever it was about to do: for it the journal is *deleted*.
+
 Pure: requests and answers are values. `tests/core/journal/test_fence.py` walks through every interleaving of two
 writers, with requests that are late and answers that are lost.
 """
@@ -24,8 +27,9 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
-Phase: TypeAlias = Literal["reading", "claiming", "holding", "writing", "checking", "superseded"]
-Operation: TypeAlias = Literal["get", "create"]
+Phase: TypeAlias = Literal["reading", "claiming", "holding", "writing", "checking", "superseded", "deleted"]
+Operation: TypeAlias = Literal["get", "create", "empty"]
+"""`empty`: of a purge alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +55,8 @@ class SegmentFound:
     stamp: Stamp
 
 
-Answer: TypeAlias = SegmentFound | Literal["absent", "created", "exists", "unknown"]
-"""`absent`: to `get`. `created`, `exists`: to `create`. `unknown`: no answer came; the request may have been carried out."""
+Answer: TypeAlias = SegmentFound | Literal["absent", "deleted", "created", "exists", "unknown"]
+"""`absent`, `deleted`: to `get`. `created`, `exists`: to `create`. `unknown`: no answer came; the request may have been carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +81,7 @@ class Fence:
                 return Request("get", self.segment)
             case "claiming" | "writing":
                 return Request("create", self.segment)
-            case "holding" | "superseded":
+            case "holding" | "superseded" | "deleted":
                 return None
             case _ as never:
                 assert_never(never)
@@ -93,6 +97,8 @@ class Fence:
         match self.phase, answer:
             case (("reading" | "claiming" | "writing" | "checking"), "unknown"):
                 return self  # and asks again
+            case (("reading" | "checking"), "deleted"):
+                return replace(self, phase="deleted")
             case "reading", SegmentFound(stamp):
                 return self._past(stamp)
             case "reading", "absent":

@@ -3,6 +3,9 @@
 One segment holds one group of records, as they stand in the file, behind a line that says whose it is. Put together,
 the groups are the journal's file, byte for byte. A host keeps that file as well, so that everything that reads a
 journal reads it as ever; but what counts is the store, and the file is written after it.
+
+Of a session that was deleted for good (`core.journal.purge`), the first and the last segment are tombstones, and those
+between are empty.
 """
 
 from __future__ import annotations
@@ -11,15 +14,18 @@ import re
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
-from iact.core.errors import JournalCorrupt, JournalUnwritable, StoreUnavailable, Superseded
+from iact.core.errors import JournalCorrupt, JournalUnwritable, SessionDeleted, StoreUnavailable, Superseded
 from iact.core.journal.fence import Answer, Fence, SegmentFound, Stamp
 from iact.core.ports import ObjectStore
 
 _HEAD: Final = re.compile(rb"iact 1 (\d{1,18}) ([0-9a-f]{32})\n")
-_READERS: Final = 16
+TOMBSTONE: Final = b"iact 1 deleted\n"
+"""In place of a segment: the session was deleted for good."""
+READERS: Final = 16
 """Segments that are asked for at the same time."""
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
 """Seconds between two attempts; the last again and again."""
@@ -39,28 +45,59 @@ def folder_of(session: str) -> str:
     return f"sessions/{session}/"
 
 
-def _name(session: str, number: int) -> str:
-    return f"{folder_of(session)}journal/{number:010}"
+def journal_of(session: str) -> str:
+    """Where a session's segments are, as the beginning of their names."""
+    return f"{folder_of(session)}journal/"
+
+
+def segment_name(session: str, number: int) -> str:
+    """What a segment is called in the store."""
+    return f"{journal_of(session)}{number:010}"
+
+
+def is_deleted(store: ObjectStore, session: str) -> bool:
+    """Whether a session was deleted for good, if only just begun to be.
+
+    Raises:
+        StoreUnavailable: the store does not answer.
+    """
+    if store.get(segment_name(session, 1)) == TOMBSTONE:
+        return True
+    names = list(store.names(journal_of(session)))
+    return bool(names) and store.get(names[-1]) == TOMBSTONE
+
+
+def clear_beside(store: ObjectStore, session: str) -> None:
+    """Remove all that is beside the journal of a session that was deleted for good.
+
+    Raises:
+        StoreUnavailable: the store does not answer; a part may be left.
+    """
+    journal = journal_of(session)
+    for name in [one for one in store.names(folder_of(session)) if not one.startswith(journal)]:
+        store.remove(name)
 
 
 def read_segments(store: ObjectStore, session: str, after: int = 0) -> Iterator[Segment]:
     """The segments behind number `after`, in order, to the end.
 
     Raises:
+        SessionDeleted: it was deleted for good.
         JournalCorrupt: one is not what it should be, or missing.
         StoreUnavailable: the store does not answer.
     """
-    folder = f"{folder_of(session)}journal/"
-    names = store.names(folder, after=_name(session, after) if after else "")
-    with ThreadPoolExecutor(_READERS) as pool:
+    names = store.names(journal_of(session), after=segment_name(session, after) if after else "")
+    with ThreadPoolExecutor(READERS) as pool:
         for number, (name, data) in enumerate(
             pool.map(lambda name: (name, store.get(name)), names), after + 1
         ):
             # A gap is not the end: whoever took it for one would claim a number that was used.
-            yield _segment(session, number, data if name == _name(session, number) else None)
+            yield _segment(store, session, number, data if name == segment_name(session, number) else None)
 
 
-def _segment(session: str, number: int, data: bytes | None) -> Segment:
+def _segment(store: ObjectStore, session: str, number: int, data: bytes | None) -> Segment:
+    if data == TOMBSTONE or (data == b"" and store.get(segment_name(session, 1)) == TOMBSTONE):
+        raise SessionDeleted(session)
     head = _HEAD.match(data or b"")
     if data is None or head is None:
         why = "missing" if data is None else "damaged"
@@ -106,7 +143,10 @@ class SegmentWriter:
         return self._fence.stamp.epoch
 
     def read(self) -> Iterator[Segment]:
-        """The segments that are there and were not read yet. Claim when there are none any more."""
+        """The segments that are there and were not read yet. Claim when there are none any more.
+
+        Raises as `read_segments`.
+        """
         fence = self._fence
         for segment in read_segments(self._store, self.session, fence.segment - 1):
             fence = fence.answered(SegmentFound(segment.stamp))
@@ -117,32 +157,42 @@ class SegmentWriter:
         """Make `data` the next segment and become the owner; None: done. Otherwise what somebody else wrote in its place.
 
         Raises:
+            SessionDeleted: it was deleted for good.
             JournalUnwritable: the store does not answer.
         """
         if self._fence.phase == "reading":
             self._fence = self._fence.answered("absent")
         segment = self._fence.segment
         self._settle(data)
+        if self._fence.phase == "deleted":
+            raise SessionDeleted(self.session)
         return None if self._fence.owner else self._get(segment)
 
     def append(self, data: bytes) -> None:
         """Store a group of records; when this returns, it is the journal's. The first group of all claims the journal.
 
         Raises:
-            Superseded: another writer has gone on with the journal, or begun it; this one can do nothing more.
+            Superseded: another writer has gone on with the journal, begun or deleted it; this one can do nothing more.
+            SessionDeleted: it was deleted for good before this writer began it.
             JournalUnwritable: the store does not answer. Whether the group is stored is not known: the journal has to be
                 opened again.
         """
-        if self._fence.phase == "superseded":
-            raise Superseded(self.session, self._fence.segment)
-        if not self._fence.owner:
-            if self._fence.segment > 1 or self.claim(data) is not None:
-                raise Superseded(self.session, 1)
-            return
-        self._fence = self._fence.write()
-        self._settle(data)
-        if self._fence.phase == "superseded":
-            raise Superseded(self.session, self._fence.segment)
+        if self._fence.owner:
+            if self._fence.phase == "holding":
+                self._fence = self._fence.write()
+                self._settle(data)
+            self._check_held()
+        elif self._fence.segment > 1 or self.claim(data) is not None:
+            raise Superseded(self.session, 1)
+
+    def _check_held(self) -> None:
+        match self._fence.phase:
+            case "superseded":
+                raise Superseded(self.session, self._fence.segment)
+            case "deleted":
+                with suppress(StoreUnavailable):  # what was stored for these records, before it was known
+                    clear_beside(self._store, self.session)
+                raise Superseded(self.session, self._fence.segment, deleted=True)
 
     def put_blob(self, digest: str, content: bytes) -> None:
         """Store what a record will name, under its digest.
@@ -195,13 +245,16 @@ class SegmentWriter:
         content = b"iact 1 %d %s\n" % (stamp.epoch, stamp.writer.encode()) + data
         deadline, attempt = self._now() + self._patience, 0
         while (request := self._fence.request()) is not None and request.segment == wanted:
-            name = _name(self.session, request.segment)
+            name = segment_name(self.session, request.segment)
             answer: Answer
             try:
                 if request.operation == "create":
                     answer = "created" if self._store.create(name, content) else "exists"
                 else:
-                    answer = SegmentFound(_segment(self.session, wanted, self._store.get(name)).stamp)
+                    found = _segment(self._store, self.session, wanted, self._store.get(name))
+                    answer = SegmentFound(found.stamp)
+            except SessionDeleted:
+                answer = "deleted"
             except StoreUnavailable as error:
                 answer = "unknown"
                 attempt = self._wait(error, attempt, deadline)
@@ -210,8 +263,8 @@ class SegmentWriter:
             self._fence = self._fence.answered(answer)
 
     def _get(self, number: int) -> Segment:
-        data = self._patiently(lambda: self._store.get(_name(self.session, number)))
-        return _segment(self.session, number, data if isinstance(data, bytes) else None)
+        data = self._patiently(lambda: self._store.get(segment_name(self.session, number)))
+        return _segment(self._store, self.session, number, data if isinstance(data, bytes) else None)
 
     def _patiently(self, ask: Callable[[], bytes | bool | None]) -> bytes | bool | None:
         deadline, attempt = self._now() + self._patience, 0

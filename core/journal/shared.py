@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from iact.core.errors import ForeignSession, JournalError, JournalUnwritable
+from iact.core.errors import ForeignSession, JournalError, JournalUnwritable, SessionDeleted
 from iact.core.journal.file import (
     FILE,
     Contents,
@@ -43,6 +43,7 @@ class _Copy:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._kept = False
+        self._new = not directory.exists()
         try:
             for folder in (directory, directory / "blobs", directory / "workspace"):
                 folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -71,6 +72,11 @@ class _Copy:
             self._keep()
             os.ftruncate(self.descriptor, self.size)
 
+    def take_back(self) -> None:
+        """The session is deleted: nothing of it stays that was not here before."""
+        if self._new:
+            shutil.rmtree(self._directory, ignore_errors=True)
+
     def moved(self, records: Sequence[Record]) -> bool:
         """Whether another host has gone on with the session since it was here, or it never was."""
         new = records[self._had :]
@@ -98,6 +104,7 @@ def take_over(
     Raises:
         ForeignSession: it is not the sealer's.
         JournalLocked: another process of this machine has it open.
+        SessionDeleted: it was deleted for good.
         JournalError: it is not in the store, is damaged, or one of both can't be reached.
     """
     copy = _Copy(directory)
@@ -124,7 +131,9 @@ def take_over(
     except OSError as error:
         os.close(copy.descriptor)
         raise JournalUnwritable(f"The session can't be copied to {directory}: {error.strerror}.") from error
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, SessionDeleted):
+            copy.take_back()
         os.close(copy.descriptor)
         raise
     begun = Record(last.n + 1, at, "/", step, epoch, "", last.digest, digest)

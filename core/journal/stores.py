@@ -8,11 +8,19 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from iact.core.errors import ForeignSession, JournalError
+from iact.core.errors import ForeignSession, JournalError, SessionDeleted
 from iact.core.journal.documents import write_whole
 from iact.core.journal.file import FILE, VERSIONS, Contents, Journal, read_blob, read_journal
+from iact.core.journal.purge import purge, purged, unfinished
 from iact.core.journal.seal import KEY, Sealer
-from iact.core.journal.segments import SegmentWriter, folder_of, read_segments
+from iact.core.journal.segments import (
+    SegmentWriter,
+    clear_beside,
+    folder_of,
+    is_deleted,
+    journal_of,
+    read_segments,
+)
 from iact.core.journal.shared import take_over
 from iact.core.ports import Clock, ObjectStore, Versions
 from iact.core.records.calls import Result
@@ -67,7 +75,40 @@ class JournalStore(Protocol):
         """A session was made whole in `directory`: a fork, or what was adopted or imported.
 
         Raises:
+            SessionDeleted: one of its id was deleted for good.
             JournalUnwritable: it can't be stored.
+        """
+        ...
+
+    def purge(self, session: str, directory: Path) -> None:
+        """Delete a session for good wherever it is, but for what is in `directory`; or go on with that.
+
+        Raises:
+            JournalError: it can't be, or not all of it now; then this may be called again.
+        """
+        ...
+
+    def purged(self, session: str) -> None:
+        """What was here of it is gone, too: nothing has to be gone on with.
+
+        Raises:
+            StoreUnavailable: it can't be said now.
+        """
+        ...
+
+    def is_deleted(self, session: str) -> bool:
+        """Whether a session was deleted for good, on whichever host, and all that is here of it is to go.
+
+        Raises:
+            StoreUnavailable: it can't be known now.
+        """
+        ...
+
+    def unfinished(self) -> list[str]:
+        """The sessions that were deleted for good, of which something may be left, since that was cut off.
+
+        Raises:
+            StoreUnavailable: it can't be known now.
         """
         ...
 
@@ -85,8 +126,7 @@ class LocalJournals:
         Raises:
             JournalError: the session is in a store: what is here may be old, and what is added here would be lost.
         """
-        if (directory / IN_STORE).is_file():
-            address = (directory / IN_STORE).read_text(encoding="utf-8", errors="replace")[:500]
+        if address := _address_in(directory):
             raise JournalError(
                 f"The session {directory.name} is in the store {address}, where other hosts may have gone on with it, and "
                 "this program uses no store. Set IACT_STORE to that address. To go on with a copy of what is here, use "
@@ -103,6 +143,35 @@ class LocalJournals:
 
     def publish(self, directory: Path) -> None:
         """It is where it belongs already."""
+
+    def purge(self, session: str, directory: Path) -> None:
+        """There is nothing of it elsewhere.
+
+        Raises:
+            JournalError: it is in a store, where this program can't delete it.
+        """
+        if address := _address_in(directory):
+            raise JournalError(
+                f"The session {session} is in the store {address}, too, where it would stay, since this program uses no "
+                "store. Set IACT_STORE to that address, and delete it for good with that."
+            )
+
+    def purged(self, session: str) -> None:
+        """There was nothing of it elsewhere."""
+
+    def is_deleted(self, session: str) -> bool:
+        """What is deleted here is gone."""
+        return False
+
+    def unfinished(self) -> list[str]:
+        """What was cut off is seen in the trash."""
+        return []
+
+
+def _address_in(directory: Path) -> str:
+    """The store in which the session in `directory` is; "": none."""
+    mark = directory / IN_STORE
+    return mark.read_text(encoding="utf-8", errors="replace")[:500] if mark.is_file() else ""
 
 
 class SharedJournals:
@@ -158,16 +227,23 @@ class SharedJournals:
 
     def has(self, session: str) -> bool:
         """As `JournalStore.has`."""
-        return next(self.store.names(f"{folder_of(session)}journal/"), None) is not None
+        return next(self.store.names(journal_of(session)), None) is not None
 
     def keep_beside(self, directory: Path, name: str) -> None:
-        """As `JournalStore.keep_beside`: its next version is created, whoever made the one before."""
-        path = directory / name
+        """As `JournalStore.keep_beside`: its next version is created, whoever made the one before.
+
+        Raises:
+            SessionDeleted: the session was deleted for good.
+        """
+        session, path = directory.name, directory / name
         content = path.read_bytes() if path.is_file() else b""
-        folder = f"{folder_of(directory.name)}{_BESIDE}{name}/"
+        folder = f"{folder_of(session)}{_BESIDE}{name}/"
         number = 1 + sum(1 for _ in self.store.names(folder))
         while not self.store.create(f"{folder}{number:010}", content):
             number += 1
+        if is_deleted(self.store, session):
+            clear_beside(self.store, session)
+            raise SessionDeleted(session)
 
     def _fetch_beside(self, directory: Path) -> None:
         """The newest version of each such file."""
@@ -197,6 +273,23 @@ class SharedJournals:
         )  # without what a crash left half-written
         self._mark(directory)
 
+    def purge(self, session: str, directory: Path) -> None:
+        """As `JournalStore.purge`; what was never in the store is not put there for that."""
+        if self.has(session):
+            purge(self.store, session)
+
+    def purged(self, session: str) -> None:
+        """As `JournalStore.purged`."""
+        purged(self.store, session)
+
+    def is_deleted(self, session: str) -> bool:
+        """As `JournalStore.is_deleted`."""
+        return is_deleted(self.store, session)
+
+    def unfinished(self) -> list[str]:
+        """As `JournalStore.unfinished`."""
+        return unfinished(self.store)
+
     def _mark(self, directory: Path) -> None:
         """Say in the session's directory where it is, for programs that do not use the store."""
         with contextlib.suppress(OSError):
@@ -216,7 +309,7 @@ class SharedJournals:
             )
 
     def sessions(self) -> list[str]:
-        """The ids of all sessions in the store, in order."""
+        """The ids of all sessions that were ever in the store, in order."""
         found, after = list[str](), ""
         while (name := next(self.store.names("sessions/", after=after), None)) is not None:
             session = name.split("/")[1]

@@ -92,7 +92,10 @@ class Deletion:
         return await self._each(sessions, self._store.purge)
 
     async def tidy(self, running: Collection[str] = ()) -> DeletionOutcome:
-        """Delete what is kept no longer, purge what was deleted long ago. `running`: sessions that are open here."""
+        """Delete what is kept no longer, purge what was deleted long ago, or for good by another host, and what was cut off.
+
+        `running`: sessions that are open here.
+        """
         old = await asyncio.to_thread(self._too_old, running)
         deleted = await self.delete(old) if old else DeletionOutcome((), {})
         trash = await asyncio.to_thread(self._store.trash.all)
@@ -100,6 +103,10 @@ class Deletion:
         over = [one.id for one in trash if datetime.fromisoformat(one.at) <= limit]
         left = [one.id for one in trash if not one.forgotten and one.id not in over]
         note = deleted.note or (await self._forget(left) if left else "")
+        try:
+            over += [one for one in await asyncio.to_thread(self._store.left_over) if one not in over]
+        except IactError as error:
+            _LOG.warning("What other hosts have deleted for good can't be known now: %s", error)
         with contextlib.suppress(MemoryUnavailable):
             purged = await self.purge(over) if over else DeletionOutcome((), {})
             for session, why in purged.refused.items():

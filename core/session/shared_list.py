@@ -22,7 +22,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from iact.core.errors import JournalError
 from iact.core.journal.documents import Cipher
-from iact.core.ports import Clock, ObjectStore
+from iact.core.ports import JSON, Clock, ObjectStore
 from iact.core.session.listing import SessionInfo, ToldRow
 
 _LOG: Final = logging.getLogger(__name__)
@@ -35,6 +35,8 @@ _APART: Final = 600_000_000
 _LOOK: Final = 2.0
 """Seconds for which a look at the store counts."""
 _MOST: Final = 64 * 1024
+_LAST: Final = 9_999_999_999
+"""As many records as no session has: a row that counts whatever is said later."""
 
 _ROW: Final = TypeAdapter(SessionInfo | None)
 
@@ -68,16 +70,26 @@ class SharedList:
         Raises:
             StoreUnavailable: it can't be stored now.
         """
-        before = self._newest(row.id)
+        self._say(row.id, row.records, None if gone else asdict(replace(row, open=False)))
+
+    def purged(self, session: str) -> None:
+        """Say that a session was deleted for good, whatever a host may say that has not heard of it.
+
+        Raises:
+            StoreUnavailable: it can't be stored now.
+        """
+        self._say(session, _LAST, None)
+
+    def _say(self, session: str, count: int, told: Mapping[str, JSON] | None) -> None:
+        before = self._newest(session)
         now = int(self._clock.now().timestamp() * 1e6)
         # A host whose clock is behind says something newer, too.
-        time, records = f"{max(now, int(before.time) + 1 if before else 0):016}", f"{row.records:010}"
-        name = f"{_FOLDER}{time}-{row.id}-{records}-{secrets.token_hex(4)}"
-        told = None if gone else asdict(replace(row, open=False))
+        time, records = f"{max(now, int(before.time) + 1 if before else 0):016}", f"{count:010}"
+        name = f"{_FOLDER}{time}-{session}-{records}-{secrets.token_hex(4)}"
         content = json.dumps(told, ensure_ascii=False).encode()
         self._store.create(name, self._cipher.encrypt(name, content))
         here = _Place(records, time, name)
-        self._told[row.id] = max(here, before or here)
+        self._told[session] = max(here, before or here)
         if before is not None and before < here:
             self._store.remove(before.name)
 
@@ -104,6 +116,10 @@ class SharedList:
         """Whether some host says that there is such a session."""
         told = self.read().get(session)
         return told is not None and told.row is not None
+
+    def deleted(self) -> list[str]:
+        """The sessions that some host says to have been deleted."""
+        return [session for session, told in self.read().items() if told.row is None]
 
     def _look(self) -> None:
         after = f"{_FOLDER}{max(self._last - _APART, 0):016}"

@@ -8,13 +8,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from iact.core.errors import ForeignSession, IactError, JournalError, ReplayMismatch, UsageError
+from iact.core.errors import (
+    ForeignSession,
+    IactError,
+    JournalError,
+    JournalLocked,
+    ReplayMismatch,
+    SessionDeleted,
+    StoreUnavailable,
+    UsageError,
+)
 from iact.core.journal.ends import sealed_end
 from iact.core.journal.file import FILE, Contents, Journal, last_number, read_blob, read_journal
 from iact.core.journal.seal import NOBODY, Sealer, open_sealer, read_sealer
@@ -294,22 +303,62 @@ class SessionStore:
 
         Raises:
             UsageError: it is not there, or there is one with its id.
-            JournalUnwritable: it can't be moved.
+            SessionDeleted: it was begun to be deleted for good.
+            JournalError: it can't be moved, or the store does not say whether it is there.
         """
+        if self._journals.is_deleted(session_id):
+            raise SessionDeleted(session_id)
         directory = self.trash.take_back(session_id)
         self.tell(session_id)
         return directory
 
     def purge(self, session_id: str) -> None:
-        """Remove a session that is in the trash for good, with its words in the index.
+        """Remove a session that is in the trash for good, wherever else it is, with its words in the index.
+
+        What was cut off goes on when this is called again.
 
         Raises:
             UsageError: it is not there, or something is mounted in it.
-            JournalUnwritable: a part of it can't be removed.
+            JournalError: a part of it can't be removed, here or elsewhere.
         """
+        self._purge_elsewhere(session_id, self.trash.of(session_id).directory)
         self.trash.purge(session_id)
         if self.index is not None:
             self.index.forget([session_id], scrub=True)
+        with suppress(StoreUnavailable):  # it is looked at once more, then
+            self._journals.purged(session_id)
+
+    def _purge_elsewhere(self, session: str, directory: Path) -> None:
+        self._journals.purge(session, directory)
+        if self.others is not None:
+            self.others.purged(session)
+
+    def left_over(self) -> list[str]:
+        """The sessions here that were deleted for good: by another host, or by this one, which was cut off. They are in the
+        trash then. What was cut off elsewhere is gone on with.
+
+        Raises:
+            StoreUnavailable: the store does not answer.
+        """
+        found = dict.fromkeys(self._journals.unfinished())
+        for session in list(found):
+            if not self.holds(session):
+                self._purge_elsewhere(session, self.folder / session)
+                self._journals.purged(session)
+                del found[session]
+        for session in self.others.deleted() if self.others is not None else ():
+            if (self.folder / session / FILE).is_file() and self._journals.is_deleted(session):
+                found[session] = None
+        return [session for session in found if self._is_in_trash(session)]
+
+    def _is_in_trash(self, session: str) -> bool:
+        """Whether a session that was deleted elsewhere is in the trash now; one that is open here is not yet."""
+        if self.trash.find(session) is None:
+            try:
+                self.trash.put(session, self._clock.now())
+            except JournalLocked:
+                return False
+        return True
 
     def export(self, session_id: str, out: BinaryIO) -> int:
         """Write a session, which may be running, as one archive; how many of its files were left out.
@@ -325,12 +374,18 @@ class SessionStore:
 
         Raises:
             UsageError: it holds no session, or one that is here already, or in the trash.
+            SessionDeleted: it was deleted for good from a store that several hosts share.
             JournalError: its journal can't be read, or it can't be stored.
         """
         made = import_session(
             self.folder, source, self.sealer(), self._versions, called=called or str(source)
         )
-        self._journals.publish(self.folder / made.session)
+        try:
+            self._journals.publish(self.folder / made.session)
+        except SessionDeleted:
+            self.trash.put(made.session, self._clock.now())
+            self.trash.purge(made.session)
+            raise
         self.tell(made.session)
         return made
 

@@ -84,7 +84,7 @@ class Trash:
 
     def forgotten(self, session: str) -> None:
         """Memory has let go of it."""
-        one = self._find(session)
+        one = self.of(session)
         with _moving(f"The note on the deleted session {session} can't be written"):
             _write(one.directory.parent, one.at, forgotten=True)
 
@@ -95,7 +95,7 @@ class Trash:
             UsageError: it is not here, or there is one with its id now.
             JournalUnwritable: it can't be moved.
         """
-        one, target = self._find(session), self._sessions / session
+        one, target = self.of(session), self._sessions / session
         if target.exists():
             raise UsageError(f"There is a session {session} now, so the deleted one can't be restored.")
         with _moving(f"The session {session} can't be restored"):
@@ -111,7 +111,7 @@ class Trash:
             UsageError: it is not here, or something is mounted in it.
             JournalUnwritable: a part of it can't be removed; the rest is gone.
         """
-        one = self._find(session)
+        one = self.of(session)
         mounted = _mounted_below(one.directory)
         if mounted:
             raise UsageError(
@@ -126,7 +126,12 @@ class Trash:
             shutil.rmtree(one.directory.parent, onerror=_make_writable)
             sync_directory(self._folder)
 
-    def _find(self, session: str) -> Deleted:
+    def of(self, session: str) -> Deleted:
+        """The deleted session with this id.
+
+        Raises:
+            UsageError: it is not here.
+        """
         found = self.find(session)
         if found is None:
             raise UsageError(f"There is no deleted session {session!r}.")

@@ -276,6 +276,65 @@ def test_texts_of_all_hosts_are_found_and_sessions_at_rest_are_closed_until_some
         assert acknowledged(first, {"type": "session.deleted"})["list"] == []
 
 
+def holding(folder: Path, word: bytes) -> list[str]:
+    """The files below a folder that hold a word."""
+    files = (one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())
+    return [str(one.relative_to(folder)) for one in files if word in one.read_bytes()]
+
+
+def test_what_is_deleted_for_good_at_the_page_is_gone_from_store_and_hosts(tmp_path: Path) -> None:
+    """A session that both hosts have had: of what was said in it, nothing is left anywhere, and its id opens nothing."""
+    replies: list[Reply | str] = ["A kumquat.", "Another kumquat.", "Hello."]
+    with (
+        Endpoint({"/": replies}, by_turn=True) as endpoint,
+        cluster(tmp_path, endpoint, "a", "b") as hosts,
+        hosts.gateway() as server,
+        page_of(server) as page,
+    ):
+        say(page, "What is a kumquat?")
+        expect(page.get_by_text("A kumquat.", exact=True)).to_have_count(1)
+        session = re.findall(r"\d{8}-\d{6}-[0-9a-f]{8}", page.url)[0]
+        here = hosts.holder(session)
+        there = "b" if here == "a" else "a"
+        hosts.run("move", session, there)
+        said(greeted(hosts, server, session), "And now?")
+        expect(page.get_by_text("Another kumquat.", exact=True)).to_have_count(1, timeout=30_000)
+        assert holding(tmp_path / "shared", b"kumquat")
+        page.get_by_role("tab", name="Sessions").click()
+        row = page.locator(".session-row", has_text="What is a kumquat?")
+        row.locator(".session-open").focus()
+        page.keyboard.press("Delete")
+        expect(row).to_have_count(0)
+        page.get_by_text("Deleted (1)").click()
+        page.get_by_role("button", name="Delete for good").click()
+        page.locator(".session-actions .sure").click()
+        expect(page.get_by_text("Deleted (1)")).to_be_hidden(timeout=20_000)
+        until(lambda: not holding(tmp_path / "shared", b"kumquat"), "it to be gone from the store")
+        journal = {
+            one.name: one.read_bytes()
+            for one in (tmp_path / "shared/sessions" / session / "journal").iterdir()
+        }
+        first, *between, last = [journal[name] for name in sorted(journal)]
+        assert (first, {*between}, last) == (b"iact 1 deleted\n", {b""}, b"iact 1 deleted\n")
+        assert {
+            one.name for one in (tmp_path / "shared/sessions" / session).iterdir() if any(one.iterdir())
+        } == {"journal"}
+        other = hosts.processes.enter_context(server.connect())
+        other.send(json.dumps({"type": "hello", "session": session, "since": 0, "id": 1}))
+        frame = json.loads(other.recv(timeout=300))
+        assert (frame["type"], frame["id"]) == ("error", 1)
+        assert frame["message"] == (
+            f"The session {session} was deleted for good. Nothing of it is left, and its id is not used again."
+        )
+        assert not list((tmp_path / "shared" / "open").glob(f"*/{session}")), "no note says that it is open"
+        # The host that had it before has a copy of what it had, until it tidies up.
+        assert not holding(tmp_path / there / "sessions", b"kumquat")
+        assert hosts.product(here).run("session", "tidy").status == 0
+        for name in (here, there):
+            assert not holding(tmp_path / name / "sessions", b"kumquat"), name
+            assert not (tmp_path / name / "sessions" / session).exists()
+
+
 def test_the_way_in_is_guarded_and_says_what_is_wrong(tmp_path: Path) -> None:
     with Endpoint({"/": [Reply("Yes.", repeat=True)]}) as endpoint, cluster(tmp_path, endpoint, "a") as hosts:
         with hosts.gateway() as server:

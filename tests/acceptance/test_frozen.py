@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import time
 from collections import defaultdict, deque
@@ -192,3 +193,70 @@ def test_a_frozen_host_that_was_taken_over_does_nothing_twice(stage: Stage, tmp_
     assert said == wanted
     exported = products[0].run("journal", "export", session)
     assert exported.stdout.encode() == journal.read_bytes()
+
+
+@pytest.mark.no_prefix_law(
+    "a host that thaws may ask its model once more before it learns that it has lost the session"
+)
+def test_a_frozen_host_whose_session_was_deleted_for_good_writes_nothing_more(
+    stage: Stage, tmp_path: Path
+) -> None:
+    """Once the other host had gone on with the session before, and once it was still this one's."""
+    model = Model()
+    endpoint = Endpoint(model, by_turn=True, crashes=True).start()
+    loser, winner = (
+        stage.product(
+            endpoint, IACT_MODEL="scripted", IACT_STORE=f"file://{tmp_path}/store", IACT_HOST=name,
+        )
+        for name in ("a", "b")
+    )  # fmt: skip
+    shared = tmp_path / "store" / "sessions"
+
+    def stored(session: str) -> dict[str, bytes]:
+        files = [one for one in (shared / session).rglob("*") if one.is_file()]
+        return {str(one.relative_to(shared)): one.read_bytes() for one in files}
+
+    with ExitStack() as everything:
+        everything.callback(endpoint.stop)
+        frozen = everything.enter_context(running(loser))
+        key = winner.data / "seal.key"
+        key.write_bytes((loser.data / "seal.key").read_bytes())
+        key.chmod(0o600)
+        other = everything.enter_context(running(winner))
+        for went_on in (True, False):
+            socket = everything.enter_context(frozen.open(None))
+            _say(socket, "Do it.")
+            [journal] = loser.journals()
+            session = journal.parent.name
+            until(lambda: bool(frozen.began(session)), "the tool")  # noqa: B023 - within the round
+            if not went_on:  # the other host has a copy of it, and has not taken it over since
+                shutil.copytree(journal.parent, winner.data / "sessions" / session, symlinks=True)
+            os.kill(frozen.server.process.pid, signal.SIGSTOP)
+            try:
+                with other.open(session if went_on else None) as there:
+                    acknowledged(there, {"type": "session.delete", "sessions": [session]})
+                    done = acknowledged(there, {"type": "session.purge", "sessions": [session]})
+                    assert done["sessions"] == [session]
+                left = stored(session)
+                assert {*left.values()} == {b"", b"iact 1 deleted\n"}
+            finally:
+                os.kill(frozen.server.process.pid, signal.SIGCONT)
+            told = _await(
+                socket, lambda one: one["type"] == "notice" and "was deleted for good" in str(one["text"])
+            )
+            assert f"The session {session} was deleted for good by another host" in str(told["text"])
+            until(lambda: not containers_of(loser.data), "the loser's containers to be gone")
+            assert stored(session) == left
+            socket.close()
+            acknowledged(
+                everything.enter_context(frozen.open(None)), {"type": "session.delete", "sessions": [session]}
+            )
+            with frozen.server.connect() as again:
+                again.send(json.dumps({"type": "hello", "session": session, "since": 0, "id": 1}))
+                answer = json.loads(again.recv(timeout=300))
+                assert answer["type"] == "error"
+            assert stored(session) == left
+    refused = loser.run("run", "--session", session, "More")
+    assert "deleted" in refused.sentence
+    assert loser.run("session", "tidy").status == 0
+    assert not loser.journals()

@@ -113,6 +113,41 @@ def test_what_people_decided_on_one_host_counts_on_the_others(tmp_path: Path) ->
         assert b"docs.example.org" not in stored
 
 
+def test_a_session_that_is_deleted_for_good_is_gone_on_all_hosts(tmp_path: Path) -> None:
+    with Endpoint({"/": ["One kumquat.", "Two.", "Three."]}) as endpoint:
+        a = host(endpoint, tmp_path, "a")
+        session = a.ask("What is a kumquat?").session
+        b = host(endpoint, tmp_path, "b", a.data / "seal.key")
+        assert b.ask("Again", session=session).reply == "Two."
+        archive = tmp_path / "kept.tar.gz"
+        assert b.run("session", "export", session, "-o", str(archive)).status == 0
+        fork = b.run("journal", "fork", session, "--at", "4").stdout.split()[-1]
+        # A program without the store would leave it there, and says so.
+        alone = Product.at(b.data, endpoint, **NO_MODULES)
+        told = alone.run("session", "delete", "--now", session).sentence
+        assert f"is in the store file://{tmp_path}/shared, too" in told
+        assert a.ask("And again", session=session).reply == "Three."
+        done = b.run("session", "delete", "--now", session)
+        assert (done.status, done.stdout) == (0, f"{session} deleted for good\n")
+        mine = [one for one in (tmp_path / "shared/sessions" / session).rglob("*") if one.is_file()]
+        assert {one.read_bytes() for one in mine} == {b"", b"iact 1 deleted\n"}
+        gone = f"The session {session} was deleted for good. Nothing of it is left, and its id is not used again."
+        c = host(endpoint, tmp_path, "c", a.data / "seal.key")
+        for product in (a, b, c):  # which has a copy, deleted it, and never had it
+            assert gone in product.run("run", "--session", session, "More").sentence
+            assert gone in product.run("journal", "export", session).sentence
+        assert gone in a.run("session", "rename", session, "Kumquats").sentence
+        assert not list((tmp_path / "shared" / "purging").iterdir())
+        assert not (c.data / "sessions" / session).exists()
+        assert gone in c.run("session", "import", str(archive)).sentence
+        assert not (c.data / "sessions" / session).exists()
+        assert a.run("session", "tidy").status == 0
+        assert not (a.data / "sessions" / session).exists()
+        # What comes from it is a session by itself.
+        assert set(listing(a)) == set(listing(c)) == {fork}
+        assert "kumquat" in c.run("journal", "export", fork).stdout
+
+
 def test_the_doctor_looks_at_store_and_hosts(tmp_path: Path) -> None:
     with Endpoint({}) as endpoint:
         a = host(endpoint, tmp_path, "a")

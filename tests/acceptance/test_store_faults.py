@@ -18,6 +18,7 @@ from typing import Literal
 import pytest
 from moto.server import ThreadedMotoServer
 
+from iact.cluster.objects import open_objects
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law
 from tests.acceptance.product import NO_MODULES, Product
@@ -28,11 +29,13 @@ Fault = Literal["away", "slow", "lost answer", "full"]
 
 @dataclass
 class Proxy:
-    """`fault`: what happens to each request that would write a segment, `left` times, and then no more. `hit`: how often it did."""
+    """`fault`: what happens to each request that would write a segment, but for the first ones that are `spared`, `left`
+    times, and then no more. `hit`: how often it did."""
 
     behind: str
     fault: Fault | None = None
     left: int = 0
+    spared: int = 0
     hit: list[str] = field(default_factory=list)
     url: str = ""
 
@@ -40,6 +43,9 @@ class Proxy:
         """What happens to this request. A session that is only being opened has nobody yet who could be told."""
         segment = method == "PUT" and "/journal/" in path and b'"kind":"epoch"' not in body
         if self.fault is None or self.left <= 0 or not segment:
+            return None
+        if self.spared:
+            self.spared -= 1
             return None
         self.left -= 1
         self.hit.append(path)
@@ -93,7 +99,7 @@ def proxied(behind: str) -> Iterator[Proxy]:
             if self.command != "HEAD":
                 self.wfile.write(data)
 
-        do_GET = do_PUT = do_HEAD = do_POST = _serve
+        do_GET = do_PUT = do_HEAD = do_POST = do_DELETE = _serve
 
         def log_message(self, format: str, *args: object) -> None:
             return None
@@ -124,14 +130,14 @@ def proxy() -> Iterator[Proxy]:
         moto.stop()
 
 
-def _product(stage: Stage, proxy: Proxy) -> Product:
-    endpoint = stage.endpoint({"*": ["One.", "Two.", "Three.", "Four.", "Five."]}, by_turn=True)
+def _product(stage: Stage, proxy: Proxy, *replies: str) -> Product:
+    endpoint = stage.endpoint({"*": [*replies]}, by_turn=True)
     given = {"AWS_ENDPOINT_URL": proxy.url, "AWS_ACCESS_KEY_ID": "k", "AWS_SECRET_ACCESS_KEY": "k"}
     return stage.product(endpoint, **NO_MODULES, **given, IACT_STORE="s3://faults/iact", IACT_HOST="a")
 
 
 def test_whatever_the_store_does_nothing_acknowledged_is_lost(stage: Stage, proxy: Proxy) -> None:
-    product = _product(stage, proxy)
+    product = _product(stage, proxy, "One.", "Two.", "Three.", "Four.", "Five.")
     session = product.ask("Are you there?").session
     replies = ["One."]
     faults: list[tuple[Fault, int]] = [
@@ -155,3 +161,41 @@ def test_whatever_the_store_does_nothing_acknowledged_is_lost(stage: Stage, prox
     said = [one.body for one in journal_law(journal) if one.kind == "say"]
     assert said == ["Are you there?", *(f"The store: {fault}." for fault, _ in faults)]
     assert json.loads(product.run("replay", session, "--verify", "--json").stdout)["verified"]
+
+
+def test_a_purge_that_was_cut_off_is_ended_by_the_next_clean_up(
+    stage: Stage, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The store goes away before, at and after the tombstone. The session is either whole, or nobody has it any more."""
+    product = _product(stage, proxy, "One.", "Two.", "Three.")
+    session = product.ask("What is a kumquat?").session
+    product.ask("And a quince?", session=session)
+    assert product.run("session", "delete", session).status == 0
+
+    def away(asked: int) -> None:
+        """From this many requests on that would write a segment, for the rest of the command."""
+        proxy.fault, proxy.left, proxy.spared = "away", 1_000_000, asked
+
+    away(0)
+    refused = product.run("session", "delete", "--now", session)
+    assert refused.status == 2
+    assert "gave no answer" in refused.sentence
+    proxy.left = 0
+    assert product.run("session", "restore", session).status == 0
+    assert product.ask("Still there?", session=session).reply == "Three."
+    assert product.run("session", "delete", session).status == 0
+    away(3)  # the tombstone, and two of those that are to be emptied
+    assert product.run("session", "delete", "--now", session).status == 2
+    proxy.left = 0
+    for command in (("session", "restore", session), ("run", "--session", session, "More")):
+        assert f"The session {session} was deleted for good." in product.run(*command).sentence, command
+    assert [one.parent.parent.name for one in product.data.glob("sessions/.trash/*/session/journal.md")] == [
+        session
+    ]
+    assert product.run("session", "tidy").status == 0
+    assert not list(product.data.glob("sessions/.trash/*"))
+    for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, product.settings[name])
+    objects = open_objects("s3://faults/iact")
+    assert {objects.get(name) for name in objects.names(f"sessions/{session}/")} == {b"", b"iact 1 deleted\n"}
+    assert not list(objects.names("purging/"))

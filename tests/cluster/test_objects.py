@@ -70,6 +70,17 @@ def test_what_is_there_stays(store: ObjectStore) -> None:
     assert store.get("a/2") is None
 
 
+def test_what_is_deleted_keeps_its_name_and_what_needs_none_is_removed(store: ObjectStore) -> None:
+    store.create("a/1", b"one")
+    store.create("a/2", b"two")
+    store.overwrite("a/1", b"")
+    store.remove("a/2")
+    store.remove("a/3")
+    assert store.get("a/1") == b""
+    assert not store.create("a/1", b"other"), "its name is never free"
+    assert list(store.names("a/")) == ["a/1"]
+
+
 def test_names_are_in_order_and_can_be_gone_on_with(store: ObjectStore) -> None:
     numbers = [f"s/journal/{n:04}" for n in range(1, 1203)]
     with ThreadPoolExecutor(8) as pool:
@@ -114,6 +125,8 @@ def test_a_store_that_is_not_there_says_so(monkeypatch: pytest.MonkeyPatch) -> N
             store.get("a")
         with pytest.raises(StoreUnavailable):
             list(store.names("a"))
+        with pytest.raises(StoreUnavailable):
+            store.overwrite("a", b"")
 
 
 @pytest.mark.parametrize("address", ["nowhere", "ftp://x/y", "file:///dev/null/x"])

@@ -61,6 +61,9 @@ class Machine:
         assert session_id is not None
         if session_id == "broken":
             raise UsageError("The journal is damaged.")
+        if session_id == "halfway":
+            self.lease.claimed(session_id, 1)
+            raise UsageError("It can't be read.")
         if session_id not in self.opened:
             epoch = self.world.epochs[session_id] = self.world.epochs.get(session_id, 0) + 1
             self.lease.claimed(session_id, epoch)
@@ -140,6 +143,18 @@ class World:
 
 def run(scene: Callable[[World], Coroutine[None, None, None]]) -> None:
     asyncio.run(scene(World()))
+
+
+def test_a_host_that_is_refused_a_session_takes_back_what_it_noted() -> None:
+    async def main() -> None:
+        world = World()
+        for one in [await world.machine("a"), await world.machine("b")]:
+            # The second one is not kept from trying by the first one's note.
+            with pytest.raises(UsageError, match="It can't be read"):
+                await one.host.open("halfway")
+            assert not list(world.store.names("open/"))
+
+    asyncio.run(main())
 
 
 def test_a_session_is_placed_once_and_found_again_by_whoever_asks() -> None:

@@ -56,6 +56,18 @@ def test_the_row_with_most_records_counts_whatever_the_clocks_say() -> None:
     assert titles(reader.read()) == titles(a_list(objects).read()) == {"s": "from b, renamed"}
 
 
+def test_what_was_deleted_for_good_stays_so_whatever_a_host_says_that_has_not_heard_of_it() -> None:
+    objects = Objects()
+    a, b = a_list(objects), a_list(objects, ahead=500)
+    a.tell(row(7, "a title"))
+    b.purged("s")
+    a.tell(row(8, "a title"))
+    for one in (a, b, a_list(objects)):
+        assert one.deleted() == ["s"]
+        assert not one.has("s")
+    assert len(objects.content) == 1
+
+
 def test_a_row_is_open_nowhere_and_a_deleted_session_has_none_until_it_goes_on() -> None:
     objects = Objects()
     here = a_list(objects)
