@@ -1,19 +1,21 @@
 """What the audit has, over all sessions and users, the oldest first. Never what was said, shown or run.
 
 Two sources, neither of which is copied from the other: what happened in sessions is in their journals; who signed in,
-was added or was given something is in the database of accounts.
+was added or was given something is in the database of accounts. Where hosts share a store, the journals of all of them
+are in it.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from iact.core.errors import IactError, UsageError
+from iact.core.errors import IactError, SessionDeleted, UsageError
 from iact.core.records.calls import ClearanceAnswer
 from iact.core.records.control import AllowHosts, Declassify, Lockdown, RaiseBudget, SetIntent, SetPolicy
 from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
@@ -25,6 +27,13 @@ from iact.user_folders import USERS
 
 if TYPE_CHECKING:
     from iact.accounts.audit import AuditLog
+
+
+class AuditedSessions(Protocol):
+    """The sessions of one user in a store that several hosts share. Both methods block, and raise `JournalError`."""
+
+    def sessions(self) -> Sequence[str]: ...
+    def read(self, session: str) -> list[Record]: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,13 +88,18 @@ class AuditFilter:
 
 
 def audit_lines(
-    data: Path, log: AuditLog | None, wanted: AuditFilter, told: Callable[[str], None]
+    data: Path,
+    log: AuditLog | None,
+    wanted: AuditFilter,
+    told: Callable[[str], None],
+    stores: Callable[[], Mapping[str, AuditedSessions]] = dict,
 ) -> list[AuditLine]:
     """The lines of a data directory that are wanted. Blocks. `log`: what is known of accounts; None: there is one user.
 
-    `told`: hears which journals can't be read, and are left out.
+    `told`: hears which journals can't be read, and are left out. `stores`: gives what hosts share, by the user's id, by ""
+    of the user `local`: there are the sessions of all hosts.
     """
-    found = [*_of_sessions(data, told), *(_of_accounts(log) if log is not None else ())]
+    found = [*_of_sessions(data, told, stores), *(_of_accounts(log) if log is not None else ())]
     return sorted((one for one in found if wanted.takes(one)), key=lambda one: one.at)
 
 
@@ -102,23 +116,53 @@ def _begin(since: str | None) -> str:
 # --- of sessions --------------------------------------------------------------------------------------
 
 
-def _of_sessions(data: Path, told: Callable[[str], None]) -> Iterator[AuditLine]:
-    for folder in (data, *sorted(data.glob(f"{USERS}/*"))):
-        yield from _of_folder(folder / "sessions", "" if folder == data else folder.name, told)
+def _of_sessions(
+    data: Path, told: Callable[[str], None], stores: Callable[[], Mapping[str, AuditedSessions]]
+) -> Iterator[AuditLine]:
+    shared: Mapping[str, AuditedSessions] = {}
+    try:
+        shared = stores()
+    except IactError as error:
+        told(f"What is only on other hosts is left out: {error}")
+    folders = {"": data} | {one.name: one for one in sorted(data.glob(f"{USERS}/*"))}
+    for owner in sorted(folders.keys() | shared.keys()):
+        here = _here(folders[owner] / "sessions") if owner in folders else {}
+        readers = here | _in_store(shared[owner], told) if owner in shared else here
+        for session, read in sorted(readers.items()):
+            yield from _of_session(session, owner, read, told)
 
 
-def _of_folder(sessions: Path, owner: str, told: Callable[[str], None]) -> Iterator[AuditLine]:
-    """What was decided in the sessions of one user, those in the trash among them: to delete one hides nothing."""
-    kept = [(one.parent.name, one) for one in sessions.glob("*/journal.md")]
-    deleted = [(one.id, one.directory / "journal.md") for one in Trash(sessions).all()]
-    for session, journal in sorted([*kept, *deleted]):
-        try:
-            records = read_records(journal)
-        except IactError as error:
-            told(f"{journal} is left out: {error}")
-            continue
-        for record in records:
-            yield from _decided(record, records, session, owner)
+Read: TypeAlias = Callable[[], list[Record]]
+"""Reads a journal."""
+
+
+def _here(sessions: Path) -> dict[str, Read]:
+    """The sessions of one user that are in a data directory, those in the trash among them: to delete one hides nothing."""
+    kept = {one.parent.name: one for one in sessions.glob("*/journal.md")}
+    deleted = {one.id: one.directory / "journal.md" for one in Trash(sessions).all()}
+    return {session: partial(read_records, journal) for session, journal in (deleted | kept).items()}
+
+
+def _in_store(store: AuditedSessions, told: Callable[[str], None]) -> dict[str, Read]:
+    """Those that hosts share. A host has an older copy of what went on elsewhere."""
+    try:
+        return {session: partial(store.read, session) for session in store.sessions()}
+    except IactError as error:
+        told(f"What is only on other hosts is left out: {error}")
+        return {}
+
+
+def _of_session(session: str, owner: str, read: Read, told: Callable[[str], None]) -> Iterator[AuditLine]:
+    """What was decided in a session; nothing of one that was deleted for good."""
+    try:
+        records = read()
+    except SessionDeleted:
+        return
+    except IactError as error:
+        told(f"The session {session} is left out: {error}")
+        return
+    for record in records:
+        yield from _decided(record, records, session, owner)
 
 
 def _decided(record: Record, records: list[Record], session: str, owner: str) -> Iterator[AuditLine]:

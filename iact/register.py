@@ -21,7 +21,7 @@ from iact.accounts.people import (
     User,
 )
 from iact.accounts.rights import LinkView, Principal, Role, Scope
-from iact.audit import AuditFilter, audit_lines
+from iact.audit import AuditedSessions, AuditFilter, audit_lines
 from iact.core.errors import UsageError
 from iact.web.ports import Used
 
@@ -29,11 +29,22 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class AccountRegister:
-    """`data`: where the sessions of all users are; `public_links`: whether a link can be made that works without an account."""
+    """`data`: where the sessions of all users are; `public_links`: whether a link can be made that works without an account.
 
-    def __init__(self, accounts: Accounts, data: Path, *, public_links: bool) -> None:
+    `stores`: as for `audit_lines`.
+    """
+
+    def __init__(
+        self,
+        accounts: Accounts,
+        data: Path,
+        *,
+        public_links: bool,
+        stores: Callable[[], Mapping[str, AuditedSessions]] = dict,
+    ) -> None:
         self._accounts = accounts
         self._data = data
+        self._stores = stores
         self._public_links = public_links
 
     @property
@@ -179,7 +190,7 @@ class AccountRegister:
         wanted = AuditFilter.of(since, who, what)
 
         def content() -> Iterator[bytes]:
-            for line in audit_lines(self._data, self._accounts.audit, wanted, _LOG.warning):
+            for line in audit_lines(self._data, self._accounts.audit, wanted, _LOG.warning, self._stores):
                 yield f"{line.json}\n".encode("utf-8", "replace")
 
         return content

@@ -9,7 +9,7 @@ from __future__ import annotations
 from iact.core.errors import UsageError
 from iact.core.session.assembly import SharedStore
 from iact.settings import Settings
-from iact.user_folders import folder_of, shared_folder
+from iact.user_folders import USERS, folder_of, shared_folder
 from iact.wiring import shared_of
 
 
@@ -47,6 +47,24 @@ def settings_of_all(settings: Settings) -> Settings:
 def _below(settings: Settings, part: str) -> Settings:
     store = None if settings.store is None else f"{settings.store.rstrip('/')}/{part}"
     return settings.model_copy(update={"data": settings.data / part, "store": store})
+
+
+def stores_of(settings: Settings) -> dict[str, SharedStore]:
+    """What each user has in the store, by their id; by "", what the user `local` has. Nothing without a store. Blocks.
+
+    Raises:
+        UsageError: as `iact.wiring.shared_of`.
+        StoreUnavailable: it does not answer.
+    """
+    shared = shared_of(settings)
+    if shared is None:
+        return {}
+    found = {"": shared}
+    for user in shared.users(USERS):
+        own = shared_of(settings_of_user(settings, user))
+        if own is not None:
+            found[user] = own
+    return found
 
 
 def share_key(settings: Settings, part: Settings) -> None:

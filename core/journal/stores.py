@@ -8,9 +8,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final, Protocol
 
-from iact.core.errors import ForeignSession, JournalError, SessionDeleted
+from iact.core.errors import ForeignSession, JournalCorrupt, JournalError, SessionDeleted
 from iact.core.journal.documents import write_whole
-from iact.core.journal.file import FILE, VERSIONS, Contents, Journal, read_blob, read_journal
+from iact.core.journal.file import (
+    FILE,
+    VERSIONS,
+    Contents,
+    Journal,
+    check_format,
+    read_blob,
+    read_journal,
+)
+from iact.core.journal.parser import Parser
 from iact.core.journal.purge import purge, purged, unfinished
 from iact.core.journal.seal import KEY, Sealer
 from iact.core.journal.segments import (
@@ -29,6 +38,8 @@ from iact.core.records.plans import TakeOver
 from iact.core.records.record import Record, blobs_of, timestamp
 from iact.core.records.session import Epoch
 
+SESSIONS: Final = "sessions"
+"""The folder of a store in which sessions are."""
 _BESIDE: Final = "beside/"
 _KEY_MARK: Final = "installation/key"
 """What one key makes of a fixed text: it tells keys apart, and tells nothing of them."""
@@ -310,12 +321,7 @@ class SharedJournals:
 
     def sessions(self) -> list[str]:
         """The ids of all sessions that were ever in the store, in order."""
-        found, after = list[str](), ""
-        while (name := next(self.store.names("sessions/", after=after), None)) is not None:
-            session = name.split("/")[1]
-            found.append(session)
-            after = folder_of(session)[:-1] + "0"  # the first name after all that begin with "<id>/"
-        return found
+        return parts_of(self.store, SESSIONS)
 
     def export(self, session: str) -> bytes:
         """The journal's file, byte for byte as a session of one machine would have it.
@@ -327,6 +333,42 @@ class SharedJournals:
 
     def _writer(self, session: str, epoch: int = 0) -> SegmentWriter:
         return SegmentWriter(self.store, session, secrets.token_hex(16), epoch=epoch)
+
+
+def parts_of(store: ObjectStore, folder: str) -> list[str]:
+    """What is directly in a folder of a store, in order, without a look at all that is below. It blocks.
+
+    Raises:
+        StoreUnavailable: it does not answer.
+    """
+    found, after = list[str](), ""
+    while (name := next(store.names(f"{folder}/", after=after), None)) is not None:
+        part = name.removeprefix(f"{folder}/").split("/")[0]
+        found.append(part)
+        after = f"{folder}/{part}0"  # the first name after all that begin with "<part>/"
+    return found
+
+
+def read_stored(store: ObjectStore, session: str) -> list[Record]:
+    """The records of a session in a store, as far as they are there. It blocks.
+
+    Raises:
+        SessionDeleted: it was deleted for good.
+        JournalError: it is not there, or damaged, or the store does not answer.
+    """
+    parser, records = Parser(), list[Record]()
+    for segment in read_segments(store, session):
+        records += parser.feed(segment.data)
+    if not records:
+        raise JournalError(f"There is no session {session} in the store.")
+    check_format(records[0])
+    if parser.pending:
+        raise JournalCorrupt(
+            f"Record {len(records) + 1} of the journal of session {session} in the store is damaged.",
+            n=len(records) + 1,
+            offset=parser.offset,
+        )
+    return records
 
 
 def _version_in(record: Record) -> str:

@@ -25,7 +25,7 @@ from iact.core.journal.seal import KEY as KEY
 from iact.core.journal.seal import open_sealer
 from iact.core.journal.seal import read_key as read_key
 from iact.core.journal.segments import folder_of
-from iact.core.journal.stores import SharedJournals
+from iact.core.journal.stores import SESSIONS, SharedJournals, parts_of, read_stored
 from iact.core.models.roles import Models
 from iact.core.modules.approval import FILE as APPROVALS
 from iact.core.modules.approval import Approvals
@@ -33,6 +33,7 @@ from iact.core.modules.instance_limit import InstanceLimit
 from iact.core.modules.invoker import Invoker
 from iact.core.ports import ConcurrencyLimits, Memory, ModuleHost, ObjectStore, OpenLive, Versions
 from iact.core.records.parts import Bounds
+from iact.core.records.record import Record
 from iact.core.session.clearance import Clearance
 from iact.core.session.clock import SystemClock
 from iact.core.session.deletion import OpenMemory, Retention
@@ -136,6 +137,26 @@ class SharedStore:
                 f"{own / KEY} is not the key that other hosts of this store have there. Move it away: theirs is fetched, and "
                 "sessions that only this host made with it must be adopted."
             )
+
+    def users(self, folder: str) -> list[str]:
+        """The ids of the users who have a part of the store, each in `folder`. Blocks.
+
+        Raises:
+            StoreUnavailable: it does not answer.
+        """
+        return parts_of(self.objects, folder)
+
+    def sessions(self) -> list[str]:
+        """The ids of all sessions that were ever here, in order. Blocks.
+
+        Raises:
+            StoreUnavailable: it does not answer.
+        """
+        return parts_of(self.objects, SESSIONS)
+
+    def read(self, session: str) -> list[Record]:
+        """The records of a session, whichever host has it. Blocks; raises as `core.journal.stores.read_stored`."""
+        return read_stored(self.objects, session)
 
     def holds(self, part: str, session: str) -> bool:
         """Whether a part of the store has the journal of a session. Blocks.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from iact.audit import AuditFilter, AuditLine, audit_lines
@@ -25,12 +26,15 @@ def audit(settings: Settings, *, since: str | None, who: str | None, what: str |
 
 
 def _found(settings: Settings, wanted: AuditFilter) -> list[AuditLine]:
+    from iact.shared_users import stores_of
+
+    stores = partial(stores_of, settings)
     if settings.accounts.authenticator == "token":
-        return audit_lines(settings.data, None, wanted, _complain)
+        return audit_lines(settings.data, None, wanted, _complain, stores)
     from iact.people import accounts_of
 
     with accounts_of(settings) as accounts:
-        return audit_lines(settings.data, accounts.audit, wanted, _complain)
+        return audit_lines(settings.data, accounts.audit, wanted, _complain, stores)
 
 
 def _complain(sentence: str) -> None:

@@ -24,7 +24,7 @@ from iact.core.session.assembly import KEY, RuntimeOptions, read_key
 from iact.settings import FILE as CONFIGURATION
 from iact.settings import Settings
 from iact.shared_files import fetch, follow
-from iact.shared_users import check_accounts, holds, settings_of_all, share_key
+from iact.shared_users import check_accounts, holds, settings_of_all, share_key, stores_of
 from iact.surroundings import ServerSurroundings
 from iact.web.server import DoorOptions, PeopleOptions, WebServer
 from iact.wiring import make_data_directory, models_of, open_runtime, open_store, shared_of
@@ -200,7 +200,12 @@ async def _people(
             "people": MemberPeople(reader, authentication_of(settings, accounts)),
             "tenants": tenants,
             "setup": Everybody(settings, tenants.refresh_modules, scope),
-            "register": AccountRegister(accounts, settings.data, public_links=settings.accounts.public_links),
+            "register": AccountRegister(
+                accounts,
+                settings.data,
+                public_links=settings.accounts.public_links,
+                stores=partial(stores_of, settings),
+            ),
         },
         running=among.running,
         lease=tenants.lease,

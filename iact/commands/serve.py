@@ -18,7 +18,7 @@ from iact.face_server import ServerVisitors, serving
 from iact.opening import open_page
 from iact.settings import Settings
 from iact.shared_files import follow
-from iact.shared_users import settings_of_all, share_key
+from iact.shared_users import settings_of_all, share_key, stores_of
 from iact.surroundings import ServerSurroundings
 from iact.web.server import PeopleOptions, WebServer
 from iact.wiring import make_data_directory, models_of, open_runtime
@@ -131,7 +131,10 @@ async def _people(
         "tenants": tenants,
         "setup": Everybody(settings, tenants.refresh_modules, scope),
         "register": AccountRegister(
-            people.accounts, settings.data, public_links=settings.accounts.public_links
+            people.accounts,
+            settings.data,
+            public_links=settings.accounts.public_links,
+            stores=partial(stores_of, settings),
         ),
         **reached,
     }

@@ -276,6 +276,40 @@ def test_texts_of_all_hosts_are_found_and_sessions_at_rest_are_closed_until_some
         assert acknowledged(first, {"type": "session.deleted"})["list"] == []
 
 
+@pytest.mark.no_prefix_law("two sessions at one endpoint say different things at the same turn")
+def test_the_audit_has_what_was_decided_on_every_host(tmp_path: Path) -> None:
+    """Asked on a machine that has none of the sessions; also of one in the trash, and not of one that is gone for good."""
+    with (
+        Endpoint({"/": [Reply("Yes.", repeat=True)]}) as endpoint,
+        cluster(tmp_path, endpoint, "a", "b") as hosts,
+        hosts.gateway() as server,
+    ):
+        sockets = [greeted(hosts, server, None) for _ in range(2)]
+        sessions = [said(one, "Hello") for one in sockets]
+        assert {hosts.holder(one) for one in sessions} == {"a", "b"}, "they are spread"
+        for socket in sockets:
+            for value in (True, False):
+                acknowledged(socket, {"type": "lockdown", "value": value})
+
+        def audited(name: str) -> list[tuple[str, str]]:
+            ran = hosts.product(name).run("audit", "--json")
+            assert (ran.status, ran.stderr) == (0, "")
+            return sorted((one["session"], one["what"]) for one in map(json.loads, ran.stdout.splitlines()))
+
+        both = sorted((one, what) for one in sessions for what in ("lockdown.begun", "lockdown.ended"))
+        # A session goes on at another host, so that the first one has an older copy of it.
+        hosts.run("move", sessions[0], "b" if hosts.holder(sessions[0]) == "a" else "a")
+        again = greeted(hosts, server, sessions[0])
+        acknowledged(again, {"type": "lockdown", "value": True})
+        both = sorted([*both, (sessions[0], "lockdown.begun")])
+        for name in ("a", "b", "desk"):
+            assert audited(name) == both, name
+        acknowledged(again, {"type": "session.delete", "sessions": [sessions[0]]})
+        assert audited("desk") == both
+        acknowledged(sockets[1], {"type": "session.purge", "sessions": [sessions[0]]})
+        assert {session for session, _ in audited("desk")} == {sessions[1]}
+
+
 def holding(folder: Path, word: bytes) -> list[str]:
     """The files below a folder that hold a word."""
     files = (one for one in folder.rglob("*") if one.is_file() and not one.is_symlink())

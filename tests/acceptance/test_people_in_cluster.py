@@ -111,6 +111,43 @@ def said(socket: ClientConnection, text: str) -> str:
 
 
 @pytest.mark.no_prefix_law("several sessions speak to one endpoint")
+def test_the_audit_has_the_sessions_of_all_users_on_all_hosts(tmp_path: Path, postgres: str) -> None:
+    """By the command, on a machine that has none of them, and from the page of whichever host an administrator is led to."""
+    with (
+        Endpoint(rights.answers) as endpoint,
+        town(tmp_path, endpoint, postgres, "a", "b") as hosts,
+        hosts.gateway() as server,
+    ):
+        wanted = set[tuple[str, str, str]]()
+        placed = set[str]()
+        for name in ("ada", "bob"):
+            token = hosts.token(name)
+            sockets = [greeted(hosts.processes, server, token, None) for _ in range(2)]
+            for socket in sockets:
+                session = said(socket, "Hello")
+                acknowledged(socket, {"type": "lockdown", "value": True})
+                wanted.add((session, hosts.ids[name], name))
+                placed.add(hosts.holder(hosts.session_of(name, session)))
+        assert placed == {"a", "b"}, "they are spread over the hosts"
+
+        def decided(lines: str) -> set[tuple[str, str, str]]:
+            told = [json.loads(line) for line in lines.splitlines()]
+            return {(one["session"], one["owner"], one["who"]) for one in told if one["n"]}
+
+        ran = hosts.product("desk").run("audit", "--json", "--what", "lockdown")
+        assert ran.status == 0, ran
+        assert decided(ran.stdout) == wanted
+        admin = bearer(hosts.token("ada", *SCOPES, called="of-an-administrator"))
+        for _ in range(2):
+            socket = hosts.processes.enter_context(dial(server, **admin))
+            acknowledged(socket, {"type": "hello", "session": None, "since": 0})
+            told = acknowledged(socket, {"type": "audit.download", "what": "lockdown"})
+            got = httpx.get(f"http://127.0.0.1:{server.port}{told['href']}", headers=admin)
+            assert got.status_code == 200
+            assert decided(got.text) == wanted
+
+
+@pytest.mark.no_prefix_law("several sessions speak to one endpoint")
 def test_each_has_their_own_wherever_they_are_served_and_nobody_meets_anothers(
     tmp_path: Path, postgres: str
 ) -> None:
