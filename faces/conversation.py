@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from typing import Final
 
 from iact.core.errors import IactError, UsageError
+from iact.core.ports import JSON
 from iact.core.records.dialogue import Reply, Say
+from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
@@ -184,9 +186,11 @@ async def answer(session: Session, given: Sequence[tuple[int, str]]) -> Record:
         UsageError: one is no answer, or its question does not wait any more.
     """
     record: Record | None = None
-    for number, (allow, remember) in [(number, _verdict(said)) for number, said in given]:
+    for number, said, (allow, remember) in [(number, said, _verdict(said)) for number, said in given]:
         question = next(iter(session.records(number - 1)), None)
-        if question is not None and isinstance(question.content, HostAsk):
+        if question is not None and isinstance(question.content, FormAsk):
+            record = await session.answer_form(number, "accept" if allow else "decline", _values(said))
+        elif question is not None and isinstance(question.content, HostAsk):
             record = await session.clear_host(number, allow, "session" if remember else "once")
         else:
             record = await session.clear(number, allow, "call" if allow and remember else None)
@@ -206,8 +210,19 @@ def _verdict(said: str) -> tuple[bool, bool]:
     if isinstance(told, dict) and isinstance(told.get("allow"), bool):
         return told["allow"], told.get("remember") is True
     raise UsageError(
-        'The answer to a question is "allow" or "deny", or {"allow": true, "remember": true} as JSON.'
+        'The answer to a question is "allow" or "deny", or {"allow": true, "remember": true} as JSON; with "values" for a '
+        "form."
     )
+
+
+def _values(said: str) -> Mapping[str, JSON]:
+    """What was filled in; a bare yes leaves every field as it is."""
+    try:
+        told = json.loads(said)
+    except (ValueError, RecursionError):
+        return {}
+    values = told.get("values") if isinstance(told, dict) else None
+    return values if isinstance(values, dict) else {}
 
 
 async def unattended(exchange: Exchange) -> int:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from iact.core.errors import IactError, SessionDeleted, UsageError
 from iact.core.records.calls import ClearanceAnswer
 from iact.core.records.control import AllowHosts, Declassify, Lockdown, RaiseBudget, SetIntent, SetPolicy
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
 from iact.core.records.person import PersonContent
 from iact.core.records.record import Record, timestamp
@@ -184,6 +185,11 @@ def _what(record: Record, records: list[Record]) -> tuple[str, str, Mapping[str,
             asked = records[ask - 1].content if 0 < ask <= len(records) else None
             host = {"host": rule_of(asked.host, asked.port)} if isinstance(asked, HostAsk) else {}
             return "host.allowed" if allow else "host.denied", by, {**host, "lasts": lasts}
+        case FormAnswer(decision=decision, by=by, ask=ask, values=values):
+            form = records[ask - 1].content if 0 < ask <= len(records) else None
+            of = {"function": form.function} if isinstance(form, FormAsk) else {}
+            told = {"fields": " ".join(values)} if values else {}
+            return "form.answered" if decision == "accept" else "form.refused", by, {**of, **told}
         case AllowHosts(by=by, always=always, session=session):
             hosts = sorted(
                 {host for listed in (always, session) for each in listed.values() for host in each}

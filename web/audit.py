@@ -15,6 +15,8 @@ from markupsafe import Markup
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk
 from iact.core.records.dialogue import Recall
+from iact.core.records.form_values import FormField
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.parts import AttachedValue, MemorySource
 from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
@@ -126,6 +128,59 @@ def host_answer_html(answer: HostAnswer) -> Markup:
     return html('<p class="aside"><span class="badge {} t">{}</span></p>', verdict, words)
 
 
+def form_question_html(asked: FormAsk) -> Markup:
+    """What a module asks a person: its words as such, and what it wants to know."""
+    module = asked.function.split(".", 1)[0]
+    return html(
+        '<section class="card asked"><header><span class="function">{function}</span> '
+        '<span class="badge strange t">from outside</span></header><div class="card-body">'
+        '<p class="why"><span class="t">The module asks in its own words:</span></p>'
+        '<blockquote class="foreign">{message}</blockquote>{address}{fields}'
+        '<p class="why"><span class="t">What you answer goes to this module, and from there wherever it sends it:</span> '
+        '<span class="badge">{module}</span></p></div></section>',
+        function=in_full(asked.function),
+        module=in_full(module),
+        message=joined(html("<p>{}</p>", in_full(line)) for line in asked.message.splitlines()),
+        address=html(
+            '<p class="why"><span class="t">It wants you to open this address yourself:</span></p>{}',
+            code_block(exact(asked.url)),
+        )
+        if asked.url
+        else "",
+        fields=html('<dl class="arguments-list">{}</dl>', joined(_form_field(one) for one in asked.fields))
+        if asked.fields
+        else "",
+    )
+
+
+def _form_field(field: FormField) -> Markup:
+    needed = html(' <span class="badge t">needed</span>') if field.required else ""
+    return html(
+        "<dt>{}{}</dt><dd>{}</dd>", in_full(field.title or field.name), needed, in_full(field.description)
+    )
+
+
+def form_answer_html(answer: FormAnswer) -> Markup:
+    """The answer to one, with what was let out."""
+    verdict = "allowed" if answer.decision == "accept" else "denied"
+    words = {
+        ("user", "accept"): "You answered the module",
+        ("user", "decline"): "You did not answer the module",
+        ("time", "cancel"): "Nobody answered the module in time",
+        ("core", "cancel"): "Nothing waits for this answer any more",
+    }.get((answer.by, answer.decision), "")
+    rows = [
+        html("<dt>{}</dt><dd>{}</dd>", in_full(name), code_block(exact(_shown(value))))
+        for name, value in (answer.values or {}).items()
+    ]
+    told = html('<p class="aside"><span class="badge {} t">{}</span></p>', verdict, words)
+    return html('{}<dl class="arguments-list">{}</dl>', told, joined(rows)) if rows else told
+
+
+def _shown(value: JSON) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
 ORIGINS: Final = {
     "manifest": "allowed with the module",
     "policy": "allowed by the policy",
@@ -158,9 +213,8 @@ def _arguments(asked: ClearanceAsk) -> Markup:
 
 
 def _argument(name: str, value: JSON, labels: Iterable[str]) -> Markup:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     # All of it, however long: what would be left out here could be what matters.
-    return html("<dt>{}{}</dt><dd>{}</dd>", in_full(name), _labels(labels), code_block(exact(text)))
+    return html("<dt>{}{}</dt><dd>{}</dd>", in_full(name), _labels(labels), code_block(exact(_shown(value))))
 
 
 def _stored(name: str, value: AttachedValue, labels: Iterable[str]) -> Markup:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from iact.accounts.people import AuditKind
 from iact.accounts.rights import Principal, Right
 from iact.core.errors import MemoryUnavailable
-from iact.core.ports import Memory
+from iact.core.ports import JSON, Memory
 from iact.core.records.dialogue import Upload as Uploaded
 from iact.core.records.record import Record
 from iact.core.session.source import source_of, written_source
@@ -330,6 +330,16 @@ async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
     return {"n": record.n}
 
 
+async def _answer_form(client: Client, message: requests.AnswerForm) -> answers.Recorded:
+    session = await client.session()
+    values: dict[str, JSON] = {
+        name: [*value] if isinstance(value, list) else value for name, value in message.values.items()
+    }
+    return {
+        "n": (await session.answer_form(message.ask, "accept" if message.accept else "decline", values)).n
+    }
+
+
 async def _declassify(client: Client, message: requests.Declassify) -> answers.Recorded:
     session = await client.session()
     return {"n": (await session.declassify(message.path, message.name)).n}
@@ -547,6 +557,7 @@ COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "plan.run": _command(requests.RunPlan, _plan_run, "steer"),
     "plans": _command(requests.ListPlans, _plans, "list"),
     "clear": _command(requests.Clear, _clear, "clear"),
+    "form.answer": _command(requests.AnswerForm, _answer_form, "clear"),
     "intent": _command(requests.SetIntent, _intent, "own"),
     "declassify": _command(requests.Declassify, _declassify, "own"),
     "lockdown": _command(requests.Lockdown, _lockdown, "steer"),

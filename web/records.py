@@ -57,6 +57,7 @@ from iact.core.records.dialogue import (
     Turn,
     Upload,
 )
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
 from iact.core.records.kinds import Control
 from iact.core.records.parts import Blob
@@ -82,6 +83,8 @@ from iact.web.audit import (
     copy_html,
     draft_html,
     extend_html,
+    form_answer_html,
+    form_question_html,
     host_answer_html,
     host_question_html,
     host_reach_html,
@@ -237,6 +240,10 @@ def record_html(
             return host_question_html(wanted)
         case HostAnswer() as said_of_host:
             return host_answer_html(said_of_host)
+        case FormAsk() as form:
+            return form_question_html(form)
+        case FormAnswer() as filled_in:
+            return form_answer_html(filled_in)
         case HostReach() as reached:
             return host_reach_html(reached)
         case Result() as result:

@@ -20,6 +20,7 @@ from iact.core.records.codec import decode
 from iact.core.records.content import Content
 from iact.core.records.control import Inject
 from iact.core.records.dialogue import Say, Turn
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
 from iact.core.records.plans import Plan
 from iact.core.records.record import Record
@@ -90,7 +91,8 @@ class RenderQuestion:
 
 def is_short(record: Record) -> bool:
     """Whether a record may be rendered at once: it costs next to nothing, whatever is in it."""
-    if isinstance(record.content, ClearanceAsk | ClearanceAnswer | HostAsk | HostAnswer | HostReach):
+    asks = ClearanceAsk | ClearanceAnswer | HostAsk | HostAnswer | HostReach | FormAsk | FormAnswer
+    if isinstance(record.content, asks):
         return True  # none of it is Markdown, and all of it must be shown
     if isinstance(record.content, Say | Inject):
         return len(record.body) <= 20 * SHORT  # shown as it was typed, which takes no parser

@@ -1,7 +1,7 @@
 """A session as a link shows it: up to a record, and without what its owner leaves out.
 
 It is a copy that nothing happens to, and records stand in it as a whole or not at all. One is left out when it says what
-the gate decided, or when the name of a variable that is left out stands in it, or a line of what that variable holds:
+the gate decided or a person was asked, or when the name of a variable that is left out stands in it, or a line of what that variable holds:
 wherever agents repeated it word for word, it is gone as well. What they said of it in words of their own is not.
 """
 
@@ -23,7 +23,7 @@ from iact.web.history import RecordHistory
 from iact.web.render_tasks import blob_text
 from iact.web.stored_session import StoredSession
 
-_GATE: Final = frozenset({"gate", "clearance", "host"})
+_GATE: Final = frozenset({"gate", "clearance", "host", "form"})
 _SHORTEST: Final = 5
 """Characters of a line below which it is no trace of a variable."""
 _LEFT_OUT: Final = "Left out by whoever shared this session."

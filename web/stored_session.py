@@ -187,6 +187,12 @@ class StoredSession:
         """Refused."""
         _refuse()
 
+    async def answer_form(
+        self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None
+    ) -> Record:
+        """Refused."""
+        _refuse()
+
     def asks_host(self, record: int) -> bool:
         """Nothing waits there."""
         return False

@@ -11,10 +11,12 @@ its part: `ModuleLost` (it is gone) or `ModuleFault` (it broke the contract).
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import Final, Protocol, Self, cast
 
@@ -30,6 +32,9 @@ from iact.core.modules.outcome import (
     Attached,
     Completed,
     Invocation,
+    ModuleAsk,
+    ModuleReply,
+    OnAsk,
     Outcome,
     Progress,
     Raised,
@@ -80,12 +85,20 @@ SERVES_WITHIN: Final = 4.0
 """Seconds that a module has to say that it serves; what it runs may take all of its processor."""
 FRESH: Final = 5.0
 """Seconds for which an answer is proof enough that a connected module is well."""
+_ANSWER_WITHIN: Final = 5.0
+"""Seconds that a module has to take the answer to what it asked."""
 _EARLY: Final = 0.2
 """Seconds before our own deadline at which gRPC's may be over; sooner, it is the module's word."""
 _LARGEST_INLINE: Final = 64 << 10
 """Bytes of arguments that are serialised on the event loop; more go to a thread."""
 
 
+_ACTIONS: Final = {
+    "accept": pb.AnswerRequest.ACTION_ACCEPT,
+    "decline": pb.AnswerRequest.ACTION_DECLINE,
+    "cancel": pb.AnswerRequest.ACTION_CANCEL,
+    "refused": pb.AnswerRequest.ACTION_REFUSED,
+}
 _ARGUMENTS: Final = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 
 OnText = Callable[[str], None]
@@ -100,8 +113,9 @@ class _Told:
     on_output: OnText | None
     on_progress: OnProgress | None
     on_artifact: OnArtifact | None
+    on_ask: Callable[[ModuleAsk], Awaitable[None]]
 
-    async def event(self, event: str | Progress | ArtifactChunk | StateChange | None) -> None:
+    async def event(self, event: str | Progress | ArtifactChunk | StateChange | ModuleAsk | None) -> None:
         match event:
             case str() if self.on_output and event:
                 self.on_output(event)
@@ -109,6 +123,8 @@ class _Told:
                 self.on_progress(event)
             case ArtifactChunk() if self.on_artifact:
                 await self.on_artifact(event)
+            case ModuleAsk():
+                await self.on_ask(event)
             case _:
                 pass
 
@@ -200,13 +216,14 @@ class ModuleClient:
         on_output: OnText | None = None,
         on_progress: OnProgress | None = None,
         on_artifact: OnArtifact | None = None,
+        on_ask: OnAsk | None = None,
     ) -> Outcome:
         """Run one function and wait for its end, `timeout` seconds at most. `told`: how long the module is told that
         it has, if that is another time. `waited`: for how many seconds the call had to wait for a person so far, which
         don't count.
 
         Cancelling this cancels the call in the module. `on_output` and `on_progress` must return at once;
-        without `on_artifact` the content of artifacts is dropped.
+        without `on_artifact` the content of artifacts is dropped, and without `on_ask` there is nobody to ask.
 
         Raises:
             ModuleLost: the module died or can't be reached.
@@ -216,7 +233,7 @@ class ModuleClient:
         if len(request) > LARGEST_REQUEST:
             return Raised("BadArguments", _too_large(len(request)), "", "")
         begun = time.monotonic()
-        teller = _Told(on_output, on_progress, on_artifact)
+        teller = _Told(on_output, on_progress, on_artifact, partial(self._ask, invocation.call_id, on_ask))
         reading = OutcomeReader(self._limits)
         try:
             async with time_limit(timeout, waited) as scope:
@@ -263,6 +280,25 @@ class ModuleClient:
             self._heard = time.monotonic()
         finally:
             call.cancel()
+
+    async def _ask(self, call: str, on_ask: OnAsk | None, asked: ModuleAsk) -> None:
+        reply = partial(self._answer, call, asked.id)
+        if on_ask is None:
+            await reply(ModuleReply("cancel", reason="There is nobody to ask."))
+        else:
+            await on_ask(asked, reply)
+
+    async def _answer(self, call: str, ask: str, reply: ModuleReply) -> None:
+        """Carry an answer to the module. One that does not take it has its call, and the time limit, to go on with."""
+        request = pb.AnswerRequest(
+            call_id=call,
+            ask_id=ask,
+            action=_ACTIONS[reply.action],
+            values_json=_ARGUMENTS.encode(dict(reply.values)) if reply.action == "accept" else "",
+            reason=reply.reason,
+        ).SerializeToString()
+        with contextlib.suppress(grpc.aio.AioRpcError):
+            await self._unary(f"/{SERVICE}/Answer", request, _ANSWER_WITHIN)
 
     async def watch(self, session: str, agent: str) -> AsyncIterator[StateChange]:
         """The module's state for an agent: the present one, and each that it comes to by itself, until it is gone.

@@ -34,7 +34,7 @@ from iact.core.modules.instance_limit import InstanceLimit
 from iact.core.modules.instances import InstanceKey, Instances, Running, key_of
 from iact.core.modules.manifest import Manifest
 from iact.core.modules.observer import Observer, OnState
-from iact.core.modules.outcome import StateChange
+from iact.core.modules.outcome import ModuleAsk, ModuleReply, OnAsk, SendReply, StateChange
 from iact.core.modules.quota import FolderUse, Quota
 from iact.core.modules.registry import Start
 from iact.core.modules.scrub import Scrub, ScrubBytes
@@ -70,6 +70,8 @@ class FunctionCall:
     """What a call of the module with the same key found out in this session."""
     waited: Callable[[], float] = lambda: 0.0
     """For how many seconds it had to wait for a person so far."""
+    on_ask: OnAsk | None = None
+    """Told of what the module asks a person; None: there is nobody to ask."""
     step: str = ""
     """The name of the plan's step whose state in the module this is (`core.modules.state_names`); empty: the agent's."""
     copy: Path | None = None
@@ -359,6 +361,7 @@ class Invoker:
                     timeout=call.timeout,
                     told=call.told,
                     waited=call.waited,
+                    on_ask=call.on_ask,
                 )
             return await self._invoke_scrubbed(running, invocation, scrub, call, on_output, on_artifact)
         except ModuleLost as error:
@@ -385,6 +388,13 @@ class Invoker:
             data = blank.feed(chunk.data, last=chunk.last)
             await on_artifact(replace(chunk, name=scrub.text(chunk.name), data=data))
 
+        async def ask(asked: ModuleAsk, reply: SendReply) -> None:
+            if call.on_ask is None:
+                await reply(ModuleReply("cancel", reason="There is nobody to ask."))
+                return
+            said = (scrub.text(part) for part in (asked.message, asked.schema, asked.url))
+            await call.on_ask(ModuleAsk(asked.id, *said), reply)
+
         try:
             outcome = await running.client.invoke(
                 invocation,
@@ -393,6 +403,7 @@ class Invoker:
                 timeout=call.timeout,
                 told=call.told,
                 waited=call.waited,
+                on_ask=ask,
             )
         except ModuleFault as error:
             raise ModuleFault(scrub.text(str(error))) from error

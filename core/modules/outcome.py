@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from iact.core.ports import JSON
 
@@ -72,6 +72,32 @@ class StateChange:
     state: str
     entry_points: tuple[str, ...]
     note: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleAsk:
+    """A question to a person, as the module words it. `schema`: what is to be filled in, as JSON; `url`: to be opened."""
+
+    id: str
+    message: str
+    schema: str = ""
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleReply:
+    """What became of a question. `refused`: it can't be put to anybody. `reason`: why nobody decided."""
+
+    action: Literal["accept", "decline", "cancel", "refused"]
+    values: Mapping[str, JSON] = field(default_factory=dict)
+    reason: str = ""
+
+
+SendReply: TypeAlias = Callable[[ModuleReply], Awaitable[None]]
+"""Carries an answer to the module; one that is gone, or knows the question no more, is not told."""
+
+OnAsk: TypeAlias = Callable[[ModuleAsk, SendReply], Awaitable[None]]
+"""Told of a question, and where its answer goes. It returns without waiting for a person."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,17 @@ from google.protobuf.message import DecodeError
 
 from iact.core.characters import HIDDEN
 from iact.core.errors import ModuleFault
-from iact.core.modules.outcome import ArtifactChunk, Completed, Progress, Raised, SentArtifact, StateChange
+from iact.core.modules.outcome import (
+    ArtifactChunk,
+    Completed,
+    ModuleAsk,
+    Progress,
+    Raised,
+    SentArtifact,
+    StateChange,
+)
 from iact.core.ports import JSON
+from iact.core.records.form_fields import LONGEST_SCHEMA
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 _LARGEST_VALUE: Final = 1 << 20
@@ -41,6 +50,7 @@ class CallLimits:
     tiny_each: int = 100
     little: int = 64
     carried: int = 256 << 10
+    asks: int = 20
 
 
 class OutcomeReader:
@@ -60,6 +70,7 @@ class OutcomeReader:
         self._bytes = 0
         self._open: dict[str, SentArtifact] = {}
         self._done: dict[str, SentArtifact] = {}
+        self._asked: set[str] = set()
         self._state: StateChange | None = None
         self._end: pb.Result | pb.Error | None = None
 
@@ -72,7 +83,9 @@ class OutcomeReader:
         """Whether the call's last event came."""
         return self._end is not None
 
-    def take(self, data: bytes, seconds: float = 0.0) -> str | Progress | ArtifactChunk | StateChange | None:
+    def take(
+        self, data: bytes, seconds: float = 0.0
+    ) -> str | Progress | ArtifactChunk | StateChange | ModuleAsk | None:
         """The next message, `seconds` after the call began; gives what it tells those who watch, text for an output.
 
         Raises:
@@ -105,6 +118,8 @@ class OutcomeReader:
             case "state":
                 self._state = read_state(event.state)
                 return self._state
+            case "ask":
+                return self._take_ask(event.ask)
             case "result":
                 self._end = event.result
                 self._count(len(data))
@@ -157,6 +172,19 @@ class OutcomeReader:
         grown = SentArtifact(begun.id, begun.name, begun.media, begun.size + len(chunk.data))
         (self._done if chunk.last else self._open)[chunk.id] = grown
         return ArtifactChunk(grown.id, grown.name, grown.media, chunk.data, chunk.last)
+
+    def _take_ask(self, ask: pb.Ask) -> ModuleAsk:
+        if not ask.id or len(ask.id) > 64 or ask.id in self._asked:
+            raise ModuleFault("The module asked a question with a wrong id.")
+        if len(self._asked) >= self._limits.asks:
+            raise ModuleFault(f"The module asked more than {self._limits.asks} questions in one call.")
+        if len(ask.schema_json) > LONGEST_SCHEMA:
+            raise ModuleFault(
+                f"The module asked for a form whose schema has more than {LONGEST_SCHEMA >> 10} KiB."
+            )
+        self._count(ask.ByteSize())
+        self._asked.add(ask.id)
+        return ModuleAsk(ask.id, ask.message, ask.schema_json, ask.url)
 
     def end(self) -> Completed | Raised:
         """How the call ended, once the stream has.

@@ -54,6 +54,7 @@ from iact.core.records.dialogue import (
     Turn,
     Upload,
 )
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
 from iact.core.records.plans import (
     Ask,
@@ -83,14 +84,14 @@ Kind = Literal[
     "open", "say", "turn", "reply", "discard", "call", "gate", "result",
     "spawn", "select", "control", "clearance", "upload", "recall", "notice", "module",
     "plan", "node", "fire", "ask", "draw", "compress", "state", "fork", "adopt", "migrate", "epoch", "close",
-    "effects", "settle", "draft", "wake", "choose", "profile", "extend", "copy", "host",
+    "effects", "settle", "draft", "wake", "choose", "profile", "extend", "copy", "host", "form",
 ]  # fmt: skip
 KINDS: Final[frozenset[str]] = frozenset(get_args(Kind))
 
 Dialogue: TypeAlias = Say | Choose | Upload | Turn | Reply | Discard | Spawn | Recall | Draw | Compress
 Calls: TypeAlias = (
     Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select | State | Effects | Settle
-    | HostAsk | HostAnswer | HostReach
+    | HostAsk | HostAnswer | HostReach | FormAsk | FormAnswer
 )  # fmt: skip
 Plans: TypeAlias = (
     Plan | Extend | Node | ProfileRisk | ProfileRule | ProfileTrust | Fire | MakeCopy | TakeOver | Ask | Draft | Wake

@@ -114,7 +114,7 @@ def workload(trees: Iterable[Tree], modules: int) -> Workload:
         active = [agent for agent in tree.agents.values() if agent.active]
         sessions += 1
         at_work += bool(active)
-        questions += len(tree.hosts.open) + sum(_questions(agent) for agent in active)
+        questions += len(tree.hosts.open) + len(tree.forms) + sum(_questions(agent) for agent in active)
     return Workload(sessions, at_work, questions, modules)
 
 

@@ -38,9 +38,10 @@ from iact.core.records.parts import Artifact, Blob
 from iact.core.session.effects import Underway
 from iact.core.session.events import NoticeEvent, OutputEvent
 from iact.core.session.files import SessionFiles
-from iact.core.session.hosts import HostAccess
+from iact.core.session.forms import Forms
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
+from iact.core.session.person_waits import PersonWaits
 from iact.core.session.race_copies import Copies
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
@@ -71,7 +72,8 @@ class FunctionCalls:
         loader: ModuleLoader,
         files: SessionFiles,
         copies: Copies,
-        hosts: HostAccess,
+        forms: Forms,
+        waits: PersonWaits,
     ) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
@@ -80,7 +82,8 @@ class FunctionCalls:
         self._loader = loader
         self._files = files
         self._copies = copies
-        self._hosts = hosts
+        self._forms = forms
+        self._waits = waits
         self._unkept: set[str] = set()
         """Why files were not kept, as people were told."""
 
@@ -171,7 +174,8 @@ class FunctionCalls:
             start,
             told=told,
             cached=self._cached(pending),
-            waited=partial(self._hosts.waited, pending.call),
+            waited=partial(self._waits.waited, pending.call),
+            on_ask=partial(self._forms.ask, agent, pending),
             fills=self._room(copy) if writes else None,
             exclusive=function is not None and function.exclusive,
             states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
@@ -183,12 +187,15 @@ class FunctionCalls:
         live.printed[pending.call] = ""
         with Spool(live.journal.directory) as spool:
             await underway.begin()
-            outcome = await self._invoke(agent, pending, ticket, call, spool)
+            try:
+                outcome = await self._invoke(agent, pending, ticket, call, spool)
+            finally:
+                self._forms.end(pending.call)
             took = round((live.clock.monotonic() - started) * 1000)
             version, unkept = await self._keep_files(agent, copy) if writes else ("", False)
             unchanged = await underway.end(agent.path)
             if outcome != "cancelled":
-                taken = live.clock.monotonic() - decided - self._hosts.waited(pending.call)
+                taken = live.clock.monotonic() - decided - self._waits.waited(pending.call)
                 lost = outcome == "incomplete"
                 self._monitor.took(pending.spec.name, taken, lost=lost)
             if await self._in_turn(agent, pending):

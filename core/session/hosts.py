@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal
@@ -26,6 +25,7 @@ from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.record import Record
 from iact.core.session.live import Live
 from iact.core.session.person import signed
+from iact.core.session.person_waits import PersonWaits
 from iact.core.tree.apply_hosts import may_ask, origin_of, under_way
 
 Lasts = Literal["once", "session", "always"]
@@ -34,32 +34,19 @@ Lasts = Literal["once", "session", "always"]
 _LOOKS: Final = 1.0
 """Seconds between two looks at the files while a connection waits."""
 
-_STANDS: Final = 3600.0
-"""Seconds for which the clock of one call stands at most, however often it asks."""
-
 LASTS: Final[tuple[Lasts, ...]] = ("once", "session", "always")
-
-
-@dataclass(slots=True)
-class _Wait:
-    """That calls wait for an answer, on the session's clock. `ended`: None, while they do."""
-
-    calls: tuple[int, ...]
-    began: float
-    ended: float | None = None
 
 
 class HostAccess:
     """The hosts of one session. `seconds`: how long a person has to answer."""
 
-    def __init__(self, live: Live, data: Path, seconds: float) -> None:
+    def __init__(self, live: Live, data: Path, seconds: float, waits: PersonWaits) -> None:
         self._live = live
+        self._waits = waits
         self._seconds = seconds
         self._always = HostFile(data / FILE)
         self._session = HostFile(live.journal.directory / FILE)
         self._timers: dict[int, asyncio.TimerHandle] = {}
-        self._waits: dict[int, _Wait] = {}
-        """By question, those of calls that may still be under way."""
         self._once: set[int] = set()
         """Questions that were answered with a yes for once."""
 
@@ -150,16 +137,6 @@ class HostAccess:
         kept.change(add=() if remove else changed, remove=changed if remove else ())
         self._follow_person()
 
-    def waited(self, call: int) -> float:
-        """For how many seconds the call at a record had to wait for answers so far. Its time limit stands meanwhile."""
-        now = self._live.clock.monotonic()
-        spans = sorted((one.began, one.ended or now) for one in self._waits.values() if call in one.calls)
-        seconds, until = 0.0, 0.0
-        for began, ended in spans:
-            seconds += max(0.0, ended - max(began, until))
-            until = max(until, ended)
-        return min(seconds, _STANDS)
-
     def leave(self) -> None:
         """Nothing waits any more for what was asked before the session was opened, or is asked when it is closed."""
         for ask in list(self._live.tree.hosts.open):
@@ -174,9 +151,7 @@ class HostAccess:
             seconds=self._seconds,
         )
         ask = self._live.record(said, self._whose(module)).n
-        acting = {one.call for agent in self._live.tree.agents.values() for one in agent.actions}
-        self._waits = {n: one for n, one in self._waits.items() if not acting.isdisjoint(one.calls)}
-        self._waits[ask] = _Wait(said.calls, self._live.clock.monotonic())
+        self._waits.begin(ask, said.calls)
         loop = asyncio.get_running_loop()
         self._timers[ask] = loop.call_later(self._seconds, self._end, ask, "time")
         self._live.changed()
@@ -199,9 +174,7 @@ class HostAccess:
             self._live.changed()
 
     def _close(self, ask: int) -> None:
-        wait = self._waits.get(ask)
-        if wait is not None and wait.ended is None:
-            wait.ended = self._live.clock.monotonic()
+        self._waits.end(ask)
         timer = self._timers.pop(ask, None)
         if timer is not None:
             timer.cancel()

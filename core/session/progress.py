@@ -7,6 +7,7 @@ from typing import Final
 
 from iact.core.records.calls import Call, ClearanceAsk, Result
 from iact.core.records.dialogue import Choose, Reply
+from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk, HostReach, rule_of
 from iact.core.records.plans import Node
 from iact.core.records.record import Record
@@ -28,6 +29,8 @@ def progress_line(record: Record) -> str:
         case HostAsk(module=module, host=host, port=port):
             where = rule_of(host, port)
             return f"{record.agent}: {module} waits for your approval to reach {where} (record {record.n})"
+        case FormAsk(function=function):
+            return f"{record.agent}: {function} asks you something (record {record.n})"
         case HostReach(module=module, host=host, port=port, by=by):
             return f"{record.agent}: {module} reaches {rule_of(host, port)} (allowed by {by})"
         case Node(node=node, to=to, detail=detail) if to in _TOLD:

@@ -6,11 +6,14 @@ Nothing is taken out of what it shows, nothing is unseen, and no value can pass 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iact.core.characters import escaped
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
+from iact.core.records.form_values import FormField
+from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk, rule_of
 from iact.core.records.record import Record
 
@@ -24,15 +27,20 @@ def told(question: Record) -> str:
     """Any question in full."""
     if isinstance(question.content, HostAsk):
         return host_words(question.agent, question.content)
+    if isinstance(question.content, FormAsk):
+        return form_words(question.agent, question.content)
     assert isinstance(question.content, ClearanceAsk)
     return words(question.agent, question.content)
 
 
 def about(question: Record) -> dict[str, JSON]:
-    """What is asked for, for programs: the whole call, or the host."""
+    """What is asked for, for programs: the whole call, the host, or what is to be filled in."""
     asked = question.content
     if isinstance(asked, HostAsk):
         return {"module": asked.module, "host": asked.host, "port": asked.port}
+    if isinstance(asked, FormAsk):
+        said: dict[str, JSON] = {"function": asked.function, "message": asked.message}
+        return {**said, "url": asked.url} if asked.url else {**said, "schema": dict(schema_of(asked.fields))}
     assert isinstance(asked, ClearanceAsk)
     return {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
 
@@ -61,6 +69,70 @@ def host_words(agent: str, asked: HostAsk) -> str:
         f"{_inline(agent)}: the module {asked.module} wants to reach {host}, which nobody allowed so far.\n"
         "If you allow it, data can go there and come from there."
     )
+
+
+def form_words(agent: str, asked: FormAsk) -> str:
+    """What a module asks, for a terminal: its words behind a bar, and where an answer goes."""
+    module = asked.function.split(".", 1)[0]
+    lines = [
+        _inline(f"{agent}: {asked.function} asks you something. These are the words of the module {module}:")
+    ]
+    lines += [f"  | {line}" for line in _lines(asked.message)]
+    if asked.url:
+        lines += ["It wants you to open this address yourself:", f"  {asked.url}"]
+    lines += [f"  {field_words(one)}" for one in asked.fields]
+    goes = "That you did or did not goes" if asked.url else "What you answer goes"
+    return "\n".join([*lines, f"{goes} to the module {module}, and from there wherever it sends it."])
+
+
+def field_words(field: FormField) -> str:
+    """One field of a form as a line, for a terminal."""
+    named = field.title or field.name
+    kinds = {"number": "a number", "integer": "a whole number", "boolean": "yes or no"}
+    about = [kinds[field.kind]] if field.kind in kinds else []
+    if field.choices:
+        shown = [
+            f"{value} ({title})" if title and title != value else value
+            for value, title in zip(field.choices, field.titles or field.choices, strict=True)
+        ]
+        about.append(f"{'some' if field.kind == 'choices' else 'one'} of {', '.join(shown)}")
+    about += [field.format] if field.format else []
+    about += ["needed"] if field.required else []
+    about += [f"default {json.dumps(field.default, ensure_ascii=False)}"] if field.default is not None else []
+    told = f"{named} [{'; '.join(about)}]" if about else named
+    return _inline(f"{told}: {field.description}" if field.description else told, 2 * _SENTENCE)
+
+
+def schema_of(fields: Sequence[FormField]) -> Mapping[str, JSON]:
+    """The JSON Schema of a form, as other programs put it to their users."""
+    needed: list[JSON] = [one.name for one in fields if one.required]
+    return {"type": "object", "properties": {one.name: _schema(one) for one in fields}, "required": needed}
+
+
+def _schema(field: FormField) -> JSON:
+    said: dict[str, JSON] = {"title": field.title, "description": field.description, "format": field.format}
+    found: dict[str, JSON] = {key: value for key, value in said.items() if value}
+    if field.default is not None:
+        found["default"] = field.default
+    titles = field.titles or field.choices
+    listed: list[JSON] = [
+        {"const": value, "title": title or value} for value, title in zip(field.choices, titles, strict=True)
+    ]
+    least, most = {"text": ("minLength", "maxLength"), "choices": ("minItems", "maxItems")}.get(
+        field.kind, ("minimum", "maximum")
+    )
+    for key, bound in ((least, field.least), (most, field.most)):
+        if bound is not None:
+            found[key] = int(bound) if bound.is_integer() else bound
+    match field.kind:
+        case "choice":
+            return {"type": "string", "oneOf": listed, **found}
+        case "choices":
+            return {"type": "array", "items": {"anyOf": listed}, **found}
+        case "text":
+            return {"type": "string", **found}
+        case kind:
+            return {"type": kind, **found}
 
 
 def _exact(text: str) -> str:

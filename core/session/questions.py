@@ -6,6 +6,7 @@ from collections.abc import Container, Iterable
 
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Result
 from iact.core.records.content import Content
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
 from iact.core.tree.ahead import MOST
@@ -13,7 +14,7 @@ from iact.core.tree.ahead import MOST
 
 def is_question(record: Record) -> bool:
     """Whether a record asks a person."""
-    if isinstance(record.content, HostAsk):
+    if isinstance(record.content, HostAsk | FormAsk):
         return True
     return isinstance(record.content, ClearanceAsk) and record.content.to == "person"
 
@@ -46,7 +47,7 @@ class OpenQuestions:
 
     @property
     def waiting(self) -> tuple[Record, ...]:
-        """Their records; the content of each is a `ClearanceAsk` or a `HostAsk`."""
+        """Their records; the content of each is a `ClearanceAsk`, a `HostAsk` or a `FormAsk`."""
         return tuple(self._waiting)
 
     def together(self, besides: Container[int] = ()) -> tuple[Record, ...]:
@@ -64,11 +65,11 @@ class OpenQuestions:
 
 
 def _place(record: Record) -> tuple[str, int, int] | None:
-    """The action that a question, its answer or a result is about; of a host, the question itself."""
+    """The action that a question, its answer or a result is about; of a host or a form, the question itself."""
     content = record.content
-    if isinstance(content, HostAsk):
+    if isinstance(content, HostAsk | FormAsk):
         return "", record.n, 0
-    if isinstance(content, HostAnswer):
+    if isinstance(content, HostAnswer | FormAnswer):
         return "", content.ask, 0
     if isinstance(content, ClearanceAsk | ClearanceAnswer | Result):
         return record.agent, content.turn, content.action

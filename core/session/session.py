@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final, get_args
+from typing import Final, Literal, get_args
 
 from iact.core.errors import IactError, JournalUnwritable, SandboxError, Superseded, UsageError
 from iact.core.gate.level import level
@@ -47,6 +47,7 @@ from iact.core.records.ways import WAYS, Way
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.child_calls import ChildCalls
 from iact.core.session.files import SessionFiles
+from iact.core.session.forms import Forms
 from iact.core.session.function_calls import FunctionCalls
 from iact.core.session.grounding import Grounding
 from iact.core.session.hosts import HostAccess, HostRow, Lasts, hosts_json
@@ -56,6 +57,7 @@ from iact.core.session.models import chosen
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
 from iact.core.session.person import signed
+from iact.core.session.person_waits import PersonWaits
 from iact.core.session.plan_runner import PlanRunner
 from iact.core.session.questions import alike
 from iact.core.session.race_copies import Copies
@@ -111,12 +113,14 @@ class Session:
         self._leaving: asyncio.Task[None] | None = None
         memory = SessionMemory(live, services.memory)
         self._monitor = Monitor(live, services.authorities)
-        self._hosts = HostAccess(live, services.data, services.authorities.seconds)
+        waits, seconds = PersonWaits(live), services.authorities.seconds
+        self._hosts = HostAccess(live, services.data, seconds, waits)
+        self._forms = Forms(scheduler, waits, seconds, attended=services.authorities.attended)
         self._modules.permit_by(self._hosts.permit)
         self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
         self._copies = copies = Copies(live, scheduler, files.workspace, self._modules)
         functions = FunctionCalls(
-            scheduler, self._modules, self._monitor, self._loader, files, copies, self._hosts
+            scheduler, self._modules, self._monitor, self._loader, files, copies, self._forms, waits
         )
         actions = ActionExecutor(
             ChildCalls(live, services.experience, services.templates),
@@ -646,6 +650,18 @@ class Session:
         """Whether the record is an open question about a host."""
         return record in self._live.tree.hosts.open
 
+    async def answer_form(
+        self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None
+    ) -> Record:
+        """Answer what a module asks at record `ask`; `values`: what was filled in, which goes to the module.
+
+        Raises:
+            UsageError: nothing waits there (any more), or it does not fit the form.
+        """
+        if self._live.failure is not None:
+            raise self._live.failure
+        return await self._forms.answer(ask, action, values)
+
     async def allow_hosts(
         self, module: str, hosts: Iterable[str], *, always: bool = False, remove: bool = False
     ) -> None:
@@ -781,6 +797,7 @@ class Session:
         self._log.opened()
         self._modules.supervise(group)
         self._hosts.leave()
+        self._forms.leave()
         self._scheduler.start(self._steps, group, self._load_modules)
         self._scheduler.drop_forked()
 
@@ -831,6 +848,7 @@ class Session:
         await self.effects.close()
         with contextlib.suppress(JournalUnwritable):
             self._hosts.leave()
+            self._forms.leave()
             self._live.end()
         await self._live.journal.close()
         self._live.close()

@@ -38,6 +38,8 @@ def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
         return "failed", ""
     if tree.hosts.open:
         return "waits", next(iter(tree.hosts.open.values())).host
+    if tree.forms:
+        return "waits", next(iter(tree.forms.values())).function
     active = [agent for agent in tree.agents.values() if agent.active]
     for agent in active:
         asked = next(

@@ -53,6 +53,7 @@ def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
     tree.grant = Grant.of(adopted.grant)
     tree.policy = policy_from_json(dict(adopted.policy))
     tree.lockdown, tree.tally, tree.remembered = False, Tally(), Remembered()
+    tree.forms = {}
     tree.said, tree.shared, tree.hosts = UserWords(), SharedState(_FROM_ELSEWHERE), Hosts()
     tree.calibrations, tree.catalogues = {}, {}
     tree.foreseen.clear()

@@ -70,6 +70,7 @@ from iact.core.records.dialogue import (
     Turn,
     Upload,
 )
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach
 from iact.core.records.kinds import FORMAT
 from iact.core.records.plans import (
@@ -89,6 +90,7 @@ from iact.core.records.plans import (
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 from iact.core.tree import apply_copies as copies
+from iact.core.tree import apply_forms as fold_forms
 from iact.core.tree import apply_gate as fold_gate
 from iact.core.tree import apply_hosts as fold_hosts
 from iact.core.tree import apply_plan as plan_fold
@@ -264,6 +266,10 @@ def _take(tree: Tree, record: Record) -> None:
             fold_hosts.answer(tree, record, said_of_host)
         case HostReach() as reached:
             fold_hosts.reach(tree, record, reached)
+        case FormAsk() as form:
+            fold_forms.ask(tree, record, form)
+        case FormAnswer() as filled_in:
+            fold_forms.answer(tree, record, filled_in)
         case State() as state:
             _state(tree, record, state)
         case Effects() as looked:

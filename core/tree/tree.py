@@ -20,6 +20,7 @@ from iact.core.gate.rate import Tally
 from iact.core.language.actions import CALL_AT, CORE_ACTIONS, ActionSpec, Registry
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.ports import ChatMessage, Usage
+from iact.core.records.forms import FormAsk
 from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Artifact, Bounds
 from iact.core.tree.agent import Act, Agent, AgentState, ChooseWay, End, Execute, Pending, Relay, Step, Think
@@ -64,6 +65,8 @@ class Tree:
         self.spent: Spent = {}
         """What rules for questions that nobody was there to answer let through."""
         self.hosts = Hosts()
+        self.forms: dict[int, FormAsk] = {}
+        """What calls ask a person and nobody has answered, by record."""
         self.cached: dict[tuple[str, str], Artifact] = {}
         """By module and key, what its calls found out, the oldest first (`Result.cached`)."""
         self.said = UserWords()

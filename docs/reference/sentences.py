@@ -108,6 +108,8 @@ _FOR_OTHERS: Final = (
     "core/context",
     "core/language",
     "core/models/dialect.py",
+    # What whoever writes a module reads.
+    "core/records/form_fields.py",
     "core/models/steering.py",
     "core/plan/answers.py",
     "core/plan/briefing.py",

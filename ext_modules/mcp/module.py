@@ -19,6 +19,7 @@ from ext_modules.sdk.given import GivenParameters
 from ext_modules.sdk.loading import needs_of
 from ext_modules.sdk.values import JSON
 
+from .elicitation import asker
 from .resources import Reading
 from .results import Delivery, delivery_of
 from .servers import ServerFailed, Servers, Settings
@@ -63,7 +64,7 @@ def _function(tool: Tool, servers: Servers) -> Function:
         async def told(progress: float, total: float | None, message: str | None) -> None:
             call.progress(message or f"{progress:g}", progress / total if total else None)
 
-        answer = await servers.call((call.session, call.agent), tool.called, arguments, told)
+        answer = await servers.call((call.session, call.agent), tool.called, arguments, told, asker(call))
         return _result(call, delivery_of(answer))
 
     return _made(tool, handler)
@@ -71,7 +72,7 @@ def _function(tool: Tool, servers: Servers) -> Function:
 
 def _reading(reading: Reading, servers: Servers) -> Function:
     async def handler(call: Call, arguments: Mapping[str, JSON]) -> Result:
-        delivery = await servers.use((call.session, call.agent), reading.work(arguments))
+        delivery = await servers.use((call.session, call.agent), reading.work(arguments), asker(call))
         return _result(call, delivery)
 
     name, schema = reading.name, dict(reading.schema)

@@ -30,6 +30,7 @@ from mcp_types import CONNECTION_CLOSED, CallToolResult
 from ext_modules.sdk.process import Process
 from ext_modules.sdk.values import JSON
 
+from .elicitation import Asker, Elicitation, nobody
 from .paging import pages
 from .resources import Reading, readings_of
 from .tasks import OnProgress, Tasks, telling
@@ -97,6 +98,7 @@ class _Connection:
     client: asyncio.Future[Client]
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     lost: bool = False
+    elicitation: Elicitation = field(default_factory=Elicitation)
 
 
 class Servers:
@@ -139,7 +141,12 @@ class Servers:
             ) from error
 
     async def call(
-        self, agent: tuple[str, str], tool: str, arguments: Mapping[str, JSON], progress: OnProgress
+        self,
+        agent: tuple[str, str],
+        tool: str,
+        arguments: Mapping[str, JSON],
+        progress: OnProgress,
+        asker: Asker = nobody,
     ) -> Mapping[str, JSON]:
         """Call a tool for `agent`, as `use`; gives its result."""
 
@@ -147,11 +154,17 @@ class Servers:
             with telling(progress):
                 return await client.call_tool(tool, dict(arguments), progress_callback=progress)
 
-        answer: Mapping[str, JSON] = (await self.use(agent, work)).model_dump(mode="json", by_alias=True)
+        answer: Mapping[str, JSON] = (await self.use(agent, work, asker)).model_dump(
+            mode="json", by_alias=True
+        )
         return answer
 
-    async def use(self, agent: tuple[str, str], work: Callable[[Client], Awaitable[_Given]]) -> _Given:
+    async def use(
+        self, agent: tuple[str, str], work: Callable[[Client], Awaitable[_Given]], asker: Asker = nobody
+    ) -> _Given:
         """Ask something of the server of `agent` (session and path), started anew if it ended.
+
+        `asker`: puts what the server asks meanwhile to a person.
 
         Raises:
             ServerFailed: there is no server to be had, or it ended during the call.
@@ -160,7 +173,8 @@ class Servers:
         connection = self._of(agent)
         client = await asyncio.shield(connection.client)
         try:
-            return await work(client)
+            with connection.elicitation.by(asker):
+                return await work(client)
         except MCPError as error:
             if error.code != CONNECTION_CLOSED:
                 raise
@@ -194,7 +208,10 @@ class Servers:
     async def _keep(self, connection: _Connection) -> None:
         """Hold one connection open until it is to stop; what goes wrong is told to those who wait for it."""
         try:
-            async with asyncio.timeout(_UP_WITHIN) as opening, self._connected() as client:
+            async with (
+                asyncio.timeout(_UP_WITHIN) as opening,
+                self._connected(connection.elicitation) as client,
+            ):
                 opening.reschedule(None)
                 connection.client.set_result(client)
                 await connection.stop.wait()
@@ -207,21 +224,25 @@ class Servers:
             connection.lost = True
 
     @asynccontextmanager
-    async def _connected(self) -> AsyncIterator[Client]:
+    async def _connected(self, elicitation: Elicitation) -> AsyncIterator[Client]:
         settings = self._settings
         if not settings.url:
             command, *arguments = _command(settings.command)
             server = StdioServerParameters(
                 command=command, args=arguments, env=_environment(settings), cwd=_place()
             )
-            async with Client(server, extensions=[Tasks()]) as client:
+            async with Client(server, extensions=[Tasks()], elicitation_callback=elicitation) as client:
                 yield client
             return
         local = (urlsplit(settings.url).hostname or "") in _LOCAL
         async with (
             _program(settings),
             httpx2.AsyncClient(trust_env=not local, timeout=httpx2.Timeout(30, read=600)) as http,
-            Client(streamable_http_client(settings.url, http_client=http), extensions=[Tasks()]) as client,
+            Client(
+                streamable_http_client(settings.url, http_client=http),
+                extensions=[Tasks()],
+                elicitation_callback=elicitation,
+            ) as client,
         ):
             yield client
 

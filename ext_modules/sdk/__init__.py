@@ -13,8 +13,19 @@
 in process. Importing this package does not import gRPC.
 """
 
+from ext_modules.sdk.asking import Answer, AskRefused
 from ext_modules.sdk.call import AgentState, Call, current_call
 from ext_modules.sdk.module import Function, Module
 from ext_modules.sdk.values import Result, Value
 
-__all__ = ["AgentState", "Call", "Function", "Module", "Result", "Value", "current_call"]
+__all__ = [
+    "AgentState",
+    "Answer",
+    "AskRefused",
+    "Call",
+    "Function",
+    "Module",
+    "Result",
+    "Value",
+    "current_call",
+]

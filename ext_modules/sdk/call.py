@@ -15,8 +15,9 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
+from ext_modules.sdk.asking import OPEN, Answer, Ask
 from ext_modules.sdk.egress import WAITING
-from ext_modules.sdk.values import Value
+from ext_modules.sdk.values import JSON, Value
 
 CHUNK: Final = 256 * 1024
 """Largest piece of text (characters) or of an artifact (bytes) in one event."""
@@ -59,7 +60,7 @@ class StateChange:
     note: str
 
 
-Event = Progress | Output | ArtifactChunk | StateChange
+Event = Progress | Output | ArtifactChunk | StateChange | Ask
 
 
 class AgentState:
@@ -226,7 +227,7 @@ def _on(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 class Call:
-    """One call in progress. All methods but `drain` may be called from threads too.
+    """One call in progress. All methods but `ask` and `drain` may be called from threads too.
 
     `state`: the module's own dict for this (session, agent), in this instance. `carried`: what the agent's last
     call that said `carry` left, in whichever instance. `deadline`: on `time.monotonic()`'s scale, if nobody outside
@@ -251,6 +252,7 @@ class Call:
         self.agent_state = agent_state
         self._outbox = outbox
         self._artifacts = 0
+        self._asks = 0
         self.streamed = False
         self.carried = carried
         self.carries: bytes | None = None
@@ -352,6 +354,21 @@ class Call:
     def cache(self, content: Value) -> None:
         """Leave `content` for whoever calls this module with the same `cache_key` in this session, if this succeeds."""
         self.caches = self.artifact(content)
+
+    async def ask(self, message: str, schema: Mapping[str, JSON] | None = None, *, url: str = "") -> Answer:
+        """Ask the person whose session it is; the call's time stands until they answer. Only on the loop.
+
+        `schema`: what they are to fill in (`Ask.schema_json` in the contract); None: they say yes or no. `url`: they
+        are to open this address themselves. The answer is "cancel", with a reason, where nobody could be asked.
+
+        Raises:
+            AskRefused: the question is not of the form that the contract wants.
+        """
+        self._asks += 1
+        ask = Ask(str(self._asks), message, schema, url)
+        with OPEN.asked(self.call_id, ask.id) as answer, WAITING.connection():
+            self._outbox.put(ask)
+            return await answer
 
     async def drain(self) -> None:
         """Wait until the reader has caught up."""

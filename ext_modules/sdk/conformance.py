@@ -110,6 +110,11 @@ class Heard:
             case "error":
                 self.end, self.error_type = "error", event.error.type
                 _require(0 < len(event.error.type) <= 128, "An error has no type of 1 to 128 characters.")
+            case "ask":
+                _require(0 < len(event.ask.id) <= 64, "A question has no id of 1 to 64 characters.")
+                _require(
+                    0 < len(event.ask.message) <= 4000, "A question has no message of 1 to 4,000 characters."
+                )
             case _:
                 raise Broken("An event is empty.")
 
@@ -263,8 +268,14 @@ class _Checking:
             Broken: it breaks a rule.
         """
         heard = Heard([state.name for state in self._manifest.states])
-        async for event in self._stub.Invoke(self._request(function, arguments), timeout=_WITHIN):
+        request = self._request(function, arguments)
+        async for event in self._stub.Invoke(request, timeout=_WITHIN):
             heard.take(event)
+            if event.HasField("ask"):
+                nobody = pb.AnswerRequest(
+                    call_id=request.call_id, ask_id=event.ask.id, reason="Nobody is here."
+                )
+                await self._stub.Answer(nobody, timeout=_WITHIN)
         heard.complete()
         return heard
 

@@ -21,6 +21,7 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from ext_modules.sdk import egress, strays, wire
+from ext_modules.sdk.asking import OPEN
 from ext_modules.sdk.call import Event, StateChange
 from ext_modules.sdk.module import Module
 from ext_modules.sdk.parameters import BadArguments
@@ -128,6 +129,14 @@ class Servicer:
             if self._cut_off:
                 self._spent()
 
+    async def Answer(
+        self,
+        request: pb.AnswerRequest,
+        context: grpc.aio.ServicerContext[pb.AnswerRequest, pb.AnswerResponse],
+    ) -> pb.AnswerResponse:
+        OPEN.answered(request.call_id, request.ask_id, wire.answer(request))
+        return pb.AnswerResponse()
+
     async def Watch(
         self, request: pb.WatchRequest, context: grpc.aio.ServicerContext[pb.WatchRequest, pb.StateChange]
     ) -> None:
@@ -178,10 +187,14 @@ class Servicer:
         ending = grpc.unary_unary_rpc_method_handler(
             self.EndBackground, pb.EndBackgroundRequest.FromString, pb.EndBackgroundResponse.SerializeToString
         )
+        answer = grpc.unary_unary_rpc_method_handler(
+            self.Answer, pb.AnswerRequest.FromString, pb.AnswerResponse.SerializeToString
+        )
         methods = {
             "Describe": describe,
             "Invoke": invoke,
             "Converse": converse,
+            "Answer": answer,
             "Watch": watch,
             "EndBackground": ending,
         }

@@ -8,9 +8,10 @@ assert done.output == "Rain."
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from ext_modules.sdk.asking import OPEN, Answer, Ask
 from ext_modules.sdk.call import ArtifactChunk, Event, Output, Progress, StateChange
 from ext_modules.sdk.module import Module
 from ext_modules.sdk.running import Asked, Ended, Failed, run
@@ -34,6 +35,7 @@ class Done:
     artifacts: dict[str, Value] = field(default_factory=dict)
     artifact: str = ""
     states: list[StateChange] = field(default_factory=list)
+    asked: list[Ask] = field(default_factory=list)
     error: Failed | None = None
     ends: int = 0
     carried: bytes | None = None
@@ -43,8 +45,16 @@ class Done:
 class Bench:
     """A module on the bench. Its agents keep their state, and what they carry, from call to call."""
 
-    def __init__(self, module: Module, *, session: str = "session") -> None:
+    def __init__(
+        self,
+        module: Module,
+        *,
+        session: str = "session",
+        answering: Callable[[Ask], Answer] = lambda _: Answer("cancel", reason="Nobody is on the bench."),
+    ) -> None:
+        """`answering`: answers the questions that calls ask a person."""
         self._module = module
+        self._answering = answering
         self._session = session
         self._calls = 0
         self._carried: dict[str, bytes] = {}
@@ -65,6 +75,8 @@ class Bench:
 
         async def emit(event: Event) -> None:
             _note(done, event)
+            if isinstance(event, Ask):
+                OPEN.answered(asked.call_id, event.id, self._answering(event))
 
         key = self._key(function, arguments or {})
         asked = Asked(
@@ -91,6 +103,8 @@ def _note(done: Done, event: Event | Ended | Failed) -> None:
             done.progress.append(event)
         case StateChange():
             done.states.append(event)
+        case Ask():
+            done.asked.append(event)
         case ArtifactChunk():
             before = done.artifacts.get(event.id, Value(b""))
             done.artifacts[event.id] = Value(before.data + event.data, event.media_type, event.name)

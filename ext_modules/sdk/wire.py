@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from ext_modules.sdk.asking import Action, Answer, Ask, AskRefused
 from ext_modules.sdk.call import ArtifactChunk, Event, Output, Progress, StateChange
 from ext_modules.sdk.module import Function, Module
 from ext_modules.sdk.parameters import BadArguments
@@ -15,6 +16,10 @@ _WORKSPACE = {
     "none": pb.Needs.WORKSPACE_NONE,
     "read": pb.Needs.WORKSPACE_READ,
     "write": pb.Needs.WORKSPACE_WRITE,
+}
+_ACTIONS: dict[int, Action] = {
+    pb.AnswerRequest.ACTION_ACCEPT: "accept",
+    pb.AnswerRequest.ACTION_DECLINE: "decline",
 }
 _IMPACT = {0: pb.IMPACT_OBSERVE, 1: pb.IMPACT_OPERATE, 2: pb.IMPACT_OVERRIDE}
 
@@ -111,6 +116,13 @@ def event(given: Event | Ended | Failed) -> pb.InvokeEvent:
             )
         case StateChange():
             return pb.InvokeEvent(state=state(given))
+        case Ask():
+            schema = "" if given.schema is None else json.dumps(dict(given.schema))
+            return pb.InvokeEvent(
+                ask=pb.Ask(
+                    id=given.id, message=_clean(given.message), schema_json=schema, url=_clean(given.url)
+                )
+            )
         case Ended():
             return pb.InvokeEvent(result=_result(given))
         case Failed():
@@ -120,6 +132,19 @@ def event(given: Event | Ended | Failed) -> pb.InvokeEvent:
                     type=given.type[:128], message=_cut(message, 64 << 10), stack_trace=_cut(trace, 256 << 10)
                 )
             )
+
+
+def answer(request: pb.AnswerRequest) -> Answer | AskRefused:
+    """What became of a question. What is no JSON object is nothing that was filled in."""
+    if request.action == pb.AnswerRequest.ACTION_REFUSED:
+        return AskRefused(request.reason)
+    try:
+        values = json.loads(request.values_json or "{}")
+    except (ValueError, RecursionError):
+        values = None
+    return Answer(
+        _ACTIONS.get(request.action, "cancel"), values if isinstance(values, dict) else {}, request.reason
+    )
 
 
 def state(change: StateChange) -> pb.StateChange:

@@ -25,6 +25,7 @@ from google.protobuf.struct_pb2 import Value
 from google.protobuf.timestamp_pb2 import Timestamp
 
 from iact.core.records.dialogue import Reply, Turn
+from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
 from iact.core.session.question_text import about, told
 
@@ -115,9 +116,9 @@ class TaskWords:
 
 
 def _question(record: Record) -> list[Part]:
-    fields = {
-        **about(record), "question": record.n, "agent": record.agent, "answer": 'text "allow" or "deny"',
-    }  # fmt: skip
+    form = isinstance(record.content, FormAsk) and bool(record.content.fields)
+    answer = 'data {"question", "allow", "values"}' if form else 'text "allow" or "deny"'
+    fields = {**about(record), "question": record.n, "agent": record.agent, "answer": answer}
     return [_text(told(record)), Part(data=ParseDict(fields, Value()), media_type="application/json")]
 
 

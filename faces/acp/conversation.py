@@ -25,6 +25,7 @@ from acp.schema import (
 
 from iact.core.errors import IactError, UsageError
 from iact.core.records.dialogue import Reply, Say
+from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
@@ -230,6 +231,8 @@ class Conversation:
             if isinstance(record.content, HostAsk):
                 lasts = questions.host(option)
                 await self.session.clear_host(record.n, lasts is not None, lasts or "once")
+            elif isinstance(record.content, FormAsk):
+                await self.session.answer_form(record.n, questions.form(option))
             else:
                 await self.session.clear(record.n, *questions.clearance(option))
         except ConnectionError:

@@ -11,14 +11,17 @@ from typing import Final, Literal, TypeAlias
 from acp.schema import AllowedOutcome, DeniedOutcome, PermissionOption, ToolCallStart, ToolCallUpdate
 
 from iact.core.characters import escaped
+from iact.core.errors import UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
+from iact.core.records.form_values import filled
+from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.session.hosts import Lasts
-from iact.core.session.question_text import host_words, words
+from iact.core.session.question_text import form_words, host_words, words
 from iact.core.session.review import PendingRow
-from iact.faces.acp.updates import host_id, kind_of, shown, tool_call_id
+from iact.faces.acp.updates import form_id, host_id, kind_of, shown, tool_call_id
 
 Settled: TypeAlias = Literal["completed", "failed"]
 
@@ -33,6 +36,11 @@ _HOST: Final = [
     PermissionOption(option_id="always", name="Allow it in every session", kind="allow_always"),
     PermissionOption(option_id="no", name="Don't allow it", kind="reject_once"),
 ]
+_FORM: Final = [
+    PermissionOption(option_id="once", name="Answer with what is shown", kind="allow_once"),
+    PermissionOption(option_id="no", name="Don't answer", kind="reject_once"),
+]
+_ELSEWHERE: Final = "\nIt has fields that can't be filled in here: answer on the page or in a terminal."
 REVIEW: Final = [
     PermissionOption(option_id="apply", name="Apply all to the directory", kind="allow_once"),
     PermissionOption(option_id="leave", name="Leave them for later", kind="reject_once"),
@@ -53,6 +61,14 @@ def request(record: Record) -> tuple[ToolCallUpdate, Sequence[PermissionOption]]
             field_meta={"iact": {"path": record.agent, "record": record.n}},
         )  # fmt: skip
         return call, _HOST
+    if isinstance(asked, FormAsk):
+        fits = _as_it_is(asked)
+        text = form_words(record.agent, asked) + ("" if fits else _ELSEWHERE)
+        call = ToolCallUpdate(
+            tool_call_id=form_id(record.n), kind="other", status="pending", title=f"{asked.function} asks you something",
+            content=[shown(text, len(text))], field_meta={"iact": {"path": record.agent, "record": record.n}},
+        )  # fmt: skip
+        return call, _FORM if fits else _FORM[1:]
     assert isinstance(asked, ClearanceAsk)
     call = ToolCallUpdate(
         tool_call_id=tool_call_id(record.agent, asked.turn, asked.action), kind=kind_of(asked.function),
@@ -61,6 +77,20 @@ def request(record: Record) -> tuple[ToolCallUpdate, Sequence[PermissionOption]]
         field_meta={"iact": {"path": record.agent, "record": record.n}},
     )  # fmt: skip
     return call, _CALL
+
+
+def _as_it_is(asked: FormAsk) -> bool:
+    """Whether a form can be answered with its defaults alone: a client has no way to fill in more."""
+    try:
+        filled(asked.fields, {})
+    except UsageError:
+        return False
+    return True
+
+
+def form(option: str) -> Literal["accept", "decline"]:
+    """What an option says of a form."""
+    return "accept" if option == "once" else "decline"
 
 
 def chosen(outcome: AllowedOutcome | DeniedOutcome) -> str:

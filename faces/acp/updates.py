@@ -29,6 +29,7 @@ from iact.core.ports import JSON
 from iact.core.records.calls import Call, ClearanceAsk, Gate, Result
 from iact.core.records.control import Inject
 from iact.core.records.dialogue import Discard, Generation, Reply, Say, Turn, Upload
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
 from iact.core.records.plans import Extend, Fire, Node, Plan
 from iact.core.records.record import Record
@@ -73,6 +74,11 @@ _UNWELL: Final = frozenset({"failed", "cancelled", "skipped"})
 def tool_call_id(agent: str, turn: int, action: int) -> str:
     """The name of an action, the same whenever it is told of."""
     return f"{agent}#{turn}.{action}"
+
+
+def form_id(ask: int) -> str:
+    """The name of what a module asks."""
+    return f"form#{ask}"
 
 
 def host_id(ask: int) -> str:
@@ -198,6 +204,13 @@ class Updates:
                 return self._end(
                     host_id(content.ask), record.agent, "completed" if content.allow else "failed"
                 )
+            case FormAsk():
+                self._begun.add(form_id(record.n))
+                title = f"{content.function} asks you something"
+                return [_start(form_id(record.n), record.agent, title, "other", "pending")]
+            case FormAnswer():
+                done = content.decision == "accept"
+                return self._end(form_id(content.ask), record.agent, "completed" if done else "failed")
             case Plan() | Extend():
                 return self._planned(record.agent, content)
             case Node():

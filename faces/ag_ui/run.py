@@ -24,6 +24,7 @@ from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk
 from iact.core.records.dialogue import Reply
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.record import Record
 from iact.core.session.events import TreeChanged
@@ -42,6 +43,12 @@ _ANSWER: dict[str, JSON] = {
     "properties": {"allow": {"type": "boolean"}, "remember": {"type": "boolean"}},
     "required": ["allow"],
 }
+_FORM: dict[str, JSON] = {
+    "type": "object",
+    "properties": {"allow": {"type": "boolean"}, "values": {"type": "object"}},
+    "required": ["allow"],
+}
+"""Of a form: `values` fit the schema in the interrupt's metadata."""
 
 
 @dataclass(slots=True)
@@ -159,20 +166,22 @@ def _answer_of(session: Session, question: int) -> Record | None:
     """The answer that a question has."""
     for one in session.records(question):
         content = one.content
-        if isinstance(content, ClearanceAnswer | HostAnswer) and content.ask == question:
+        if isinstance(content, ClearanceAnswer | HostAnswer | FormAnswer) and content.ask == question:
             return one
     return None
 
 
 def _interrupt(session: str, question: Record, fold: EventFold) -> Interrupt:
     asked = question.content
-    assert isinstance(asked, HostAsk | ClearanceAsk)
+    assert isinstance(asked, HostAsk | ClearanceAsk | FormAsk)
+    reason = {HostAsk: "host", FormAsk: "form"}.get(type(asked), "tool_call")
+    schema = _FORM if isinstance(asked, FormAsk) else _ANSWER
     expires = None
     if asked.seconds is not None:
         expires = (datetime.fromisoformat(question.at) + timedelta(seconds=asked.seconds)).isoformat()
     return Interrupt(
-        id=question_id(session, question), reason="host" if isinstance(asked, HostAsk) else "tool_call", message=told(question),
-        tool_call_id=fold.tool_of(question), response_schema=_ANSWER, expires_at=expires,
+        id=question_id(session, question), reason=reason, message=told(question),
+        tool_call_id=fold.tool_of(question), response_schema=schema, expires_at=expires,
         subagent_run_id=fold.owner(question.agent), metadata={"iact": {"agent": question.agent, **about(question)}},
     )  # fmt: skip
 

@@ -12,13 +12,15 @@ from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams
 
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
+from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.session.hosts import Lasts
-from iact.core.session.question_text import told
+from iact.core.session.question_text import schema_of, told
 from iact.core.session.session import Session
 
 _ALLOW: Final[dict[str, JSON]] = {"type": "boolean", "title": "Allow it", "default": False}
+_DID: Final[dict[str, JSON]] = {"type": "boolean", "title": "Yes", "default": False}
 _LASTS: Final[tuple[Lasts, ...]] = get_args(Lasts)
 
 
@@ -35,8 +37,12 @@ def key_of(question: Record) -> str:
 
 def request_of(question: Record) -> ElicitRequest:
     """A question, as the client's user is shown it."""
-    properties: dict[str, JSON] = {"allow": _ALLOW}
-    if isinstance(question.content, HostAsk):
+    asked = question.content
+    if isinstance(asked, FormAsk) and asked.fields:
+        form = dict(schema_of(asked.fields))
+        return ElicitRequest(params=ElicitRequestFormParams(message=told(question), requested_schema=form))
+    properties: dict[str, JSON] = {"allow": _DID if isinstance(asked, FormAsk) else _ALLOW}
+    if isinstance(asked, HostAsk):
         lasts: list[JSON] = list(_LASTS)
         properties["for"] = {"type": "string", "title": "For how long", "enum": lasts, "default": "once"}
     schema: dict[str, JSON] = {"type": "object", "properties": properties, "required": ["allow"]}
@@ -51,6 +57,11 @@ async def answer(session: Session, question: Record, result: ElicitResult) -> No
         if isinstance(question.content, HostAsk):
             lasts: Lasts = next((one for one in _LASTS if one == given.get("for")), "once")
             await session.clear_host(question.n, allow, lasts)
+        elif isinstance(question.content, FormAsk):
+            form = bool(question.content.fields)
+            filled = result.action == "accept" and (form or allow)
+            values: dict[str, JSON] = {name: _json(value) for name, value in given.items()} if form else {}
+            await session.answer_form(question.n, "accept" if filled else "decline", values)
         else:
             await session.clear(question.n, allow)
     except UsageError:
@@ -65,3 +76,7 @@ async def answer_all(
         result = (results or {}).get(key_of(question))
         if isinstance(result, ElicitResult):
             await answer(session, question, result)
+
+
+def _json(value: str | float | bool | list[str] | None) -> JSON:
+    return [*value] if isinstance(value, list) else value

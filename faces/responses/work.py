@@ -9,6 +9,7 @@ from iact.core.errors import UsageError
 from iact.core.ports import Usage
 from iact.core.records.calls import ClearanceAnswer
 from iact.core.records.dialogue import Reply, Say, Turn
+from iact.core.records.forms import FormAnswer
 from iact.core.records.hosts import HostAnswer
 from iact.core.records.record import Record
 from iact.core.session.questions import OpenQuestions, is_question
@@ -75,7 +76,11 @@ def _until_asked(
     for at, record in enumerate(records):
         content = record.content
         by_policy = isinstance(content, ClearanceAnswer) and content.by == "policy"
-        if isinstance(content, ClearanceAnswer | HostAnswer) and not by_policy and open_ones.waiting:
+        if (
+            isinstance(content, ClearanceAnswer | HostAnswer | FormAnswer)
+            and not by_policy
+            and open_ones.waiting
+        ):
             return tuple(records[:at]), open_ones.waiting
         open_ones.add(record)
     return tuple(records), open_ones.waiting
@@ -119,7 +124,11 @@ def used(records: Sequence[Record]) -> Usage:
 
 
 def _begins(record: Record) -> bool:
-    return _says(record) or is_question(record) or isinstance(record.content, ClearanceAnswer | HostAnswer)
+    return (
+        _says(record)
+        or is_question(record)
+        or isinstance(record.content, ClearanceAnswer | HostAnswer | FormAnswer)
+    )
 
 
 def _says(record: Record) -> bool:

@@ -14,6 +14,7 @@ from iact.core.errors import UsageError
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
 from iact.core.records.control import Inject, Lockdown, SetIntent
 from iact.core.records.dialogue import Discard, Draw, Reply, Spawn
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.person import PersonContent
 from iact.core.records.plans import Ask, Extend, Fire, Node, Plan
@@ -31,6 +32,7 @@ from iact.web.safe_text import visible, without_escapes
 from iact.web.timeline import timeline_fields
 from iact.wiring import shared_of
 
+_FORM_DECISIONS: Final = {"accept": "answered", "decline": "refused", "cancel": "not answered"}
 _WIDTH: Final = 160
 """Characters of what a record says, in a line about it."""
 
@@ -241,6 +243,11 @@ def _facts(record: Record) -> Iterator[str]:
             yield f"{module} asks for {rule_of(host, port)}"
         case HostAnswer(allow=allow, by=by, lasts=lasts):
             yield f"{f'allowed: {lasts}' if allow else 'not allowed'}, by {by}"
+        case FormAsk(function=function, message=message):
+            yield f"{function} asks: {' '.join(message.split())}"
+        case FormAnswer(decision=decision, by=by, values=values):
+            yield f"{_FORM_DECISIONS[decision]}, by {by}"
+            yield f"({', '.join(values)})" if values else ""
         case HostReach(module=module, host=host, port=port, by=by):
             yield f"{module} reaches {rule_of(host, port)}, allowed by {by}"
         case Gate() as gate:

@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from iact.commands.form_lines import FormLines
 from iact.core.characters import escaped
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
+from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.session.hosts import Lasts
-from iact.core.session.question_text import host_words, words
+from iact.core.session.question_text import form_words, host_words, words
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.session import Session
 
@@ -50,6 +52,8 @@ class TerminalQuestions:
         self._sent: set[int] = set()
         """Those that the person has answered here, until the answers stand in the journal."""
         self._apart = False
+        self._form: FormLines | None = None
+        """The form that is filled in."""
         self._plans: list[str] = []
         """Plans that were shown, the one that is asked about last."""
 
@@ -77,7 +81,7 @@ class TerminalQuestions:
         self._questions.add(record)
         waiting = {one.n for one in self._waiting}
         if self._shown and not waiting >= self._shown.keys():
-            self._shown = {}
+            self._shown, self._form = {}, None
             print("(settled)", file=sys.stderr)
         self._show()
         for path in self._session.unstarted_plans() if sys.stdin.isatty() else ():
@@ -109,6 +113,10 @@ class TerminalQuestions:
             if isinstance(asked, HostAsk):
                 texts.append(host_words(one.agent, asked))
                 question = _HOST
+            elif isinstance(asked, FormAsk):
+                texts.append(form_words(one.agent, asked))
+                self._form = FormLines(asked)
+                question = self._form.prompt
             else:
                 assert isinstance(asked, ClearanceAsk)
                 # The call is named again behind what may have been pages of text.
@@ -129,6 +137,8 @@ class TerminalQuestions:
             self._show()
         elif shown and isinstance(shown[0].content, HostAsk):
             self._spawn(self._answer_host(shown[0].n, _LASTS.get(said)))
+        elif shown and self._form is not None:
+            self._fill_in(shown[0].n, self._form, line)
         elif shown:
             since = asyncio.get_running_loop().time() - _REST
             first = self._shown[shown[0].n]
@@ -151,6 +161,21 @@ class TerminalQuestions:
     async def _answer_host(self, ask: int, lasts: Lasts | None) -> None:
         try:
             await self._session.clear_host(ask, lasts is not None, lasts or "once")
+        except UsageError as error:
+            print(f"note: {error}", file=sys.stderr, flush=True)
+
+    def _fill_in(self, ask: int, form: FormLines, line: str) -> None:
+        """A line for the form that is shown."""
+        why = form.take(line)
+        if form.done:
+            self._form = None
+            self._spawn(self._answer_form(ask, form.answered))
+            return
+        print(f"{why}\n{form.prompt}" if why else form.prompt, end="", file=sys.stderr, flush=True)
+
+    async def _answer_form(self, ask: int, values: Mapping[str, JSON] | None) -> None:
+        try:
+            await self._session.answer_form(ask, "decline" if values is None else "accept", values)
         except UsageError as error:
             print(f"note: {error}", file=sys.stderr, flush=True)
 

@@ -15,7 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from mcp import MCPError
 
 from ext_modules.mcp.servers import Servers, Settings
+from ext_modules.sdk import Answer
 from ext_modules.sdk.values import JSON
+from iact.core.records.form_fields import form_fields
+from iact.core.records.form_values import filled
 
 
 async def main(url: str) -> None:
@@ -25,7 +28,7 @@ async def main(url: str) -> None:
         try:
             for name, arguments in wanted(await servers.tools()):
                 try:
-                    await servers.call(("session", "/"), name, arguments, told)
+                    await servers.call(("session", "/"), name, arguments, told, yes)
                 except MCPError as error:
                     print(f"{name}: {error}", file=sys.stderr)  # an agent is told so, and goes on
         finally:
@@ -46,6 +49,19 @@ def made_up(tool: Mapping[str, JSON]) -> dict[str, JSON]:
     schema = tool["inputSchema"]
     names = schema.get("properties") if isinstance(schema, dict) else None
     return dict.fromkeys(names, 5) if isinstance(names, dict) else {}
+
+
+async def yes(message: str, schema: Mapping[str, JSON] | None, url: str) -> Answer:
+    """What a person answers who changes nothing in a form, through the core's own reading of it."""
+    if schema is None:
+        return Answer("accept")
+    fields = form_fields(json.dumps(dict(schema)))
+    needed = {one.name: made[one.kind] for one in fields if one.required and one.default is None}
+    return Answer("accept", filled(fields, needed))
+
+
+made: dict[str, JSON] = {"text": "text", "number": 5, "integer": 5, "boolean": True}
+"""What is written in fields that are needed, by kind."""
 
 
 async def told(progress: float, total: float | None, message: str | None) -> None:

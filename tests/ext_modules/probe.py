@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from ext_modules.sdk import Call, Module, Result, Value
+from ext_modules.sdk.values import JSON
 
 module = Module(
     "probe", "What the tests need.", keywords=["probe"], states={"off": "It is off.", "on": "It is on."}
@@ -38,6 +39,14 @@ async def turn_off_later(call: Call) -> None:
 def raise_error() -> None:
     """Raises."""
     raise KeyError("no such key")
+
+
+@module.function(impact=0)
+async def ask(call: Call, message: str, form: bool = True) -> str:
+    """Asks a person."""
+    schema: dict[str, JSON] = {"type": "object", "properties": {"town": {"type": "string"}}}
+    answer = await call.ask(message, schema if form else None)
+    return f"{answer.action} {dict(answer.values)} {answer.reason}".rstrip()
 
 
 @module.function(impact=0)

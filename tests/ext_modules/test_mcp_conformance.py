@@ -25,14 +25,13 @@ CORE: Final = {
     "initialize": (1, 0),
     "tools_call": (2, 0),
     "sse-retry": (3, 0),
-    "request-metadata": (5, 0),
+    "request-metadata": (6, 0),
     "http-standard-headers": (3, 0),
     "http-custom-headers": (18, 0),
     "http-invalid-tool-headers": (12, 0),
     "json-schema-ref-no-deref": (1, 0),
-    # A call of a module has no way to ask a person: elicitation is not declared, and the server says so.
-    "elicitation-sep1034-client-defaults": (0, 6),
-    "sep-2322-client-request-state": (2, 3),
+    "elicitation-sep1034-client-defaults": (5, 0),
+    "sep-2322-client-request-state": (5, 0),
     # It wants a tool's schema back, as the server sent it, in a call: our client calls, and echoes nothing.
     "json-schema-2020-12-preservation": (2, 1),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -31,6 +32,7 @@ from iact.core.modules.client import (
     StateChange,
     TimedOut,
 )
+from iact.core.modules.outcome import ModuleAsk, ModuleReply, SendReply
 from iact.core.ports import JSON
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from protos.iact.ext_module.v1 import ext_module_pb2_grpc as stubs
@@ -200,6 +202,51 @@ def test_content_goes_in_and_out_by_value(probe: str) -> None:
     assert b"".join(piece.data for piece in pieces) == content
     assert [piece.last for piece in pieces] == [False] * (len(pieces) - 1) + [True]
     assert progress == [Progress("measuring", 0.5)]
+
+
+def asked(probe: str, reply: ModuleReply, on: list[ModuleAsk]) -> Outcome:
+    """What comes of a call that asks a person."""
+
+    async def ask(said: ModuleAsk, send: SendReply) -> None:
+        on.append(said)
+        await send(reply)
+        await send(ModuleReply("accept", {"town": "late"}))  # the first answer counts
+
+    async def play(client: ModuleClient) -> Outcome:
+        invocation = Invocation("1", "s", "/", "ask", {"message": "Where to?"})
+        return await client.invoke(invocation, timeout=20, on_ask=ask)
+
+    return through(probe, play)
+
+
+@pytest.mark.parametrize(
+    ("reply", "heard"),
+    [
+        (ModuleReply("accept", {"town": "Oslo"}), "accept {'town': 'Oslo'}"),
+        (ModuleReply("decline"), "decline {}"),
+        (ModuleReply("cancel", reason="Nobody is there."), "cancel {} Nobody is there."),
+    ],
+)
+def test_a_call_asks_a_person_and_hears_what_became_of_it(probe: str, reply: ModuleReply, heard: str) -> None:
+    on: list[ModuleAsk] = []
+    outcome = asked(probe, reply, on)
+    assert isinstance(outcome, Completed)
+    assert outcome.output == heard
+    (said,) = on
+    assert said.message == "Where to?"
+    assert json.loads(said.schema)["properties"] == {"town": {"type": "string"}}
+
+
+def test_a_question_that_can_not_be_put_is_an_error_of_the_function(probe: str) -> None:
+    outcome = asked(probe, ModuleReply("refused", reason="That is no form."), [])
+    assert isinstance(outcome, Raised)
+    assert (outcome.type, outcome.message) == ("AskRefused", "That is no form.")
+
+
+def test_where_nobody_listens_a_call_is_told_that_nobody_is_there(probe: str) -> None:
+    outcome = invoke(probe, "ask", {"message": "Where to?"})
+    assert isinstance(outcome, Completed)
+    assert outcome.output == "cancel {} There is nobody to ask."
 
 
 def test_states_change_what_is_offered(probe: str) -> None:

@@ -326,6 +326,13 @@ class FakeSession:
         self._note("clear_host", str(ask), str(allow), lasts)
         return self.append("host", op="answer", ask=ask, allow=allow, by="user", lasts=lasts)
 
+    async def answer_form(
+        self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None
+    ) -> Record:
+        self._note("answer_form", str(ask), action, str(dict(values or {})))
+        given = dict(values) if action == "accept" and values else None
+        return self.append("form", op="answer", ask=ask, decision=action, by="user", values=given)
+
     def asks_host(self, record: int) -> bool:
         asked = self._records[record - 1 : record]
         return any(one.kind == "host" and one.text("op") == "ask" for one in asked)

@@ -45,7 +45,7 @@ FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
     "cancel": {"path": "/"}, "budget": {"tokens": 5}, "compress": {}, "summary": {}, "plan.start": {"path": "/p"},
     "plan.edit": {"path": "/p", "text": "{}"}, "plan.retry": {"path": "/p", "step": "a"}, "plan.text": {"path": "/p"},
     "plan.save": {"path": "/p", "name": "kept"}, "plan.run": {"name": "kept"}, "plans": {},
-    "clear": {"call": 1, "allow": True}, "intent": {"value": 2.0}, "declassify": {"path": "/"},
+    "clear": {"call": 1, "allow": True}, "form.answer": {"ask": 1, "accept": False}, "intent": {"value": 2.0}, "declassify": {"path": "/"},
     "lockdown": {"value": False}, "restore": {"version": "abc"}, "timeline": {}, "files": {}, "files.changes": {},
     "files.find": {"texts": []}, "files.download": {}, "file": {"path": "a"}, "file.diff": {"path": "a"},
     "file.download": {"path": "a"}, "pending": {}, "patch": {"path": "a"}, "counts": {"paths": ["a"]}, "apply": {},
@@ -165,6 +165,7 @@ STEERING = READING | frozenset(
         "upload",
         "upload.end",
         "clear",
+        "form.answer",
         "apply",
         "drop",
     ]

@@ -359,6 +359,20 @@ class Clear(Message):
     lasts: Literal["once", "session", "always"] | None = Field(default=None, alias="for")
 
 
+class AnswerForm(Message):
+    """Answer what a module asks since record `ask`. `values`: what was filled in, by field; it goes to the module."""
+
+    ask: int = Field(ge=1)
+    accept: bool
+    values: Annotated[
+        dict[
+            Annotated[str, StringConstraints(max_length=100)],
+            Annotated[str, StringConstraints(max_length=10_000)] | bool | int | float | list[str],
+        ],
+        Field(max_length=50),
+    ] = {}
+
+
 class Lockdown(Message):
     """Deny every call of the session from now on, or end that."""
 

@@ -30,6 +30,10 @@ def _result(**fields: str) -> bytes:
     return pb.InvokeEvent(result=pb.Result(**fields)).SerializeToString()  # type: ignore[arg-type]
 
 
+def _ask(id: str, schema: str = "") -> bytes:
+    return pb.InvokeEvent(ask=pb.Ask(id=id, message="Hm?", schema_json=schema)).SerializeToString()
+
+
 LISTS: dict[str, list[bytes]] = {
     "no_end": [_output("x")],
     "nothing": [],
@@ -57,6 +61,11 @@ LISTS: dict[str, list[bytes]] = {
         pb.InvokeEvent(state=pb.StateChange(state="s", entry_points=["a"] * 500)).SerializeToString(),
         RESULT,
     ],
+    "many_asks": [_ask(str(n)) for n in range(30)] + [RESULT],
+    "asked_twice": [_ask("1"), _ask("1"), RESULT],
+    "nameless_ask": [_ask(""), RESULT],
+    "large_form": [_ask("1", "x" * (70 << 10)), RESULT],
+    "asks": [_ask("1"), RESULT],
     "unknown_event": [b"\xba\x3e\x00", RESULT],
     "rude_words": [
         pb.InvokeEvent(

@@ -95,6 +95,10 @@ def invoke(socket: Path, function: str, timeout: float = 20) -> Outcome:
         ("much_text", "more than 2,000,000 bytes of text"),
         ("much_content", "more than 2,000,000 bytes of artifacts"),
         ("many_points", "more than 100 entry points"),
+        ("many_asks", "more than 20 questions"),
+        ("asked_twice", "a question with a wrong id"),
+        ("nameless_ask", "a question with a wrong id"),
+        ("large_form", "more than 64 KiB"),
         ("flood", "more than"),
         ("flood_of_nothing", "more than 5,000 events"),
         ("internal", "INTERNAL"),
@@ -103,6 +107,12 @@ def invoke(socket: Path, function: str, timeout: float = 20) -> Outcome:
 def test_a_broken_contract_is_the_modules_fault(socket: Path, function: str, says: str) -> None:
     with pytest.raises(ModuleFault, match=says):
         invoke(socket, function)
+
+
+def test_a_module_that_takes_no_answer_ends_its_call_as_it_likes(socket: Path) -> None:
+    done = invoke(socket, "asks")
+    assert isinstance(done, Completed)
+    assert done.output == "done"
 
 
 def test_what_a_module_writes_into_a_status_is_cut_and_cleaned(socket: Path) -> None:

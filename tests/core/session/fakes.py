@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,6 +19,7 @@ from iact.core.models.roles import Models
 from iact.core.modules.client import Completed, OnArtifact, Outcome, Raised
 from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
+from iact.core.modules.outcome import ModuleAsk, ModuleReply
 from iact.core.modules.registry import Start
 from iact.core.ports import (
     CatalogueEntry,
@@ -217,7 +219,7 @@ class World:
 
 
 class FakeModules:
-    """The module `t` in memory. "reach HOST:PORT …" asks for hosts. A text that is a key of `world.hold` waits for that event; "big:N" gives N bytes."""
+    """The module `t` in memory. "reach HOST:PORT …" asks for hosts, "ask {…}" a person. A text that is a key of `world.hold` waits for that event; "big:N" gives N bytes."""
 
     running = 0
 
@@ -254,6 +256,8 @@ class FakeModules:
             await asyncio.sleep(0)
             if text.startswith("reach "):
                 text = await self._reach(function.split(".")[0], text.removeprefix("reach ").split())
+            if text.startswith("ask "):
+                text = await self._ask(call, json.loads(text[4:]))
             self._world.done.append((call.call, function, text))
             on_output(text)
             if text in self._world.hold:
@@ -275,6 +279,18 @@ class FakeModules:
             f"{one}={'yes' if yes else 'no'}"
             for one, yes in zip(targets, await asyncio.gather(*asked), strict=True)
         )
+
+    async def _ask(self, call: FunctionCall, said: Mapping[str, str]) -> str:
+        """What a module does that asks a person: it waits for the answer, which is what it gives back."""
+        answer: asyncio.Future[ModuleReply] = asyncio.get_running_loop().create_future()
+
+        async def reply(told: ModuleReply) -> None:
+            answer.set_result(told)
+
+        assert call.on_ask is not None
+        await call.on_ask(ModuleAsk("1", said["message"], said.get("schema", ""), said.get("url", "")), reply)
+        told = await answer
+        return f"{told.action} {json.dumps(dict(told.values))} {told.reason}".rstrip()
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
         return MANIFEST

@@ -22,6 +22,7 @@ from iact.core.tree.apply import migrated_at
 from tests.core.session import (
     lives,
     test_effects,
+    test_forms,
     test_hosts,
     test_moving,
     test_race_copies,
@@ -73,6 +74,8 @@ FREE: Final = {
     "control restore.version": "which files are there is for a person to see",
     "recall.meant": "which documentation it brought stands in the turn",
     "host ask.seconds": "how long a person had is for people",
+    "form ask.seconds": "likewise",
+    "form ask.message": "what a module asked is between it and the person",
     "epoch.host": "who goes on with a session is for people",
     "control apply.force": "how the directory was written shows in what was left",
 }
@@ -108,6 +111,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
     )
     places.append(lives.stopped(tmp_path_factory.mktemp("stopped")))
     places.append(test_hosts.everything(tmp_path_factory.mktemp("hosts")))
+    places.append(test_forms.everything(tmp_path_factory.mktemp("forms")))
     places.append(lives.adopted(tmp_path_factory.mktemp("adopted")))
     places.append(lives.migrated(tmp_path_factory.mktemp("migrated"), PLACE / "1.1" / "tree"))
     return [(read_journal(place).records, partial(read_blob, place)) for place in places]

@@ -103,7 +103,8 @@ export class Page {
     requestAnimationFrame(() => requestAnimationFrame(() => this.dialogue.reveal(n)));
   }, (path, name) => this.#showVariable(path, name), { open: this.openFile, fetch: this.fetchFile });
   approvals = new Approvals(this.store, ([call, ...also], allow, remember, why, lasts) =>
-    this.connection.request("clear", { call, allow, remember, ...(also.length && { also }), ...(why && { why }), ...(lasts && { for: lasts }) }), (path) => this.choose(path));
+    this.connection.request("clear", { call, allow, remember, ...(also.length && { also }), ...(why && { why }), ...(lasts && { for: lasts }) }), (path) => this.choose(path),
+    (ask, accept, values) => this.connection.request("form.answer", { ask, accept, values }));
   review = new ReviewBar(this.store, this.request, this.unreachable);
   side = new Side(async () => {
     const [{ Sessions }, { notifySettings }] = await Promise.all([import("./sessions/sessions.js"), import("./sessions/notifications.js")]);

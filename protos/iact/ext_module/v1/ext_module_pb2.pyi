@@ -146,13 +146,14 @@ class Value(_message.Message):
     def __init__(self, data: _Optional[bytes] = ..., media_type: _Optional[str] = ..., name: _Optional[str] = ...) -> None: ...
 
 class InvokeEvent(_message.Message):
-    __slots__ = ("progress", "output", "artifact", "state", "result", "error", "call_id")
+    __slots__ = ("progress", "output", "artifact", "state", "result", "error", "ask", "call_id")
     PROGRESS_FIELD_NUMBER: _ClassVar[int]
     OUTPUT_FIELD_NUMBER: _ClassVar[int]
     ARTIFACT_FIELD_NUMBER: _ClassVar[int]
     STATE_FIELD_NUMBER: _ClassVar[int]
     RESULT_FIELD_NUMBER: _ClassVar[int]
     ERROR_FIELD_NUMBER: _ClassVar[int]
+    ASK_FIELD_NUMBER: _ClassVar[int]
     CALL_ID_FIELD_NUMBER: _ClassVar[int]
     progress: Progress
     output: Output
@@ -160,8 +161,49 @@ class InvokeEvent(_message.Message):
     state: StateChange
     result: Result
     error: Error
+    ask: Ask
     call_id: str
-    def __init__(self, progress: _Optional[_Union[Progress, _Mapping[str, object]]] = ..., output: _Optional[_Union[Output, _Mapping[str, object]]] = ..., artifact: _Optional[_Union[ArtifactChunk, _Mapping[str, object]]] = ..., state: _Optional[_Union[StateChange, _Mapping[str, object]]] = ..., result: _Optional[_Union[Result, _Mapping[str, object]]] = ..., error: _Optional[_Union[Error, _Mapping[str, object]]] = ..., call_id: _Optional[str] = ...) -> None: ...
+    def __init__(self, progress: _Optional[_Union[Progress, _Mapping[str, object]]] = ..., output: _Optional[_Union[Output, _Mapping[str, object]]] = ..., artifact: _Optional[_Union[ArtifactChunk, _Mapping[str, object]]] = ..., state: _Optional[_Union[StateChange, _Mapping[str, object]]] = ..., result: _Optional[_Union[Result, _Mapping[str, object]]] = ..., error: _Optional[_Union[Error, _Mapping[str, object]]] = ..., ask: _Optional[_Union[Ask, _Mapping[str, object]]] = ..., call_id: _Optional[str] = ...) -> None: ...
+
+class Ask(_message.Message):
+    __slots__ = ("id", "message", "schema_json", "url")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    SCHEMA_JSON_FIELD_NUMBER: _ClassVar[int]
+    URL_FIELD_NUMBER: _ClassVar[int]
+    id: str
+    message: str
+    schema_json: str
+    url: str
+    def __init__(self, id: _Optional[str] = ..., message: _Optional[str] = ..., schema_json: _Optional[str] = ..., url: _Optional[str] = ...) -> None: ...
+
+class AnswerRequest(_message.Message):
+    __slots__ = ("call_id", "ask_id", "action", "values_json", "reason")
+    class Action(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
+        __slots__ = ()
+        ACTION_CANCEL: _ClassVar[AnswerRequest.Action]
+        ACTION_ACCEPT: _ClassVar[AnswerRequest.Action]
+        ACTION_DECLINE: _ClassVar[AnswerRequest.Action]
+        ACTION_REFUSED: _ClassVar[AnswerRequest.Action]
+    ACTION_CANCEL: AnswerRequest.Action
+    ACTION_ACCEPT: AnswerRequest.Action
+    ACTION_DECLINE: AnswerRequest.Action
+    ACTION_REFUSED: AnswerRequest.Action
+    CALL_ID_FIELD_NUMBER: _ClassVar[int]
+    ASK_ID_FIELD_NUMBER: _ClassVar[int]
+    ACTION_FIELD_NUMBER: _ClassVar[int]
+    VALUES_JSON_FIELD_NUMBER: _ClassVar[int]
+    REASON_FIELD_NUMBER: _ClassVar[int]
+    call_id: str
+    ask_id: str
+    action: AnswerRequest.Action
+    values_json: str
+    reason: str
+    def __init__(self, call_id: _Optional[str] = ..., ask_id: _Optional[str] = ..., action: _Optional[_Union[AnswerRequest.Action, str]] = ..., values_json: _Optional[str] = ..., reason: _Optional[str] = ...) -> None: ...
+
+class AnswerResponse(_message.Message):
+    __slots__ = ()
+    def __init__(self) -> None: ...
 
 class Progress(_message.Message):
     __slots__ = ("text", "fraction")

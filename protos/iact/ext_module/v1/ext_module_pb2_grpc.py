@@ -49,6 +49,11 @@ class ExtModuleStub:
                 request_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeRequest.SerializeToString,
                 response_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeEvent.FromString,
                 _registered_method=True)
+        self.Answer = channel.unary_unary(
+                '/iact.ext_module.v1.ExtModule/Answer',
+                request_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.AnswerRequest.SerializeToString,
+                response_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.AnswerResponse.FromString,
+                _registered_method=True)
         self.Watch = channel.unary_stream(
                 '/iact.ext_module.v1.ExtModule/Watch',
                 request_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.WatchRequest.SerializeToString,
@@ -72,7 +77,7 @@ class ExtModuleServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Invoke(self, request, context):
-        """Runs one function. The stream carries any number of `progress`, `output`, `artifact` and `state`
+        """Runs one function. The stream carries any number of `progress`, `output`, `artifact`, `state` and `ask`
         events, then exactly one `result` or `error`, after which the module ends the stream with status OK.
         A failure of the function is an `error` event, never a gRPC status.
 
@@ -90,6 +95,14 @@ class ExtModuleServicer:
         The core ends the stream. When it is cancelled, so is the call under way, whose time limit is `timeout_ms`.
         Calls that overlap come on streams of their own. A module need not have this: without it, it answers
         UNIMPLEMENTED and is called by Invoke.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Answer(self, request, context):
+        """Brings the answer to an `ask` of a call that is under way: what a person said, or that nobody was asked. A module
+        that asks nothing may answer UNIMPLEMENTED; one that does not know the question (any more) answers as always.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -130,6 +143,11 @@ def add_ExtModuleServicer_to_server(servicer, server):
                     servicer.Converse,
                     request_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeRequest.FromString,
                     response_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeEvent.SerializeToString,
+            ),
+            'Answer': grpc.unary_unary_rpc_method_handler(
+                    servicer.Answer,
+                    request_deserializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.AnswerRequest.FromString,
+                    response_serializer=protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.AnswerResponse.SerializeToString,
             ),
             'Watch': grpc.unary_stream_rpc_method_handler(
                     servicer.Watch,
@@ -223,6 +241,33 @@ class ExtModule:
             '/iact.ext_module.v1.ExtModule/Converse',
             protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeRequest.SerializeToString,
             protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.InvokeEvent.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Answer(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/iact.ext_module.v1.ExtModule/Answer',
+            protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.AnswerRequest.SerializeToString,
+            protos_dot_iact_dot_ext__module_dot_v1_dot_ext__module__pb2.AnswerResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -45,6 +45,20 @@
  * @property {"replace"|"skip"|"give_up"} action
  * @property {number} confidence
  *
+ * One field. `least`, `most`: of a number its value, of a text its length, of choices how many; None: as they are. `choices`: the values; `titles`: what is shown for them. `default`: what it has if nobody changes it; None: nothing.
+ * @typedef {object} FormField
+ * @property {string} name
+ * @property {"text"|"number"|"integer"|"boolean"|"choice"|"choices"} kind
+ * @property {string} [title]
+ * @property {string} [description]
+ * @property {boolean} [required]
+ * @property {unknown} [default]
+ * @property {""|"email"|"uri"|"date"|"date-time"} [format]
+ * @property {number|null} [least]
+ * @property {number|null} [most]
+ * @property {(string)[]} [choices]
+ * @property {(string)[]} [titles]
+ *
  * How much a session may do, for whom. `allow`: patterns of functions; one of each list must match. `caps`: the most impact, by pattern.
  * @typedef {object} GrantTerms
  * @property {string} scope
@@ -456,6 +470,27 @@
  * @property {number} port
  * @property {"manifest"|"policy"|"always"|"session"|"once"} by Who allowed it.
  *
+ * A call of a module asks a person something. It never enters a context, and no agent can answer it.
+ * @typedef {object} FormAskRecord
+ * @property {"form"} kind
+ * @property {"ask"} op
+ * @property {number} call The record of the call that asks.
+ * @property {string} function
+ * @property {string} message The module's words, with what nobody sees written out.
+ * @property {(FormField)[]} [fields] What is to be filled in; empty: yes or no.
+ * @property {string} [url] An address that the person is asked to open themselves.
+ * @property {number} seconds How long a person has: a setting.
+ *
+ * What they said. It stands here before it goes to the module, and goes nowhere else.
+ * @typedef {object} FormAnswerRecord
+ * @property {"form"} kind
+ * @property {"answer"} op
+ * @property {string} [who]
+ * @property {number} ask The record of the question.
+ * @property {"accept"|"decline"|"cancel"} decision "cancel": nobody decided.
+ * @property {"user"|"time"|"core"} by Who said so; "time" if nobody did in time; "core" if its call waits for no answer any more.
+ * @property {Record<string, unknown>|null} [values] What was filled in, by field.
+ *
  * A version of a plan begins. The body tells its steps in words.
  * @typedef {object} PlanRecord
  * @property {"plan"} kind
@@ -834,7 +869,7 @@
  * @typedef {object} CloseRecord
  * @property {"close"} kind
  *
- * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|HostAskRecord|HostAnswerRecord|HostReachRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|AllowHostsRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|EpochRecord|CloseRecord} Said
+ * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|HostAskRecord|HostAnswerRecord|HostReachRecord|FormAskRecord|FormAnswerRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|AllowHostsRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|EpochRecord|CloseRecord} Said
  */
 
 export {};

@@ -456,11 +456,11 @@ export class Store extends EventTarget {
       if (record.to !== "endpoint") this.asked.set(record.n, record);
       return;
     }
-    if (record.kind === "host" && record.op === "ask") this.asked.set(record.n, record);
+    if ((record.kind === "host" || record.kind === "form") && record.op === "ask") this.asked.set(record.n, record);
     if (record.ask !== undefined) this.asked.delete(record.ask);
     if (record.kind !== "result" && record.kind !== "reply") return;
     for (const [n, { agent, turn, action, kind }] of this.asked) {
-      if (kind === "host") continue; // a connection may wait longer than the call that began it
+      if (kind === "host" || kind === "form") continue; // these have an answer each, however their call ends
       const same = record.kind === "reply" || (record.turn === turn && record.action === action);
       if (agent === record.agent && same) this.asked.delete(n);
     }

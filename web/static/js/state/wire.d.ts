@@ -803,6 +803,7 @@ export interface Requests {
   "plan.run": { fields: {name: string; mode?: "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile" | "auto"; plan_first?: boolean}; answer: PlanBegun };
   "plans": { fields: {}; answer: Names };
   "clear": { fields: {call: number; allow: boolean; also?: Array<number>; remember?: "call" | {function: string; arguments?: Record<string, string>} | null; why?: string | null; for?: "once" | "session" | "always" | null}; answer: Recorded };
+  "form.answer": { fields: {ask: number; accept: boolean; values?: Record<string, string | boolean | number | Array<string>>}; answer: Recorded };
   "intent": { fields: {value: number}; answer: Recorded };
   "declassify": { fields: {path: string; name?: string | null}; answer: Recorded };
   "lockdown": { fields: {value: boolean}; answer: Recorded };

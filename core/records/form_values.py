@@ -1,0 +1,147 @@
+"""One field of a form, what a person may fill in there, and the sentence that says why something else is not taken."""
+
+# Annotations are objects here, and not strings: the codec reads them.
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final, Literal, TypeAlias
+from urllib.parse import urlsplit
+
+from iact.core.errors import UsageError
+from iact.core.ports import JSON
+
+LONGEST_TEXT: Final = 10_000
+"""Characters that a person can write in one field."""
+LARGEST: Final = 1e15
+_EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
+
+FieldKind: TypeAlias = Literal["text", "number", "integer", "boolean", "choice", "choices"]
+FieldFormat: TypeAlias = Literal["", "email", "uri", "date", "date-time"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormField:
+    """One field. `least`, `most`: of a number its value, of a text its length, of choices how many; None: as they are.
+
+    `choices`: the values; `titles`: what is shown for them. `default`: what it has if nobody changes it; None: nothing.
+    """
+
+    name: str
+    kind: FieldKind
+    title: str = ""
+    description: str = ""
+    required: bool = False
+    default: JSON = None
+    format: FieldFormat = ""
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    titles: tuple[str, ...] = ()
+
+
+def filled(fields: tuple[FormField, ...], values: Mapping[str, JSON]) -> dict[str, JSON]:
+    """What goes to the module: the values, and the defaults of the fields that were left out.
+
+    Raises:
+        UsageError: one does not fit its field, there is no such field, or one that is needed is missing.
+    """
+    known = {one.name: one for one in fields}
+    unknown = next((name for name in values if name not in known), None)
+    if unknown is not None:
+        raise UsageError(f"The form has no field {unknown[:80]!r}.")
+    found: dict[str, JSON] = {}
+    for one in fields:
+        value = values.get(one.name)
+        value = one.default if value is None else value
+        why = None if value is None else wrong(one, value)
+        if why is not None or (value is None and one.required):
+            raise UsageError(f"{one.title or one.name}: {why or 'this is needed.'}")
+        if value is not None:
+            found[one.name] = value
+    return found
+
+
+def wrong(field: FormField, value: JSON) -> str | None:
+    """Why a value is none for a field, in a sentence; None: it is one."""
+    match field.kind:
+        case "boolean":
+            return None if isinstance(value, bool) else "This is yes or no."
+        case "number" | "integer":
+            return _wrong_number(field, value)
+        case "choice":
+            return None if value in field.choices else "This must be one of what can be chosen."
+        case "choices":
+            if not isinstance(value, list) or any(one not in field.choices for one in value):
+                return "These must be some of what can be chosen."
+            if len(set(map(str, value))) < len(value):
+                return "Each can be chosen once."
+            return _out_of_bounds(field, len(value), "choices")
+        case "text":
+            return _wrong_text(field, value)
+
+
+def _wrong_number(field: FormField, value: JSON) -> str | None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        return "This must be a number."
+    if field.kind == "integer" and not float(value).is_integer():
+        return "This must be a whole number."
+    if abs(value) > LARGEST:
+        return f"This must be between {-LARGEST:g} and {LARGEST:g}."
+    return _out_of_bounds(field, value, "")
+
+
+def _wrong_text(field: FormField, value: JSON) -> str | None:
+    if not isinstance(value, str):
+        return "This must be a text."
+    if len(value) > LONGEST_TEXT:
+        return f"This can have at most {LONGEST_TEXT:,} characters."
+    fits = {"": _any, "email": _is_email, "uri": _is_uri, "date": _is_date, "date-time": _is_time}[
+        field.format
+    ]
+    if not fits(value):
+        return {
+            "email": "This must be an e-mail address.", "uri": "This must be an address such as https://example.org.",
+            "date": "This must be a date such as 2026-11-25.",
+            "date-time": "This must be a time such as 2026-11-25T16:00:00Z.",
+        }[field.format]  # fmt: skip
+    return _out_of_bounds(field, len(value), "characters")
+
+
+def _out_of_bounds(field: FormField, value: float, what: str) -> str | None:
+    if field.least is not None and value < field.least:
+        return f"This must be at least {field.least:.15g} {what}".rstrip() + "."
+    if field.most is not None and value > field.most:
+        return f"This can be at most {field.most:.15g} {what}".rstrip() + "."
+    return None
+
+
+def _any(text: str) -> bool:
+    return True
+
+
+def _is_email(text: str) -> bool:
+    return _EMAIL.fullmatch(text) is not None
+
+
+def _is_uri(text: str) -> bool:
+    try:
+        return bool(urlsplit(text).scheme)
+    except ValueError:
+        return False
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(date.fromisoformat(text))
+    except ValueError:
+        return False
+
+
+def _is_time(text: str) -> bool:
+    try:
+        return bool(datetime.fromisoformat(text))
+    except ValueError:
+        return False

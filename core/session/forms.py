@@ -1,0 +1,127 @@
+"""What modules ask a person in the course of their calls: put into the journal, answered once, and carried back.
+
+A question is checked before anybody sees it; one that nobody can be shown, or where nobody is there, is answered at once.
+An answer stands in the journal before it leaves for the module. When its call ends, or the session was left while the
+question stood open, nothing waits for it any more.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Final, Literal
+
+from iact.core.errors import JournalUnwritable, UsageError
+from iact.core.modules.outcome import ModuleAsk, ModuleReply, SendReply
+from iact.core.ports import JSON
+from iact.core.records.form_fields import FormError, address, form_fields, shown_message
+from iact.core.records.form_values import filled
+from iact.core.records.forms import FormAnswer, FormAsk, FormDecision
+from iact.core.records.record import Record
+from iact.core.session.live import Live
+from iact.core.session.person import signed
+from iact.core.session.person_waits import PersonWaits
+from iact.core.session.scheduler import Scheduler
+from iact.core.tree.agent import Agent, Pending
+
+_NOBODY: Final = "There is nobody to ask."
+_LATE: Final = "Nobody answered in time."
+
+
+class Forms:
+    """The questions of one session's modules. `seconds`: how long a person has; `attended`: whether one may come."""
+
+    def __init__(self, scheduler: Scheduler, waits: PersonWaits, seconds: float, *, attended: bool) -> None:
+        self._scheduler = scheduler
+        self._live: Live = scheduler.live
+        self._waits = waits
+        self._seconds = seconds
+        self._attended = attended
+        self._replies: dict[int, SendReply] = {}
+        self._timers: dict[int, asyncio.TimerHandle] = {}
+
+    async def ask(self, agent: Agent, pending: Pending, asked: ModuleAsk, reply: SendReply) -> None:
+        """A call asks; its answer goes to `reply`, at once if it can't be put to anybody."""
+        live = self._live
+        try:
+            said = FormAsk(
+                call=pending.call,
+                function=pending.spec.name,
+                message=shown_message(asked.message),
+                fields=() if asked.url else form_fields(asked.schema),
+                url=address(asked.url) if asked.url else "",
+                seconds=self._seconds,
+            )
+        except FormError as error:
+            await reply(ModuleReply("refused", reason=str(error)))
+            return
+        if not self._attended or live.tree.lockdown or live.closed or pending not in agent.actions:
+            await reply(ModuleReply("cancel", reason=_NOBODY))
+            return
+        record = live.record(said, agent.path)
+        self._replies[record.n] = reply
+        self._waits.begin(record.n, (pending.call,))
+        loop = asyncio.get_running_loop()
+        self._timers[record.n] = loop.call_later(self._seconds, self._late, record.n)
+        live.changed()
+
+    async def answer(
+        self, ask: int, decision: FormDecision, values: Mapping[str, JSON] | None = None
+    ) -> Record:
+        """A person answers the question at record `ask`; gives the record of that, which is durable.
+
+        Raises:
+            UsageError: nothing waits for an answer to it, or what was filled in does not fit the form.
+        """
+        asked = self._live.tree.forms.get(ask)
+        if asked is None:
+            raise UsageError(f"No call waits for an answer to record {ask}.")
+        given: dict[str, JSON] | None = None
+        if decision == "accept":
+            given = filled(asked.fields, values or {})
+        said = FormAnswer(ask=ask, decision=decision, by="user", values=given if asked.fields else None)
+        reply = self._close(ask)
+        # What somebody lets out is on disk before it is out.
+        record = await self._live.durable(self._live.record(signed(said), "/"))
+        self._live.changed()
+        if reply is not None:
+            await reply(ModuleReply(decision, given or {}))
+        return record
+
+    def end(self, call: int) -> None:
+        """A call has ended: nothing waits for what it asked."""
+        for ask in [n for n, one in self._live.tree.forms.items() if one.call == call]:
+            self._end(ask, "core")
+
+    def leave(self) -> None:
+        """Nothing waits any more for what was asked before the session was opened, or is asked when it is closed."""
+        for ask in list(self._live.tree.forms):
+            self._end(ask, "core")
+
+    def _late(self, ask: int) -> None:
+        reply = self._end(ask, "time")
+        if reply is not None:
+            self._scheduler.spawn(f"answer {ask}", partial(_send, reply, ModuleReply("cancel", reason=_LATE)))
+
+    def _end(self, ask: int, by: Literal["time", "core"]) -> SendReply | None:
+        """Nobody decided; gives where the module is told so, if it still waits."""
+        reply = self._close(ask)
+        if ask in self._live.tree.forms and self._live.failure is None:
+            try:
+                self._live.record(FormAnswer(ask=ask, decision="cancel", by=by), "/")
+            except JournalUnwritable:
+                return None
+            self._live.changed()
+        return reply
+
+    def _close(self, ask: int) -> SendReply | None:
+        self._waits.end(ask)
+        timer = self._timers.pop(ask, None)
+        if timer is not None:
+            timer.cancel()
+        return self._replies.pop(ask, None)
+
+
+async def _send(reply: SendReply, said: ModuleReply) -> None:
+    await reply(said)

@@ -1,0 +1,52 @@
+"""How records about what modules ask persons change the tree.
+
+What a module asks and what a person says are outcomes. That a call asks which is under way, that it is answered once, and
+that only a person gives what fits the form, follows from the records before, so what is forged there is named.
+"""
+
+from __future__ import annotations
+
+from iact.core.errors import UsageError
+from iact.core.records.form_values import filled
+from iact.core.records.forms import FormAnswer, FormAsk
+from iact.core.records.record import Record
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.expectations import agent_of, expect
+from iact.core.tree.tree import Tree
+
+
+def asking(agent: Agent, call: int) -> Pending | None:
+    """The call under way of an agent that has this record."""
+    return next((one for one in agent.actions if one.call and one.call == call), None)
+
+
+def ask(tree: Tree, record: Record, said: FormAsk) -> None:
+    """A call asks a person."""
+    call = asking(agent_of(tree, record), said.call)
+    expect(tree, record, call is not None, "is asked by no call that is under way")
+    expect(
+        tree, record, call is None or call.spec.name == said.function, "is of another function than its call"
+    )
+    expect(tree, record, not (said.url and said.fields), "asks for an address and for a form at once")
+    expect(tree, record, not tree.lockdown, "is asked in a lockdown")
+    tree.forms[record.n] = said
+
+
+def answer(tree: Tree, record: Record, said: FormAnswer) -> None:
+    """A person fills it in or refuses; or nobody does."""
+    asked = tree.forms.pop(said.ask, None)
+    expect(tree, record, asked is not None, "answers what was not asked")
+    decided = said.decision != "cancel"
+    expect(tree, record, decided == (said.by == "user"), f"is an answer that {said.by} can't give")
+    if asked is not None:
+        expect(tree, record, _fits(asked, said), "holds what the form does not ask for")
+
+
+def _fits(asked: FormAsk, said: FormAnswer) -> bool:
+    """Whether it has all that was asked for, and nothing else; a no has nothing."""
+    if said.decision != "accept" or not asked.fields:
+        return said.values is None
+    try:
+        return said.values is not None and filled(asked.fields, said.values) == said.values
+    except UsageError:
+        return False

@@ -1,0 +1,82 @@
+"""A form that a module puts to a person, asked at a terminal: whether at all, then field by field."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Final
+
+from iact.core.ports import JSON
+from iact.core.records.form_values import FormField, wrong
+from iact.core.records.forms import FormAsk
+from iact.core.session.question_text import field_words
+
+_YES: Final = frozenset({"y", "yes"})
+_NO: Final = frozenset({"n", "no"})
+
+
+class FormLines:
+    """One form that is being answered, by the lines that a person types.
+
+    `answered`: what they said: the values, None for a no; it counts once `done`.
+    """
+
+    def __init__(self, asked: FormAsk) -> None:
+        self._url = asked.url
+        self._left = list(asked.fields)
+        self._begun = False
+        self._values: dict[str, JSON] = {}
+        self.done = False
+        self.answered: Mapping[str, JSON] | None = None
+
+    @property
+    def prompt(self) -> str:
+        """What the next line answers."""
+        if not self._begun:
+            return "You opened it? [y]es, [N]o: " if self._url else "Answer it? [y]es, [N]o: "
+        field = self._left[0]
+        left_out = "" if field.required and field.default is None else " (empty: as it is)"
+        return f"{field_words(field)}{left_out}: "
+
+    def take(self, line: str) -> str:
+        """The next line; gives what is wrong with it, if something is."""
+        said = line.strip()
+        if not self._begun:
+            self._begun = said.lower() in _YES
+            self.done = not self._begun or not self._left
+        else:
+            field = self._left[0]
+            value = _value(field, said)
+            why = wrong(field, value) if value is not None else _missing(field)
+            if why is not None:
+                return why
+            if value is not None:
+                self._values[field.name] = value
+            self._left.pop(0)
+            self.done = not self._left
+        if self.done and self._begun:
+            self.answered = self._values
+        return ""
+
+
+def _missing(field: FormField) -> str | None:
+    return "This is needed." if field.required and field.default is None else None
+
+
+def _value(field: FormField, said: str) -> JSON:
+    """What a line says of a field; None if it says nothing."""
+    if not said:
+        return None
+    match field.kind:
+        case "boolean" if said.lower() in _YES | _NO:
+            return said.lower() in _YES
+        case "number" | "integer":
+            try:
+                number: JSON = json.loads(said)
+            except ValueError:
+                return said
+            return number
+        case "choices":
+            return [one.strip() for one in said.split(",")]
+        case _:
+            return said

@@ -1,0 +1,94 @@
+// The form that a module puts to a person, as controls: it is fetched with the first question that has one.
+
+import { el } from "../base/dom.js";
+import { t } from "../base/language.js";
+
+/** @typedef {import("../state/records.js").FormField} FormField */
+/** @typedef {string|boolean|number|string[]} Value */
+
+/** Characters of a text from which on it has several lines. */
+const LONG = 200;
+let made = 0;
+
+export class FormFields {
+  element = el("div", { className: "form-fields" });
+  /** What each field holds; undefined: nothing. @type {Map<string, () => Value|undefined>} */ #read = new Map();
+
+  /** @param {{fields?: FormField[], url?: string}} asked */
+  constructor({ fields = [], url = "" }) {
+    // The server has looked at it already: nothing else may become a link.
+    if (url.startsWith("https://")) {
+      this.element.append(el("p", {}, el("a", { href: url, target: "_blank", rel: "noreferrer" }, t("Open the address in a new tab"))));
+    }
+    for (const field of fields) this.element.append(this.#control(field));
+  }
+
+  /** What was filled in, by field. */
+  values() {
+    /** @type {Record<string, Value>} */ const found = {};
+    for (const [name, read] of this.#read) {
+      const value = read();
+      if (value !== undefined) found[name] = value;
+    }
+    return found;
+  }
+
+  /** @param {FormField} field */
+  #control(field) {
+    const { name, kind, title, description, required } = field;
+    const id = `form-field-${(made += 1)}`;
+    const words = `${title || name}${required ? ` (${t("needed")})` : ""}`;
+    const about = description ? [el("small", { id: `${id}-about` }, description)] : [];
+    if (kind === "choices") {
+      const boxes = (field.choices ?? []).map((value, at) => {
+        const box = el("input", { type: "checkbox", value, checked: Array.isArray(field.default) && field.default.includes(value) });
+        return { box, label: el("label", {}, box, ` ${field.titles?.[at] || value}`) };
+      });
+      this.#read.set(name, () => {
+        const chosen = boxes.filter(({ box }) => box.checked).map(({ box }) => box.value);
+        return chosen.length || field.default ? chosen : undefined;
+      });
+      return el("fieldset", {}, el("legend", {}, words), ...about, ...boxes.map(({ label }) => label));
+    }
+    const control = this.#input(field, id);
+    if (description) control.setAttribute("aria-describedby", `${id}-about`);
+    if (required) control.setAttribute("aria-required", "true");
+    const label = el("label", { htmlFor: id }, words);
+    return kind === "boolean" ? el("div", { className: "yes" }, control, label, ...about) : el("div", {}, label, ...about, control);
+  }
+
+  /**
+   * @param {FormField} field
+   * @param {string} id
+   */
+  #input({ name, kind, format, choices = [], titles, least, most, ...field }, id) {
+    const given = field.default;
+    if (kind === "boolean") {
+      const box = el("input", { id, type: "checkbox", checked: given === true });
+      this.#read.set(name, () => box.checked);
+      return box;
+    }
+    if (kind === "choice") {
+      const options = choices.map((value, at) => el("option", { value }, titles?.[at] || value));
+      const none = typeof given === "string" ? [] : [el("option", { value: "" }, "–")];
+      const select = el("select", { id }, ...none, ...options);
+      select.selectedIndex = typeof given === "string" ? choices.indexOf(given) : 0;
+      this.#read.set(name, () => choices[select.selectedIndex - none.length]);
+      return select;
+    }
+    const number = kind === "number" || kind === "integer";
+    const value = given === undefined || given === null ? "" : String(given);
+    const several = kind === "text" && !format && (most ?? 0) >= LONG;
+    const type = number ? "number" : { email: "email", uri: "url", date: "date" }[String(format)] || "text";
+    const input = several ? el("textarea", { id, value, rows: 3 }) : el("input", { id, type, value, autocomplete: "off" });
+    if (number && input instanceof HTMLInputElement) {
+      input.step = kind === "integer" ? "1" : "any";
+      if (least !== undefined && least !== null) input.min = String(least);
+      if (most !== undefined && most !== null) input.max = String(most);
+    } else if (kind === "text" && most) {
+      input.maxLength = most;
+    }
+    this.#read.set(name, () => (input.value === "" ? undefined : number ? Number(input.value) : input.value));
+    return input;
+  }
+}
