@@ -114,10 +114,6 @@ def _schema(field: FormField) -> JSON:
     found: dict[str, JSON] = {key: value for key, value in said.items() if value}
     if field.default is not None:
         found["default"] = field.default
-    titles = field.titles or field.choices
-    listed: list[JSON] = [
-        {"const": value, "title": title or value} for value, title in zip(field.choices, titles, strict=True)
-    ]
     least, most = {"text": ("minLength", "maxLength"), "choices": ("minItems", "maxItems")}.get(
         field.kind, ("minimum", "maximum")
     )
@@ -126,13 +122,21 @@ def _schema(field: FormField) -> JSON:
             found[key] = int(bound) if bound.is_integer() else bound
     match field.kind:
         case "choice":
-            return {"type": "string", "oneOf": listed, **found}
+            return {"type": "string", **_choices(field, "oneOf"), **found}
         case "choices":
-            return {"type": "array", "items": {"anyOf": listed}, **found}
+            return {"type": "array", "items": _choices(field, "anyOf"), **found}
         case "text":
             return {"type": "string", **found}
         case kind:
             return {"type": kind, **found}
+
+
+def _choices(field: FormField, titled: str) -> dict[str, JSON]:
+    """What can be chosen. `titled`: the keyword for values that have titles."""
+    if not field.titles:
+        return {"enum": [*field.choices]}
+    pairs = zip(field.choices, field.titles, strict=True)
+    return {titled: [{"const": value, "title": title or value} for value, title in pairs]}
 
 
 def _exact(text: str) -> str:

@@ -11,9 +11,10 @@ from iact.core import Session
 from iact.core.errors import IactError, UsageError
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, Event, RecordAppended
-from iact.faces.conversation import Exchange, say, turn_of
+from iact.faces.conversation import Exchange, answer, say, turn_of, unattended
 from tests.core.session.fakes import World, replies, runtime
 from tests.core.session.test_clearance import ASKS, ONE
+from tests.core.session.test_forms import asks, question
 
 
 async def answered(session: Session, exchange: Exchange, allow: bool) -> tuple[list[Record], str]:
@@ -53,6 +54,40 @@ async def test_an_exchange_gives_each_record_once_and_its_question_waits_until_i
         assert written.endswith("Done.")
         assert exchange.questions.waiting == ()
         assert len(world.done) == allow
+
+
+@pytest.mark.parametrize(
+    ("said", "heard"),
+    [
+        ("deny", "decline {}"),
+        ('{"allow": false, "values": {"town": "Oslo"}}', "decline {}"),
+        (
+            '{"allow": true, "values": {"town": "Oslo"}}',
+            'accept {"town": "Oslo", "nights": 2, "room": "single"}',
+        ),
+    ],
+)
+async def test_what_a_module_asks_is_answered_in_a_word_or_with_values(
+    tmp_path: Path, said: str, heard: str
+) -> None:
+    world = World()
+    async with runtime(tmp_path, replies({"/": [asks(), "Done."]}), world=world) as opened:
+        session = await opened.open(intent=1)
+        exchange = await say(session, "Go.")
+        asked = await question(session)
+        with pytest.raises(UsageError, match="Town: this is needed"):
+            await answer(session, [(asked, "allow")])
+        await answer(session, [(asked, said)])
+        await rest(aiter(exchange))
+    assert [text for _, _, text in world.done] == [heard]
+
+
+async def test_where_nobody_is_there_a_module_is_told_no(tmp_path: Path) -> None:
+    world = World()
+    async with runtime(tmp_path, replies({"/": [asks(), "Done."]}), world=world) as opened:
+        session = await opened.open(intent=1)
+        assert await unattended(await say(session, "Go.")) == 1
+    assert [text for _, _, text in world.done] == ["decline {}"]
 
 
 async def test_a_second_exchange_begins_behind_the_first(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ from iact.faces.mcp.caller import OneCaller
 from iact.faces.mcp.server import mcp_server
 from iact.faces.mcp.streamable_http import StreamableHTTP
 from tests.core.session.fakes import FakeHost, World, replies, runtime
+from tests.core.session.test_forms import asks
 from tests.core.session.test_hosts import fetch
 
 
@@ -82,6 +83,42 @@ async def test_a_host_is_asked_about_and_reached_as_the_user_says(
     assert [text for _, _, text in world.done] == [f"new.example:443={reached}"]
     assert [one.allow for one in said] == [reached == "yes"]
     assert kept_hosts(tmp_path) == kept
+
+
+@pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
+@pytest.mark.parametrize(
+    ("answer", "heard"),
+    [
+        (
+            ElicitResult(action="accept", content={"town": "Oslo", "nights": 3}),
+            'accept {"town": "Oslo", "nights": 3, "room": "single"}',
+        ),
+        (ElicitResult(action="decline"), "decline {}"),
+        (ElicitResult(action="cancel"), "decline {}"),
+    ],
+)
+async def test_what_a_module_asks_is_asked_of_the_clients_user(
+    tmp_path: Path, era: str, answer: ElicitResult, heard: str
+) -> None:
+    world = World()
+    asked: list[ElicitRequestParams] = []
+
+    async def answering(context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
+        asked.append(params)
+        return answer
+
+    async with (
+        runtime(tmp_path, replies({"/": [asks(), "Done."]}), world=world) as opened,
+        Client(server(opened), mode=era, elicitation_callback=answering) as client,
+    ):
+        await client.call_tool("iact_ask", {"task": "Book it."})
+    (question,) = asked
+    assert isinstance(question, ElicitRequestFormParams)
+    assert "t.read asks you something. These are the words of the module t:" in question.message
+    properties = question.requested_schema["properties"]
+    assert properties["room"] == {"type": "string", "enum": ["single", "double"], "default": "single"}
+    assert question.requested_schema["required"] == ["town"]
+    assert [text for _, _, text in world.done] == [heard]
 
 
 async def test_the_list_comes_in_pages_and_each_session_is_on_one(tmp_path: Path) -> None:

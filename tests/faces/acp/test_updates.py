@@ -9,11 +9,14 @@ from pydantic import BaseModel
 from iact.core.records.calls import Call, ClearanceAsk, Gate, Result, ResultStatus
 from iact.core.records.content import Content
 from iact.core.records.dialogue import Discard, Generation, Reply, Say, Turn
+from iact.core.records.form_values import FormField
+from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk
 from iact.core.records.parts import Seen, Tokens
 from iact.core.records.plans import Node, Plan
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, OutputEvent
+from iact.faces.acp import questions
 from iact.faces.acp.updates import Updates, kind_of
 
 BLOCK = "Look.\n\n```shell.run\ntouch made\n```"
@@ -159,6 +162,11 @@ TABLE: dict[str, tuple[list[Record | Delta | OutputEvent], list[str]]] = {
          record(3, HostAnswer(ask=2, allow=False, by="user"), agent="/")],
         ["tool_call host#2: web wants to reach a.example | pending |  | /", "tool_call_update host#2:  | failed |  | /"],
     ),
+    "what a module asks": (
+        [record(2, FormAsk(call=1, function="inn.book", message="Which room?", seconds=1), agent="/"),
+         record(3, FormAnswer(ask=2, decision="accept", by="user"), agent="/")],
+        ["tool_call form#2: inn.book asks you something | pending |  | /", "tool_call_update form#2:  | completed |  | /"],
+    ),
     "a plan": (
         [planned(2), stepped(3, "a", "running"), stepped(4, "a", "executed"), stepped(5, "b", "failed", "Gone.")],
         ["plan: a: Read pending; b: shell.run pending", "plan: a: Read in_progress; b: shell.run pending",
@@ -166,6 +174,16 @@ TABLE: dict[str, tuple[list[Record | Delta | OutputEvent], list[str]]] = {
          "plan: a: Read completed; b: shell.run (failed: Gone.) completed"],
     ),
 }  # fmt: skip
+
+
+@pytest.mark.parametrize("needed", [False, True])
+def test_an_editor_answers_a_form_as_it_is_or_not_at_all(needed: bool) -> None:
+    fields = (FormField(name="town", kind="text", required=needed),)
+    asked = FormAsk(call=1, function="inn.book", message="Where?", fields=fields, seconds=1)
+    tool_call, options = questions.request(record(2, asked))
+    assert [one.option_id for one in options] == (["no"] if needed else ["once", "no"])
+    assert ("answer on the page or in a terminal" in str(tool_call.content)) is needed
+    assert [questions.form(one) for one in ("once", "no", "")] == ["accept", "decline", "decline"]
 
 
 @pytest.mark.parametrize("name", TABLE)
