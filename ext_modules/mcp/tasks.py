@@ -1,7 +1,7 @@
 """The extension `io.modelcontextprotocol/tasks`: a server answers a call with a task, which is polled until it ends.
 
 To the agent that called it is one call, like any other: what the task says of itself is its progress, and a call that is
-cancelled cancels the task. A task that asks for input is ended, since a call has nobody to ask.
+cancelled cancels the task. What a task asks a person is asked as for any call; one that asks for anything else is ended.
 """
 
 from __future__ import annotations
@@ -13,15 +13,29 @@ from contextvars import ContextVar
 from typing import Final, Literal, Protocol
 
 import anyio
+from mcp.client.context import ClientRequestContext
 from mcp.client.extension import ClaimContext, ClientExtension, ResultClaim
 from mcp.shared.exceptions import MCPError
-from mcp_types import INTERNAL_ERROR, CallToolResult, Request, RequestParams, Result, TextContent
-from pydantic import BaseModel, ConfigDict
+from mcp_types import (
+    INTERNAL_ERROR,
+    CallToolResult,
+    ElicitRequest,
+    ErrorData,
+    InputResponses,
+    Request,
+    RequestParams,
+    Result,
+    TextContent,
+)
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from ext_modules.sdk.values import JSON
 
 _SHORTEST, _LONGEST = 0.1, 10.0
 """Seconds between two looks at a task, whatever its server wishes."""
+_QUESTIONS: Final = 20
+"""That a task may ask."""
+_REQUESTS: Final = TypeAdapter(dict[str, ElicitRequest])
 _GIVING_UP: Final = 5.0
 """Seconds for a server to take the news that a task is cancelled."""
 
@@ -61,6 +75,14 @@ class _Request(Request[_Params, str]):
     name_param = "taskId"
 
 
+class _Answers(_Params):
+    input_responses: InputResponses
+
+
+class _Update(Request[_Answers, str]):
+    name_param = "taskId"
+
+
 class _Answer(BaseModel):
     model_config = ConfigDict(extra="allow")
 
@@ -82,6 +104,7 @@ async def _result(created: TaskCreated, context: ClaimContext) -> CallToolResult
         MCPError: it failed, or its server does not know it.
     """
     wait = created.poll_interval_ms
+    answered: set[str] = set()
     try:
         for looks in range(1, 1_000_000):
             await asyncio.sleep(min(max((wait or 0) / 1000, _SHORTEST), _LONGEST))
@@ -95,7 +118,7 @@ async def _result(created: TaskCreated, context: ClaimContext) -> CallToolResult
                     raise _failure(task)
                 case "cancelled":
                     return _unfinished(str(task.get("statusMessage") or "The server cancelled the task."))
-                case "input_required":
+                case "input_required" if not await _answer(context, created.task_id, task, answered):
                     await _asked(context, "tasks/cancel", created.task_id)
                     return _unfinished(
                         "The server asks for input, which a call can't give; its task was cancelled."
@@ -116,6 +139,31 @@ async def _asked(context: ClaimContext, method: str, task: str) -> Mapping[str, 
     )
     found: Mapping[str, JSON] = answer.model_dump(mode="json")
     return found
+
+
+async def _answer(context: ClaimContext, task: str, told: Mapping[str, JSON], answered: set[str]) -> bool:
+    """Give a task the answers that it waits for; False if it wants what can't be given. `answered`: what it has got.
+
+    Raises:
+        MCPError: a question can't be put to anybody.
+    """
+    try:
+        requests = _REQUESTS.validate_python(told.get("inputRequests"))
+    except ValidationError:
+        return False
+    new = {key: one for key, one in requests.items() if key not in answered}
+    if not requests or len(answered) + len(new) > _QUESTIONS:
+        return False
+    for key, request in new.items():
+        asked = ClientRequestContext(session=context.session, request_id=key, meta=None)
+        answer = await context.session.dispatch_input_request(asked, request)
+        if isinstance(answer, ErrorData):
+            await _asked(context, "tasks/cancel", task)
+            raise MCPError.from_error_data(answer)
+        answered.add(key)
+        params = _Answers(task_id=task, input_responses={key: answer})
+        await context.session.send_request(_Update(method="tasks/update", params=params), _Answer)
+    return True
 
 
 def _failure(task: Mapping[str, JSON]) -> MCPError:

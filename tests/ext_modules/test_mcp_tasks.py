@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -13,6 +13,8 @@ from mcp.shared.exceptions import MCPError
 
 from ext_modules.mcp.results import delivery_of
 from ext_modules.mcp.servers import Servers, Settings
+from ext_modules.sdk import Answer, AskRefused
+from ext_modules.sdk.values import JSON
 
 SERVER = str(Path(__file__).with_name("mcp_task_server.py"))
 AGENT = ("session", "/")
@@ -60,6 +62,38 @@ async def test_a_task_is_followed_to_its_end(tmp_path: Path, end: str, text: str
     assert (delivery.text, delivery.failed, told.said) == (text, failed, ["look 1"])
     cancelled = f"cancel {end}\n" in (tmp_path / "log").read_text(encoding="ascii")
     assert cancelled == (end == "input_required")
+
+
+@pytest.mark.parametrize(
+    ("answer", "text"),
+    [
+        (Answer("accept", {"town": "Oslo"}), "told accept {'town': 'Oslo'}"),
+        (Answer("decline"), "told decline None"),
+    ],
+)
+async def test_what_a_task_asks_is_asked_once_and_it_goes_on(
+    tmp_path: Path, answer: Answer, text: str
+) -> None:
+    asked: list[str] = []
+
+    async def ask(message: str, schema: Mapping[str, JSON] | None, url: str) -> Answer:
+        assert schema is not None
+        asked.append(message)
+        return answer
+
+    async with servers(tmp_path / "log") as found:
+        delivery = delivery_of(await found.call(AGENT, "work", {"end": "asks"}, Progress(), ask))
+    assert (asked, delivery.text) == (["Where to?"], text)
+
+
+async def test_a_task_whose_question_can_not_be_put_is_cancelled(tmp_path: Path) -> None:
+    async def ask(message: str, schema: Mapping[str, JSON] | None, url: str) -> Answer:
+        raise AskRefused("That is no form.")
+
+    async with servers(tmp_path / "log") as found:
+        with pytest.raises(MCPError, match="can't be put to anybody: That is no form"):
+            await found.call(AGENT, "work", {"end": "asks"}, Progress(), ask)
+    assert (tmp_path / "log").read_text(encoding="ascii").endswith("cancel asks\n")
 
 
 async def test_a_task_that_fails_fails_the_call_in_the_servers_words(tmp_path: Path) -> None:
