@@ -50,6 +50,8 @@ _PASSED_ON: Final = (
 _MOST: Final = 8
 _UP_WITHIN: Final = 25.0
 """Seconds that a server has to come up."""
+_SILENT: Final = 3700.0
+"""Seconds that a server may say nothing while it answers: a person whom it asks may take as long, and calls have limits."""
 _Given = TypeVar("_Given")
 _LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -237,7 +239,7 @@ class Servers:
         local = (urlsplit(settings.url).hostname or "") in _LOCAL
         async with (
             _program(settings),
-            httpx2.AsyncClient(trust_env=not local, timeout=httpx2.Timeout(30, read=600)) as http,
+            httpx2.AsyncClient(trust_env=not local, timeout=httpx2.Timeout(30, read=_SILENT)) as http,
             Client(
                 streamable_http_client(settings.url, http_client=http),
                 extensions=[Tasks()],

@@ -27,7 +27,7 @@ from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, Server, acknowledged, kill, until
 from tests.command import Command
 
-PATIENCE = 40.0
+PATIENCE = 300.0
 ASKS = '[scope.default]\nfunctions = ["*"]\nclearance = ["shell.*"]\n'
 MAKE = "I make it.\n\n```shell.run\ntouch made\n```"
 

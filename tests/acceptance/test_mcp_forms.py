@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import shutil
+import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,6 +19,7 @@ from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, kill
 from tests.acceptance.test_clearance import PATIENCE, answered, comes, records, serving, tell
+from tests.command import Command
 from tests.rounds import short
 
 SERVER = Path(__file__).with_name("mcp_form_server.py")
@@ -212,6 +216,40 @@ def test_with_nobody_to_ask_the_server_is_told_so_at_once(stage: Stage, tmp_path
     assert product.ask("Book a room.").reply == "Over."
     assert heard(product) == {"action": "cancel"}
     assert not forms(records(product), "ask")
+
+
+def test_a_person_at_a_terminal_is_asked_field_by_field(stage: Stage, tmp_path: Path) -> None:
+    product = inn(stage, tmp_path, FORM)
+    lines = [
+        ("Answer it? [y]es, [N]o: ", "y"), ("Your <i>name</i> [needed]: ", ""), ("This is needed.", "Ada"),
+        ("nights [a whole number; default 2]", "99"), ("This can be at most 30.", "3"), ("breakfast", "no"),
+        ("room [one of s (Single), d (Double); needed]", "d"), ("wishes [some of quiet, view", ""),
+    ]  # fmt: skip
+    master, slave = pty.openpty()
+    try:
+        with Command(
+            ["run", "Book a room."],
+            env=product.environment, cwd=product.data.parent, stdin=slave, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE, text=True,
+        ) as process:  # fmt: skip
+            try:
+                assert process.stderr is not None
+                for prompt, line in lines:
+                    shown = ""
+                    while not (prompt in shown and shown.endswith(": ")):
+                        piece = os.read(process.stderr.fileno(), 4096).decode()
+                        assert piece, f"it ended without {prompt!r}: {shown}"
+                        shown += piece
+                    os.write(master, f"{line}\n".encode())
+                stdout, _ = process.communicate(timeout=PATIENCE)
+            finally:
+                process.kill()
+    finally:
+        os.close(master)
+        os.close(slave)
+    assert stdout == "Over.\n"
+    content = {"name": "Ada", "nights": 3, "breakfast": False, "room": "d", "wishes": ["view"]}
+    assert heard(product) == {"action": "accept", "content": content}
 
 
 def test_an_address_is_shown_and_opened_by_nobody_but_the_person(stage: Stage, tmp_path: Path) -> None:
