@@ -38,7 +38,8 @@ _PEERS_WHY: Final = """\
 Why it is so, and where ours is behind:
 
 - **A step.** All others call the OpenAI client through its own method, which walks through every field of every \
-message by its type at each request, as the plain loop shows. Ours hands that client a finished body. What the \
+message by its type at each request, as the plain loop shows. Ours sends a finished body; since these \
+figures were taken, over [a transport of its own](design/transport.md). What the \
 frameworks cost without any client is [told elsewhere](measurements/cost.md).
 - **Stored.** A list of messages holds what was said and no more; AutoGen's, pydantic-ai's and smolagents' are written \
 when the run has ended, and lost with the process before that. LangGraph stores the whole state at each step. Ours holds each call's intent and outcome, \
@@ -47,7 +48,7 @@ origins, digests, times and usage, on disk before anyone acts on it.
 the others read a list of messages.
 - **Child agents.** AutoGen's tool makes an object, runs it once and forgets it. Each child of ours leaves durable \
 records, has a budget of its own and can be called again, after a restart too. The makespan is time on the wall.
-- **Memory.** Most of it is the connection to the endpoint, as the plain loop shows. An agent of ours also has a \
+- **Memory.** Most of it is the connection to the endpoint, as the plain loop shows; ours has had [another one](design/transport.md) since. An agent of ours also has a \
 journal, budgets, variables and a place in the tree, and can be asked again.
 - **Prompts.** Ours fences what comes in, so that it can't pass for anything else; those are the additional bytes of \
 a request. Its children share one static prompt, which is why so much of theirs is in the cache.

@@ -174,9 +174,12 @@ class Completions:
 
 
 def _proxies(origin: requests.Origin) -> bool:
-    """Whether the environment has a proxy for such addresses, though maybe not for this one."""
+    """Whether the environment may have a proxy for this address; the SDK knows all forms of its exceptions."""
     found = urllib.request.getproxies()
-    return bool(found.get("https" if origin.secure else "http") or found.get("all"))
+    if not (found.get("https" if origin.secure else "http") or found.get("all")):
+        return False
+    past = {name.strip().lower() for name in found.get("no", "").split(",")}
+    return not past & {"*", origin.host}
 
 
 async def _refusal(connection: HttpConnection, until: float) -> object:

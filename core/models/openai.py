@@ -120,79 +120,81 @@ class _Reading:
     thoughts: Thoughts = field(default_factory=Thoughts)
     pairs: Pairs = field(default_factory=Pairs)
     thought_pairs: Pairs = field(default_factory=Pairs)
+    told: list[ModelEvent] = field(default_factory=list)
+    """What the newest chunk comes to; a list, since generators within generators cost more than all else here."""
 
-    def feed(self, chunk: object) -> Iterator[ModelEvent]:
+    def feed(self, chunk: object) -> Sequence[ModelEvent]:
         """Take a `chat.completion.chunk`, decoded. Raises TypeError or ValueError if it is not shaped like one."""
         self.events += 1
+        self.told = []
         said = _fields(chunk)
         for choice in _list(said.get("choices")):
             if choice.get("index"):
                 continue
             self.finish = _text(choice.get("finish_reason")) or self.finish
-            yield from self._delta(_fields(choice.get("delta")))
+            self._delta(_fields(choice.get("delta")))
         reported = _reported(said)
         if reported is not None and reported != self.usage:
             self.usage = reported
-            yield UsageReport(reported)
+            self.told.append(UsageReport(reported))
+        return self.told
 
-    def end(self) -> Iterator[ModelEvent]:
+    def end(self) -> Sequence[ModelEvent]:
         """The reply is complete: what was held back."""
-        yield from self._take_all(self.thoughts.end(whole=self.finish != "length"))
+        self.told = []
+        self._take_all(self.thoughts.end(whole=self.finish != "length"))
         for text in self.calls.end() if self.calls else ():
-            yield from self._say(text)
-        yield from self._think(self.thought_pairs.end())
-        yield from self._tell(self.pairs.end())
+            self._tell(self.pairs.feed(text))
+        self._think(self.thought_pairs.end())
+        self._tell(self.pairs.end())
+        return self.told
 
-    def _delta(self, delta: _Fields) -> Iterator[ModelEvent]:
+    def _delta(self, delta: _Fields) -> None:
         text = _text(delta.get("content"))
         for name in _REASONING:
             thought = delta.get(name)
             if isinstance(thought, str) and thought:
-                yield from self._take_all(self.thoughts.marked())
-                yield from self._think(self.thought_pairs.feed(thought))
+                self._take_all(self.thoughts.marked())
+                self._think(self.thought_pairs.feed(thought))
                 break
         called = _list(delta.get("tool_calls")) if self.calls is not None else ()
         fragments = [_fragment(call) for call in called]
         if text:
-            yield from self._take_all(self.thoughts.feed(text))
+            self._take_all(self.thoughts.feed(text))
         if fragments:
-            yield from self._take("", fragments)
+            self._say("", fragments)
 
-    def _take_all(self, pieces: Iterator[Piece]) -> Iterator[ModelEvent]:
+    def _take_all(self, pieces: Iterator[Piece]) -> None:
         for piece in pieces:
             if piece.recast:
                 self.text, self.reasoning, self.pairs, self.thought_pairs = [], [], Pairs(), Pairs()
                 self.calls = self.make_calls() if self.make_calls else None
-                yield StreamRecast()
-            yield from self._take(piece.text, (), thought=piece.thought)
+                self.told.append(StreamRecast())
+            if piece.thought:
+                self._think(self.thought_pairs.feed(piece.text))
+            else:
+                self._say(piece.text, ())
 
-    def _take(
-        self, text: str, fragments: Sequence[CallFragment], *, thought: bool = False
-    ) -> Iterator[ModelEvent]:
-        if thought:
-            yield from self._think(self.thought_pairs.feed(text))
-        elif self.calls is None:
-            yield from self._say(text)
+    def _say(self, text: str, fragments: Sequence[CallFragment]) -> None:
+        if self.calls is None:
+            self._tell(self.pairs.feed(text))
         else:
             for piece in self.calls.feed(text, fragments):
-                yield from self._say(piece)
+                self._tell(self.pairs.feed(piece))
 
-    def _think(self, text: str) -> Iterator[ModelEvent]:
+    def _think(self, text: str) -> None:
         if text:
             self.reasoning.append(text)
-            yield ReasoningDelta(text)
+            self.told.append(ReasoningDelta(text))
 
-    def _say(self, text: str) -> Iterator[ModelEvent]:
-        yield from self._tell(self.pairs.feed(text))
-
-    def _tell(self, text: str) -> Iterator[ModelEvent]:
+    def _tell(self, text: str) -> None:
         if not text:
             return
         self.text.append(text)
         self.deltas += 1
-        yield TextDelta(text)
+        self.told.append(TextDelta(text))
         if self.usage.estimated and self.deltas % _REPORT_EVERY == 1:
-            yield UsageReport(self.estimated())
+            self.told.append(UsageReport(self.estimated()))
 
     def estimated(self) -> Usage:
         """The usage so far, the reply's tokens estimated."""
@@ -220,8 +222,9 @@ def _list(value: object) -> Sequence[_Fields]:
     """A list of objects of a chunk; empty if there is none. Raises TypeError."""
     if value is not None and not isinstance(value, list):
         raise TypeError("no list where one is due")
-    if not all(isinstance(one, dict) for one in value or ()):
-        raise TypeError("no object where one is due")
+    for one in value or ():
+        if not isinstance(one, dict):
+            raise TypeError("no object where one is due")
     return value or ()
 
 
@@ -522,9 +525,9 @@ def _part(part: Part) -> JSON:
             return {"type": "input_audio", "input_audio": {"data": data, "format": form}}
 
 
-def _events(reading: _Reading, chunk: object) -> list[ModelEvent]:
+def _events(reading: _Reading, chunk: object) -> Sequence[ModelEvent]:
     try:
-        return list(reading.feed(chunk))
+        return reading.feed(chunk)
     except (TypeError, ValueError):
         pass
     raise _Failed(failures.garbled("what it streams has the wrong form"))

@@ -339,6 +339,7 @@ class HttpPool:
                     return connection
             connection = await self._connected(until)
             connection.send(request)
+            request = b""  # an agent that waits need not hold all that it said
             await connection.head(until)
         except BaseException:
             if connection is not None:

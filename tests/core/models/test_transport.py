@@ -10,6 +10,7 @@ import gzip
 import random
 import ssl
 import subprocess
+import tracemalloc
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -462,6 +463,33 @@ def test_a_refusal_that_comes_before_the_request_was_taken() -> None:
     asyncio.run(whole())
 
 
+def test_whoever_waits_does_not_hold_what_it_said() -> None:
+    """An agent waits for most of its life."""
+    long = [ChatMessage("user", "x" * 4_000_000)]
+    held = 0
+
+    async def talk(peer: Peer) -> None:
+        nonlocal held
+        head = await peer.reader.readuntil(b"\r\n\r\n")
+        left = int(head.lower().partition(b"content-length: ")[2].partition(b"\r")[0])
+        while left:
+            left -= len(await peer.reader.read(min(left, 65536)))
+        await asyncio.sleep(0)
+        held = tracemalloc.get_traced_memory()[0]
+        await peer.say(WHOLE)
+
+    async def whole() -> str:
+        async with serving(talk) as server, asking(server.url) as client:
+            return (await collect(client, long)).text
+
+    tracemalloc.start()
+    try:
+        assert asyncio.run(whole()) == "Hello there."
+    finally:
+        tracemalloc.stop()
+    assert 0 < held < 4_000_000
+
+
 # --- connections --------------------------------------------------------------------------------------
 
 
@@ -697,19 +725,31 @@ def test_a_proxy_of_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     assert proxy.requests[0][0][""] == "POST http://model.invalid:1234/v1/chat/completions HTTP/1.1"
 
 
-def test_whoever_goes_direct_uses_no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("past", "direct", "ours"),
+    [
+        ("", True, True),
+        ("*", False, True),
+        ("LOCALHOST, 127.0.0.1", False, True),
+        ("127.0.0.0/8", False, False),
+    ],
+)
+def test_past_a_proxy(past: str, direct: bool, ours: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the last is, the SDK knows."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.setenv("no_proxy", past)
 
-    async def whole() -> str:
+    async def whole() -> tuple[str, Server]:
         async with serving(says(WHOLE)) as server:
-            client = model(server.url, direct=True)
+            client = model(server.url, direct=direct)
             try:
-                return (await collect(client, MESSAGES)).text
+                return (await collect(client, MESSAGES)).text, server
             finally:
                 await client.close()
 
-    assert asyncio.run(whole()) == "Hello there."
+    said, server = asyncio.run(whole())
+    assert said == "Hello there."
+    assert (server.requests[0][0]["accept-encoding"] == "identity") is ours
 
 
 def test_a_user_in_the_address() -> None:
