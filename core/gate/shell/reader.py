@@ -424,6 +424,9 @@ class _Reader(Quoting):
                 raise Misread("an array does not end")
             if self._text[self._at] == ")":
                 self._at += 1
+                # to bash what is joined to it is still the assignment, and the command is the word behind
+                if self._text[self._at : self._at + 1] not in (*" \t\n;&|)", ""):
+                    raise Misread("a word joined to an array")
                 return
             if self._text[self._at] == "[":
                 raise Misread("an array with indices")

@@ -79,6 +79,8 @@ class Fuzzer:
 
     def try_out(self, scripts: Sequence[str]) -> list[Find]:
         """Those of `scripts` that did something."""
+        if not scripts:
+            return []
         try:
             after = self._jail.run(scripts, seconds=1)
         except subprocess.CalledProcessError:

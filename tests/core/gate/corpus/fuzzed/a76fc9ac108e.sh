@@ -1,0 +1,3 @@
+awk 'BEGIN { print "a", 
+
+"b" > "victim<>.txttxt" }'

@@ -1,0 +1,2 @@
+a=(rm x=victim.txt)echo st -f f
+true
