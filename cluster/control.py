@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from http import HTTPStatus
+from ssl import SSLContext
 from typing import Final, TypeVar
 
 from websockets.asyncio.client import connect
@@ -51,9 +52,10 @@ async def all_of(each: Iterable[Coroutine[None, None, _Answer]]) -> list[_Answer
 
 
 class ControlServer:
-    """Listens for messages to one host."""
+    """Listens for messages to one host. `tls`: encrypted."""
 
-    def __init__(self, act: Act, key: str, *, host: str, port: int) -> None:
+    def __init__(self, act: Act, key: str, *, host: str, port: int, tls: SSLContext | None = None) -> None:
+        self._tls = tls
         self._act = act
         self._key = key
         self._host = host
@@ -73,7 +75,7 @@ class ControlServer:
         """
         try:
             self._server = await serve(
-                self._handle, self._host, self._port,
+                self._handle, self._host, self._port, ssl=self._tls,
                 process_request=self._judge, compression=None, server_header=None,
                 max_size=_LARGEST, logger=_log_http,
             )  # fmt: skip
@@ -121,10 +123,11 @@ class ControlServer:
 
 
 class ControlClient:
-    """Speaks to hosts, as `cluster.placement.Peers` has it."""
+    """Speaks to hosts, as `cluster.placement.Peers` has it. `tls`: encrypted."""
 
-    def __init__(self, key_of: KeyOf) -> None:
+    def __init__(self, key_of: KeyOf, tls: SSLContext | None = None) -> None:
         self._key_of = key_of
+        self._tls = tls
 
     async def ask(self, lease: HostLease, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
         """As `Peers.ask`."""
@@ -132,7 +135,7 @@ class ControlClient:
             async with (
                 asyncio.timeout(_LONGEST),
                 connect(
-                    f"ws://{lease.control}/",
+                    f"{'wss' if self._tls else 'ws'}://{lease.control}/", ssl=self._tls,
                     additional_headers={"Authorization": f"Bearer {self._key_of(lease.incarnation)}"},
                     open_timeout=_CONNECTING, compression=None, proxy=None, max_size=_LARGEST, logger=_log_http,
                 ) as socket,

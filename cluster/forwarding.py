@@ -10,6 +10,7 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from ssl import SSLContext
 from typing import Final
 
 from websockets.asyncio.client import connect
@@ -46,9 +47,13 @@ Headers = Callable[[HostLease, str], Mapping[str, str]]
 
 
 class Forwarder:
-    """Asks hosts on behalf of one client. `who`: that one; `headers`: what a host wants to be shown, for a path of it."""
+    """Asks hosts on behalf of one client. `who`: that one; `headers`: what a host wants to be shown, for a path of it; `tls`:
+    encrypted."""
 
-    def __init__(self, placement: Placement, who: Principal, headers: Headers) -> None:
+    def __init__(
+        self, placement: Placement, who: Principal, headers: Headers, tls: SSLContext | None = None
+    ) -> None:
+        self._tls = tls
         self._placement = placement
         self._who = who
         self._headers = headers
@@ -99,7 +104,7 @@ class Forwarder:
                 self._room,
                 asyncio.timeout(_SECONDS),
                 connect(
-                    f"ws://{lease.page}{SOCKET_PATH}", additional_headers=self._headers(lease, SOCKET_PATH),
+                    f"{'wss' if self._tls else 'ws'}://{lease.page}{SOCKET_PATH}", ssl=self._tls, additional_headers=self._headers(lease, SOCKET_PATH),
                     open_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, logger=_log_http,
                 ) as host,
             ):  # fmt: skip

@@ -19,6 +19,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mappin
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
+from ssl import SSLContext
 from typing import Final, Unpack
 from urllib.parse import unquote
 
@@ -67,7 +68,7 @@ class GatewayPeople:
 
 class Gateway(PageServer):
     """Serves clients of all hosts that `placement` knows. `key_of`: what a host of one user wants to be shown; `people`:
-    where there are several."""
+    where there are several; `hosts_tls`: hosts are spoken to encrypted."""
 
     def __init__(
         self,
@@ -75,12 +76,14 @@ class Gateway(PageServer):
         key_of: KeyOf,
         *,
         people: GatewayPeople | None = None,
+        hosts_tls: SSLContext | None = None,
         **options: Unpack[PageOptions],
     ) -> None:
         super().__init__(**options)
         self._placement = placement
         self._key_of = key_of
         self._people = people
+        self._hosts_tls = hosts_tls
         self.accounts = people is not None
         self._passages: set[_Passage] = set()
         self._watching: asyncio.Task[None] | None = None
@@ -129,7 +132,9 @@ class Gateway(PageServer):
             return
         who = principal_of(socket)
         headers = partial(self._headers, who)
-        passage = _Passage(socket, who, self._placement, headers, partial(self._place_of, who), self.new_url)
+        passage = _Passage(
+            socket, who, self._placement, headers, partial(self._place_of, who), self.new_url, self._hosts_tls
+        )
         self._passages.add(passage)
         try:
             await passage.run(first)
@@ -144,7 +149,9 @@ class Gateway(PageServer):
     async def download(self, path: str, who: Principal) -> Download | None:
         """As `PageServer.download`: it waits at one of the hosts, and nobody else can guess its address."""
         for lease in await self._placement.hosts():
-            found = await asyncio.to_thread(_download_at, lease, self._headers(who, lease, path), path)
+            found = await asyncio.to_thread(
+                _download_at, lease, self._headers(who, lease, path), path, self._hosts_tls
+            )
             if found is not None:
                 return found
         return None
@@ -187,14 +194,16 @@ class _Passage:
         headers: Headers,
         place_of: Callable[[str | None], Awaitable[tuple[str | None, Role]]],
         new_url: Callable[[], str],
+        tls: SSLContext | None,
     ) -> None:
+        self._tls = tls
         self._client = client
         self._who = who
         self._placement = placement
         self._headers = headers
         self._place_of = place_of
         self._new_url = new_url
-        self._forwarder = Forwarder(placement, who, headers)
+        self._forwarder = Forwarder(placement, who, headers, tls)
         self._told: str | bytes | None = None
         """With which message the client asked to be told of all sessions."""
         self.at = ""
@@ -243,7 +252,8 @@ class _Passage:
         lease = location.lease
         async with AsyncExitStack() as stack:
             connecting = connect(
-                f"ws://{lease.page}{SOCKET_PATH}", additional_headers=self._headers(lease, SOCKET_PATH),
+                f"{'wss' if self._tls else 'ws'}://{lease.page}{SOCKET_PATH}", ssl=self._tls,
+                additional_headers=self._headers(lease, SOCKET_PATH),
                 open_timeout=_CONNECTING, close_timeout=_CONNECTING, compression=None, proxy=None, max_size=None, max_queue=8,
                 logger=_log_http,
             )  # fmt: skip
@@ -334,10 +344,13 @@ def _short(reason: str) -> str:
     return reason.encode()[:120].decode("utf-8", "ignore")
 
 
-def _download_at(lease: HostLease, headers: Mapping[str, str], path: str) -> Download | None:
+def _download_at(
+    lease: HostLease, headers: Mapping[str, str], path: str, tls: SSLContext | None
+) -> Download | None:
     """A file that waits at a host. Blocks."""
-    client = httpx.Client(timeout=_DOWNLOAD, trust_env=False)
-    request = client.build_request("GET", f"http://{lease.page}{path}", headers=dict(headers))
+    client = httpx.Client(timeout=_DOWNLOAD, trust_env=False, verify=tls or True)
+    scheme = "https" if tls else "http"
+    request = client.build_request("GET", f"{scheme}://{lease.page}{path}", headers=dict(headers))
     try:
         answer = client.send(request, stream=True)
     except httpx.HTTPError:

@@ -401,6 +401,16 @@ class Settings(BaseModel):
         description="how hosts that share a store find each other: `static`, by the store alone; `iact serve` is then the "
         "way in to them",
     )
+    cluster_ca: Path | None = Field(
+        default=None,
+        description="the authority whose certificates hosts and gateways accept from each other, a PEM file; with it, and the "
+        "next two, they speak TLS 1.3 and nothing else",
+    )
+    cluster_cert: Path | None = Field(
+        default=None,
+        description="this member's certificate, a PEM file; it names the address at which others reach a host",
+    )
+    cluster_key: Path | None = Field(default=None, description="the key of that certificate, a PEM file")
     faces: int | None = Field(
         default=None,
         ge=0,

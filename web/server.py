@@ -19,6 +19,7 @@ from dataclasses import replace
 from http import HTTPStatus
 from importlib import import_module
 from pathlib import Path
+from ssl import SSLContext
 from typing import Final, Self, TypedDict, Unpack
 
 from websockets.asyncio.server import Server, ServerConnection, serve
@@ -97,6 +98,7 @@ class PageOptions(TypedDict, total=False):
     send_timeout: float
     hello_timeout: float
     open_timeout: float
+    tls: SSLContext | None
 
 
 class DoorOptions(TypedDict):
@@ -118,6 +120,7 @@ class PageServer:
         names: further host names under which clients may reach a server beyond loopback.
         outside: the address under which a proxy serves this server.
         admits: whether requests may then come from an address, if they come without a secret of a program.
+        tls: with which the port is encrypted, and which clients may come; None: nothing is.
         send_timeout, hello_timeout, open_timeout: seconds that a client may take to read a message, to send
             its first one, and to send its request.
 
@@ -139,6 +142,7 @@ class PageServer:
         send_timeout: float = 10.0,
         hello_timeout: float = 10.0,
         open_timeout: float = 5.0,
+        tls: SSLContext | None = None,
     ) -> None:
         if not safety.is_loopback(host) and not allow_remote:
             raise UsageError(
@@ -156,6 +160,7 @@ class PageServer:
         self._send_timeout = send_timeout
         self._hello_timeout = hello_timeout
         self._open_timeout = open_timeout
+        self._tls = tls
         self._assets = load(_STATIC)
         self._server: Server | None = None
         self._streams = Streams(patience=send_timeout)
@@ -200,7 +205,7 @@ class PageServer:
     def _url(self, token: str) -> str:
         everywhere = {"", "0.0.0.0", "::"}
         host = "127.0.0.1" if self._host in everywhere else safety.bracketed(self._host)
-        return f"http://{host}:{self._port}/?token={token}"
+        return f"{'https' if self._tls else 'http'}://{host}:{self._port}/?token={token}"
 
     @property
     def routes(self) -> frozenset[str]:
@@ -260,6 +265,8 @@ class PageServer:
                 process_request=self._answer,
                 process_response=self._complete,
                 create_connection=Guarded,
+                ssl=self._tls,
+                ssl_handshake_timeout=self._open_timeout if self._tls else None,
                 compression=None,
                 server_header=None,
                 max_size=MAX_MESSAGE,

@@ -21,6 +21,7 @@ from iact.choices import Choices
 from iact.core import whole_file
 from iact.core.errors import IactError, UsageError
 from iact.core.session.assembly import KEY, RuntimeOptions, read_key
+from iact.member_tls import member_tls
 from iact.settings import FILE as CONFIGURATION
 from iact.settings import Settings
 from iact.shared_files import fetch, follow
@@ -30,6 +31,7 @@ from iact.web.server import DoorOptions, PeopleOptions, WebServer
 from iact.wiring import make_data_directory, models_of, open_runtime, open_store, shared_of
 
 if TYPE_CHECKING:
+    from iact.cluster.control import ControlClient
     from iact.cluster.gateway import GatewayPeople
     from iact.cluster.leases import HostLease, OwnLease
     from iact.cluster.placement import Placement, StaticPlacement
@@ -87,7 +89,8 @@ async def _host(
         lease = OwnLease(objects, incarnation_of(settings.host))
     except ValueError as error:
         raise UsageError(f"{error} Set IACT_HOST.") from error
-    peers = ControlClient(key_of)
+    tls = member_tls(settings)
+    peers = ControlClient(key_of, tls.client if tls else None)
     placement = StaticPlacement(objects, peers)
     key = key_of(lease.incarnation)
     search = HostSearch(placement, peers, lease.incarnation)
@@ -106,6 +109,7 @@ async def _host(
         several = await _people(stack, settings, models, choices, lease, search)
         page = WebServer(
             runtime, product=ServerSurroundings(choices), host=bind, port=port, names=(advertise,),
+            tls=tls.server if tls else None,
             # Where there are several users, to know this is not enough: who it is for must be said, and signed.
             key=None if several else key,
             **(several.page if several else PeopleOptions(allow_remote=True)),
@@ -115,14 +119,18 @@ async def _host(
             sessions, UserPage(page), objects, lease, placement, peers, grace=grace, idle=settings.session_idle,
             buried=several.release if several else lambda incarnation: None,
         )  # fmt: skip
-        control = ControlServer(served.act, key, host=bind, port=control_port)
+        control = ControlServer(
+            served.act, key, host=bind, port=control_port, tls=tls.server if tls else None
+        )
         await page.start()
         await control.start()
         try:
             lease.serves(page=f"{advertise}:{page.port}", control=f"{advertise}:{control.port}")
             await served.start(_incarnation_before(settings, lease.incarnation))
             started = datetime.now(UTC).isoformat(timespec="seconds")
-            published = address.Address(url=page.url, pid=os.getpid(), started=started, key=page.key)
+            # A certificate is for the address at which others reach this host.
+            url = f"https://{advertise}:{page.port}/" if tls else page.url
+            published = address.Address(url=url, pid=os.getpid(), started=started, key=page.key)
             address.publish(settings.data, published)
             print(f"iact: host {settings.host} ready at {advertise}:{page.port}", flush=True)
             if runtime.memory is not None:
@@ -339,9 +347,17 @@ async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") 
     async with _hosts_kept(settings, bind), _placement(settings) as placement, AsyncExitStack() as stack:
         # All gateways have one key, so that a browser that signed in at one of them is known at the others.
         _stopped(stop)  # Ray wants the signals for itself
+        tls = member_tls(settings)
         people, reached = _gateway_people(stack, settings, host)
         server = Gateway(
-            placement, key_of, people=people, host=host, port=port, key=key_of("gateways"), **reached
+            placement,
+            key_of,
+            people=people,
+            host=host,
+            port=port,
+            key=key_of("gateways"),
+            hosts_tls=tls.client if tls else None,
+            **reached,
         )
         async with server:
             started = datetime.now(UTC).isoformat(timespec="seconds")
@@ -380,12 +396,11 @@ def search(settings: Settings, query: str, limit: int) -> Sequence[TextHits]:
     """What all hosts of the store that run have found in texts of their sessions."""
 
     async def run() -> Sequence[TextHits]:
-        from iact.cluster.control import ControlClient
         from iact.cluster.search import HostSearch
 
         placement = await _placed(settings)
         key_of = await asyncio.to_thread(_keys, settings)
-        return await HostSearch(placement, ControlClient(key_of)).search(query, limit)
+        return await HostSearch(placement, _peers(settings, key_of)).search(query, limit)
 
     return asyncio.run(run())
 
@@ -519,14 +534,20 @@ async def _placed(settings: Settings) -> StaticPlacement:
     Raises:
         UsageError: there is no store.
     """
-    from iact.cluster.control import ControlClient
     from iact.cluster.objects import open_objects
     from iact.cluster.placement import StaticPlacement
 
     key_of = await asyncio.to_thread(_keys, settings)
-    placement = StaticPlacement(open_objects(_wanted(settings)), ControlClient(key_of))
+    placement = StaticPlacement(open_objects(_wanted(settings)), _peers(settings, key_of))
     await placement.refresh()
     return placement
+
+
+def _peers(settings: Settings, key_of: Callable[[str], str]) -> ControlClient:
+    from iact.cluster.control import ControlClient
+
+    tls = member_tls(settings)
+    return ControlClient(key_of, tls.client if tls else None)
 
 
 async def _watch(placement: StaticPlacement) -> None:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from ssl import SSLContext
 from typing import Final, TypeAlias
 
 from websockets.exceptions import ConnectionClosed, WebSocketException
@@ -25,6 +26,7 @@ from iact.core.ports import JSON
 from iact.core.records.control import Reword
 from iact.core.session.journals import read_records
 from iact.core.session.store import SessionStore
+from iact.member_tls import member_tls
 from iact.settings import Settings
 from iact.web.limits import MAX_MESSAGE
 
@@ -108,7 +110,7 @@ def ask_server(settings: Settings, message: Frame, *, patience: float | None = _
         there = address.find(settings.data)
     except address.NoServer:
         return None
-    with _socket(there) as socket:
+    with _socket(there, _tls(settings, there)) as socket:
         return Wire(socket).ask(message, lambda frame: None, patience)
 
 
@@ -283,18 +285,27 @@ def _connected(settings: Settings, session: str, answer: WaitedAnswer) -> Iterat
     """A connection that watches `session` from here on: to where one is logged in, or to the data directory's server."""
     logged_in = login.read(settings.data)
     there = address.find(settings.data) if logged_in is None else logged_in.address
-    with _socket(there) as socket:
+    with _socket(there, _tls(settings, there)) as socket:
         wire = Wire(socket)
         since = SessionStore(settings.data).last_record(session) if logged_in is None else 0
         wire.ask({"type": "hello", "session": session, "since": since}, answer.take)
         yield wire, answer
 
 
+def _tls(settings: Settings, there: address.Address) -> SSLContext | None:
+    """What the server of the data directory wants to be shown, where it is a host that speaks encrypted."""
+    if not there.pid or not there.url.startswith("https://"):
+        return None
+    tls = member_tls(settings)
+    return tls.client if tls else None
+
+
 @contextmanager
-def _socket(there: address.Address) -> Iterator[ClientConnection]:
+def _socket(there: address.Address, tls: SSLContext | None = None) -> Iterator[ClientConnection]:
     try:
         socket = connect(
             there.socket,
+            ssl=tls,
             additional_headers={"Authorization": f"Bearer {there.key}"},
             proxy=None,
             compression=None,

@@ -1,0 +1,31 @@
+"""The certificates with which hosts and gateways speak to each other, from the settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from iact.core.errors import UsageError
+from iact.settings import Settings
+
+if TYPE_CHECKING:
+    from iact.cluster.tls import MemberTls
+
+
+def member_tls(settings: Settings) -> MemberTls | None:
+    """What members of the cluster encrypt with; None: they speak in clear.
+
+    Raises:
+        UsageError: a file can't be used, or only some are named.
+    """
+    files = (settings.cluster_ca, settings.cluster_cert, settings.cluster_key)
+    if files == (None, None, None):
+        return None
+    authority, certificate, key = files
+    if authority is None or certificate is None or key is None:
+        raise UsageError(
+            "For hosts and gateways to speak encrypted, all three are needed: IACT_CLUSTER_CA, IACT_CLUSTER_CERT and "
+            "IACT_CLUSTER_KEY."
+        )
+    from iact.cluster.tls import open_tls
+
+    return open_tls(authority=authority, certificate=certificate, key=key)
