@@ -316,7 +316,7 @@ def test_a_state_that_the_manifest_does_not_name_is_the_modules_fault(states: tu
         ticket = decide(call.request, 0, Grant(Scope("all", (("*",),)), 1))
         assert not isinstance(ticket, Denial)
         with pytest.raises(
-            ModuleFault, match=r"told of the state 'aaa.*not in its manifest; it names (empty, full|none)\."
+            ModuleFault, match=r"reported the state 'aaa.*not in its manifest; it names (empty, full|none)\."
         ):
             await it.invoker.call(ticket, call, on_output=print, on_artifact=_drop, report=print)
 
