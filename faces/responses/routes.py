@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, aclosing, suppress
@@ -28,6 +29,7 @@ from iact.faces.responses.begun import Begun
 from iact.faces.responses.chat import Chats
 from iact.faces.responses.description import description
 from iact.faces.responses.events import EventStream
+from iact.faces.responses.given import ClientFields, keep, kept
 from iact.faces.responses.output import (
     ResponsePlace,
     asked_by,
@@ -88,7 +90,7 @@ class _Responses:
         if isinstance(given, Response):
             return given
         try:
-            begun = await self._begin(request, given)
+            begun = await self._begin(request, given, keeps=True)
         except UsageError as error:
             return _usage(error)
         created = int(time.time())
@@ -120,8 +122,8 @@ class _Responses:
         await begun.close(keep=keep)
         return JSONResponse(fields(status, items, ended))
 
-    async def _begin(self, request: Request, given: CreateResponse) -> Begun:
-        """Say what a request wants said.
+    async def _begin(self, request: Request, given: CreateResponse, *, keeps: bool = False) -> Begun:
+        """Say what a request wants said. `keeps`: what the client said of its response is told again later.
 
         Raises:
             UsageError: it can't be; says why.
@@ -159,6 +161,11 @@ class _Responses:
             if start is None:
                 raise UsageError("There is no message: input needs one of the user's.")
             place = ResponsePlace(session.id, start.n)
+            if keeps:
+                told_again = ClientFields(
+                    given.instructions, given.metadata or {}, given.previous_response_id
+                )
+                await asyncio.to_thread(keep, session.journal.parent, start.n, told_again)
             return Begun(runtime, Exchange(session, start), place, stack.pop_all(), not known)
 
     async def read(self, request: Request) -> Response:
@@ -169,7 +176,7 @@ class _Responses:
                 found = await work.stored(runtime, place)
             except UsageError as error:
                 raise HTTPException(404, str(error)) from error
-            return JSONResponse(_stored_fields(place, found))
+            return JSONResponse(await _stored_fields(place, found))
 
     async def cancel(self, request: Request) -> Response:
         who = await self._access.principal(request, "change")
@@ -183,7 +190,7 @@ class _Responses:
                 await found.session.cancel("/")
                 await found.session.answer(found.start.n)
                 found = await work.stored(runtime, place)
-            return JSONResponse(_stored_fields(place, found))
+            return JSONResponse(await _stored_fields(place, found))
 
     # --- chat completions -----------------------------------------------------------------------
 
@@ -284,7 +291,8 @@ def _whole(messages: Sequence[InputMessage]) -> list[InputMessage]:
     return [*told, InputMessage(role="user", content="And now:"), messages[-1]]
 
 
-def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
+async def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
+    given = await asyncio.to_thread(kept, found.session.journal.parent, place.record)
     items = [message_item(place, n, text) for n, text in enumerate(texts(found.records))]
     status, ended = ending(found.reply)
     if found.waiting:
@@ -293,8 +301,9 @@ def _stored_fields(place: ResponsePlace, found: work.Stored) -> dict[str, JSON]:
     created = int(time.mktime(time.strptime(found.start.at[:19], "%Y-%m-%dT%H:%M:%S"))) - time.timezone
     usage = work.used(found.records) if status != "in_progress" else None
     return response_fields(
-        place, created=created, model=MODEL, status=status, output=items, ended=ended, usage=usage
-    )
+        place, created=created, model=MODEL, status=status, output=items, ended=ended, usage=usage,
+        previous=given.previous, instructions=given.instructions, metadata=given.metadata,
+    )  # fmt: skip
 
 
 async def _read(request: Request, model: type[_Model]) -> _Model | Response:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, StringConstraints
 
 Text: TypeAlias = Annotated[str, Field(max_length=4_000_000)]
 
@@ -80,7 +80,16 @@ class CreateResponse(_Given):
     background: bool | None = False
     store: bool | None = True
     tools: list[dict[str, object]] | None = None
-    metadata: dict[str, str] | None = None
+    metadata: (
+        Annotated[
+            dict[
+                Annotated[str, StringConstraints(max_length=64)],
+                Annotated[str, StringConstraints(max_length=512)],
+            ],
+            Field(max_length=16),
+        ]
+        | None
+    ) = None
 
 
 class CompletionMessage(_Given):

@@ -51,7 +51,9 @@ def test_a_program_speaks_to_a_session_as_to_a_model(tmp_path: Path) -> None:
         with serving(product) as url:
             model = client(product, url)
             assert [one.id for one in model.models.list()] == ["iact"]
-            first = model.responses.create(model="iact", input="First", instructions="Be brief.")
+            first = model.responses.create(
+                model="iact", input="First", instructions="Be brief.", metadata={"ticket": "T-7"}
+            )
             assert (first.output_text, first.status) == ("One.", "completed")
             assert first.usage is not None
             assert first.usage.output_tokens > 0
@@ -63,7 +65,16 @@ def test_a_program_speaks_to_a_session_as_to_a_model(tmp_path: Path) -> None:
             assert other.output_text == "Another two."
             assert len(sessions(product)) == 2
             assert model.responses.retrieve(second.id).output_text == "Two."
-            assert model.responses.retrieve(first.id).output_text == "One."
+            for made in (first, second, other):
+                again = model.responses.retrieve(made.id)
+                assert (again.output_text, again.instructions) == (made.output_text, made.instructions)
+                assert (again.metadata, again.previous_response_id) == (
+                    made.metadata,
+                    made.previous_response_id,
+                )
+            assert (first.metadata, second.previous_response_id) == ({"ticket": "T-7"}, first.id)
+            with pytest.raises(openai.BadRequestError, match="metadata"):
+                model.responses.create(model="iact", input="Much", metadata={str(n): "x" for n in range(17)})
             history = [
                 {"role": "user", "content": "A"},
                 {"role": "assistant", "content": "B"},
