@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -198,6 +199,51 @@ def clear(
         **({"why": why} if why else {}),
     }
     return remote.control(settings, session, frame, as_json=as_json)
+
+
+@command()
+@options.session
+@click.argument("ask", type=int, metavar="RECORD")
+@click.option("--values", metavar="JSON", help='what is filled in, by field: {"town": "Oslo"}')
+@click.option("--yes", is_flag=True, help="leave every field as it is, or agree to a question without fields")
+@click.option("--no", is_flag=True, help="don't answer; the module is told so")
+@options.as_json
+def answer(
+    settings: Settings,
+    *,
+    session: str,
+    ask: int,
+    values: str | None,
+    yes: bool,
+    no: bool,
+    as_json: bool,
+) -> int:
+    """Answer what a module asks. RECORD is the number of its question; the answer goes to the module.
+
+    Approve or deny calls with iact clear.
+    """
+    from iact.commands import remote
+
+    one_of(values=values, yes=yes, no=no)
+    if values is None and not (yes or no):
+        raise UsageError("Say what is answered: --values, --yes or --no.")
+    frame: Frame = {
+        "type": "form.answer",
+        "ask": ask,
+        "accept": not no,
+        "values": _values(values) if values is not None else {},
+    }
+    return remote.control(settings, session, frame, as_json=as_json)
+
+
+def _values(given: str) -> dict[str, JSON]:
+    try:
+        told = json.loads(given)
+    except ValueError:
+        told = None
+    if not isinstance(told, dict):
+        raise UsageError('--values takes a JSON object, such as {"town": "Oslo"}.')
+    return told
 
 
 @command()

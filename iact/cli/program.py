@@ -57,6 +57,7 @@ for _one in (
     controls.resume,
     controls.cancel,
     controls.clear,
+    controls.answer,
     controls.declassify,
     controls.lockdown,
     modules.secret,

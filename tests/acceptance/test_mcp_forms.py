@@ -261,6 +261,10 @@ def test_an_address_is_shown_and_opened_by_nobody_but_the_person(stage: Stage, t
         asked = question(socket)
         assert asked["url"] == "https://pay.example/7"
         assert "<a " not in str(asked["html"])
-        tell(socket, {"type": "form.answer", "ask": asked["n"], "accept": True})
+        session = next(iter(product.journals())).parent.name
+        said = product.run("answer", "--session", session, str(asked["n"]), "--yes", "--json")
+        assert json.loads(said.stdout)["n"] > int(str(asked["n"]))
+        again = product.run("answer", "--session", session, str(asked["n"]), "--no")
+        assert (again.status, "No call waits for an answer" in again.sentence) == (2, True)
         comes(answered(product), "the reply")
     assert heard(product) == {"action": "accept"}

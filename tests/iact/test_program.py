@@ -61,6 +61,8 @@ def test_a_command_can_do_with_what_it_requires(path: str, one: click.Command) -
         (("plan", "run", "--rounds", "0", "x"), "1 to 100. See: iact plan run --help"),
         (("clear", "--session", "x", "7", "--allow", "--deny"), "--allow and --deny"),
         (("clear", "--session", "x", "7"), "--allow or --deny"),
+        (("answer", "--session", "x", "7", "--yes", "--no"), "--yes and --no"),
+        (("answer", "--session", "x", "7"), "--values, --yes or --no"),
         (("run", "--data"), "'--data'"),
     ],
 )
