@@ -35,6 +35,7 @@ _REPLY: Final = 256 * 1024 * 1024
 _REFUSAL: Final = 64 * 1024
 """Bytes that are read of why there is no reply."""
 
+_REFUSAL_SECONDS: Final = 10.0
 _DONE: Final = b"[DONE]"
 
 
@@ -184,7 +185,7 @@ def _proxies(origin: requests.Origin) -> bool:
 
 async def _refusal(connection: HttpConnection, until: float) -> object:
     """What a refusal says, as far as it comes."""
-    said = bytearray()
+    said, until = bytearray(), min(until, asyncio.get_running_loop().time() + _REFUSAL_SECONDS)
     try:
         while not connection.over and len(said) < _REFUSAL:
             await connection.more(until)

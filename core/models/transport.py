@@ -58,6 +58,13 @@ class HttpConnection(asyncio.Protocol):
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
+        # As h11 reads, and so the SDK. Two readings of one response harm nobody here: there is one at a time, and a
+        # connection over which more comes is closed.
+        self._parser.set_dangerous_leniencies(
+            lenient_chunked_length=True,
+            lenient_optional_cr_before_lf=True,
+            lenient_spaces_after_chunk_size=True,
+        )
         self._waiter: asyncio.Future[None] | None = None
         self._timer: asyncio.TimerHandle | None = None
         self._state: Literal["idle", "asked", "answering", "whole", "unread", "failed"] = "idle"
