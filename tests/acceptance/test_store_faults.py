@@ -123,7 +123,10 @@ def proxy() -> Iterator[Proxy]:
     moto.start()
     host, port = moto.get_host_and_port()
     try:
-        urllib.request.urlopen(urllib.request.Request(f"http://{host}:{port}/faults", method="PUT")).close()
+        # Servers of one process have their buckets in common: what an earlier test left is none of this one's.
+        for method, path in (("POST", "moto-api/reset"), ("PUT", "faults")):
+            request = urllib.request.Request(f"http://{host}:{port}/{path}", method=method)
+            urllib.request.urlopen(request).close()
         with proxied(f"http://{host}:{port}") as made:
             yield made
     finally:
