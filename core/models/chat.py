@@ -211,11 +211,19 @@ class _OwnReply:
         self._events: deque[bytes] = deque()
 
     async def next(self, seconds: float) -> object | None:
-        until = self._loop.time() + seconds
+        if not self._events:
+            await self._more(self._loop.time() + seconds)
+        return self._chunk(self._events.popleft()) if self._events else None
+
+    async def close(self) -> None:
+        self._leave(keep=False)
+
+    async def _more(self, until: float) -> None:
+        """Wait for events, or the end."""
         while not self._events:
             connection = self._connection
             if connection is None:
-                return None
+                return
             if connection.received > _REPLY:
                 raise Overlong("its reply has no end")
             await connection.more(until)
@@ -226,10 +234,6 @@ class _OwnReply:
                 raise Overlong("an event of it has no end")
             if connection.over:
                 self._leave(keep=True)
-        return self._chunk(self._events.popleft())
-
-    async def close(self) -> None:
-        self._leave(keep=False)
 
     def _chunk(self, data: bytes) -> object | None:
         if data.startswith(_DONE):

@@ -259,7 +259,7 @@ def _reported(chunk: _Fields) -> Usage | None:
             _count(usage.get("prompt_tokens")), _count(known), _count(usage.get("completion_tokens"))
         )
     timings = chunk.get("timings")
-    if isinstance(timings, Mapping):
+    if isinstance(timings, dict):  # a look for `Mapping`, at each piece, takes three calls to say no
         cached, fresh, written = (timings.get(name) for name in ("cache_n", "prompt_n", "predicted_n"))
         if isinstance(cached, int) and isinstance(fresh, int) and isinstance(written, int):
             return Usage(cached + fresh, cached, written)

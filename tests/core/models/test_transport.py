@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from iact.core.errors import ModelError, ModelGarbled, ModelOverloaded, ModelRefused, ModelUnreachable
-from iact.core.models import transport
+from iact.core.models import chat, transport
 from iact.core.models.failures import Retries
 from iact.core.models.openai import OpenAIModel, Timeouts
 from iact.core.ports import ChatMessage, ModelProfile, TextDelta
@@ -390,6 +390,14 @@ def test_what_is_poured_out_is_bounded(before: bytes, drop: bytes, kind: type[Mo
     found, sentence = failing(pouring(before, drop))
     assert found is kind
     assert said in sentence
+
+
+def test_a_reply_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """At less than what it is bounded to, which would take a minute to read."""
+    monkeypatch.setattr(chat, "_REPLY", 500_000)
+    kind, said = failing(pouring(CHUNKED, chunk(HALF * 100)))
+    assert kind is ModelGarbled
+    assert "its reply has no end" in said
 
 
 @pytest.mark.parametrize("gently", [False, True])
