@@ -15,11 +15,13 @@ _SET: Final = r"\[\^?\]?(?:\[:\w+:\]|\\[^\]\n]|(?!%s)[^\]\\\n\[])*\]"
 _ADDRESS: Final = rf"(?:\d+|\$|/(?:\\.|{_SET % '/'}|[^/\\\n\[])*/I?|\d+~\d+|\+\d+)"
 _SED_S: Final = (
     rf"s(?P<d>[/|,#:@!_%])(?:\\.|{_SET % '(?P=d)'}|(?!(?P=d))[^\\\n\[])*(?P=d)"
-    r"(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiI0-9]*"
+    r"(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiImM0-9]*"
 )
+_SED_TEXT: Final = r"[aic][ \t]*\\?[ \t]*[^\\\n]*(?=\n|\Z)|:[ \t]*\w+|[btT](?:[ \t]*\w+)?"
+"""Text that is printed, up to the end of the line; a label; a jump to one."""
 _SED: Final = re.compile(
     rf"\s*(?:{_ADDRESS}(?:,{_ADDRESS})?)?\s*!?\s*\{{?\s*"
-    rf"(?:[pdDPgGhHxnN=lq]\d*|{_SED_S}|y/[^/\\\n]*/[^/\\\n]*/)?\s*\}}?\s*(?:[;\n]|$)",
+    rf"(?:[pdDPgGhHxnN=lqQzF]\d*|{_SED_S}|{_SED_TEXT}|y/[^/\\\n]*/[^/\\\n]*/)?\s*\}}?\s*(?:[;\n]|$)",
     re.DOTALL,
 )
 
@@ -43,8 +45,10 @@ def sed(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     while rest:
         word = rest.pop(0)
         text = word.text
-        if text in ("-e", "--expression") and rest:
+        if re.fullmatch(r"-[nErsuz]*e|--expression", text) and word.known and rest:
             scripts.append(rest.pop(0))
+        elif word.known and text.startswith(("-e", "--expression=")):
+            scripts.append(Word(text.removeprefix("--expression=").removeprefix("-e")))
         elif word.known and re.fullmatch(r"-[nErsuz]*i.*|--in-place(=.*)?", text):
             in_place = True
         elif word.known and re.fullmatch(

@@ -107,8 +107,8 @@ class OptionTable:
         if self.alone and re.fullmatch(r"-\w(?:\d+)?", text, re.ASCII) is None:
             return None
         for position, letter in enumerate(text[1:], start=2):
-            if letter in self.joined:
-                return False if position < len(text) else None
+            if letter in self.joined and position < len(text):
+                return False
             if letter in self.valued:
                 return position == len(text)
             if letter not in self.flags:
@@ -148,7 +148,7 @@ def parse(entry: str) -> OptionTable:
             flags.update(token[1:])
     return OptionTable(
         anything="*" in tokens, free="+" in tokens, alone="." in tokens, listed="@@" in tokens, most=most,
-        flags=frozenset(flags), valued=frozenset(valued - flags), joined=frozenset(joined - flags),
+        flags=frozenset(flags), valued=frozenset(valued - flags), joined=frozenset(joined),
         long=frozenset(long), long_valued=frozenset(long_valued), long_joined=frozenset(long_joined),
         number="-#" in tokens,
     )  # fmt: skip

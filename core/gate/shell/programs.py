@@ -54,12 +54,12 @@ def judge_command(runner: Runner, words: Sequence[Word]) -> None:
     known = tables()
     if name in _STRONG:
         runner.decode()
+    if len(arguments) == 1 and _says_what_it_is(name, arguments[0].known):
+        return
     if handler := _HANDLERS.get(name):
         handler(runner, name, arguments)
     elif wrapper := runners.WRAPPERS.get(name):
         runners.wrapped(runner, name, arguments, *wrapper)
-    elif len(arguments) == 1 and arguments[0].known in known.versioned.get(name, ()):
-        return
     elif effect := known.effects.get(name):
         _effect(runner, effect, words)
     elif options := known.observe.get(name):
@@ -67,6 +67,14 @@ def judge_command(runner: Runner, words: Sequence[Word]) -> None:
             runner.find("unknown", f"options of {name} that are not understood: {shown(words)}")
     else:
         runner.find("unknown", f"runs {name}, which is not understood: {shown(words)}")
+
+
+def _says_what_it_is(name: str, option: str | None) -> bool:
+    """Whether a program that is given this alone prints its version or its options, and ends."""
+    known = tables()
+    return option in known.versioned.get(name, ()) or (
+        option in ("--version", "--help") and name in known.observe
+    )
 
 
 def _effect(runner: Runner, effect: str, words: Sequence[Word]) -> None:
@@ -151,7 +159,7 @@ _SET_WORDS: Final = names(
     "-e -u -x -eu -ex -eux -euo -exo -euxo -o pipefail errexit nounset xtrace +e +u +x +o -eo -C noclobber "
     "-f +f noglob -v -n"
 )
-_SHOPT_WORDS: Final = names("-s -u -q nullglob globstar dotglob failglob nocaseglob nocasematch lastpipe")
+_SHOPT_WORDS: Final = names("-s -u -q nullglob globstar dotglob failglob nocaseglob nocasematch lastpipe -p")
 
 
 def _shell_option(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
@@ -230,34 +238,51 @@ _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
         r"(?:--no-pager )?(?:status|is-active|is-enabled|is-failed|list-units|list-unit-files|list-timers|show|cat)"
         r"(?: (?:--no-pager|--all|--failed|--type=\w+|[\w@.][\w@.-]*))*"
     ),
-    "journalctl": re.compile(
-        r"(?:--no-pager|-[nbkxe]|-u|\d+|[\w.]+)(?: (?:--no-pager|-[nbkxeu]|\d+|[\w.]+))*"
-    ),
     "service": re.compile(r"\w[\w.-]* status|--status-all"),
     "apt": re.compile(
         r"(?:list|show|policy|search|depends|rdepends)(?: (?:--installed|--upgradable|[a-z0-9][a-z0-9.+-]*))*"
     ),
     "apt-cache": re.compile(
-        r"(?:show|search|policy|depends|rdepends|pkgnames|stats)(?: [a-z0-9][a-z0-9.+-]*)*"
+        r"(?:show|search|policy|depends|rdepends|pkgnames|stats|madison|showpkg|showsrc)(?: [a-z0-9][a-z0-9.+-]*)*"
     ),
+    "apt-mark": re.compile(r"show(?:manual|auto|hold)(?: [a-z0-9][a-z0-9.+-]*)*"),
+    "dpkg-deb": re.compile(r"(?:-[cIf]|--contents|--info|--field) [\w./][\w./+~-]*(?: [A-Z][\w-]*)*"),
     "dpkg": re.compile(
-        r"-[lLsSI]|-[lLsS] [\w./*][\w./+*-]*|--(?:list|listfiles|status|search|print-architecture)(?: [\w./][\w./+-]*)?"
+        r"-[lLsSI]|--get-selections|-[cI] [\w./][\w./+~-]*|-[lLsS] [\w./*][\w./+*-]*|--(?:list|listfiles|status|search|print-architecture)(?: [\w./][\w./+-]*)?"
     ),
     "ip": re.compile(
         r"(?:-(?:[46rsjcdo]|br|brief) )*(?:a|addr|address|r|route|l|link|n|neigh|rule|maddr)"
-        r"(?: (?:show|list|ls)(?:(?: dev)? [\w.]+)?)?"
+        r"(?: (?:show|list|ls)(?:(?: dev)? [\w.]+)?)?|r(?:oute)? get [\d.]+|netns(?: list)?"
     ),
-    "ss": re.compile(r"(?:-[tulnpaesmo46]+ ?)*"),
-    "netstat": re.compile(r"(?:-[tulnpaers46]+ ?)*"),
+    "ss": re.compile(
+        r"(?:(?:-[tulnpaesmo46]+|--(?:tcp|udp|listening|numeric|processes|all|summary|extended)) ?)*"
+    ),
+    "netstat": re.compile(r"(?:-[tulnpaersi46]+ ?)*"),
     "top": re.compile(r"(?:-b ?|-n ?\d+ ?|-bn ?\d+ ?|-o [%A-Z+]+ ?|-H ?|-p \d+ ?)+"),
-    "pip": re.compile(r"(?:list|freeze|show|check)(?: (?:--format=\w+|(?!-)[A-Za-z0-9._-]+))*"),
-    "pip3": re.compile(r"(?:list|freeze|show|check)(?: (?:--format=\w+|(?!-)[A-Za-z0-9._-]+))*"),
+    **dict.fromkeys(
+        ("pip", "pip3"),
+        re.compile(
+            r"(?:list|freeze|show|check)(?: (?:--format=\w+|--user|--local|--not-required|(?!-)[A-Za-z0-9._-]+))*|config list"
+        ),
+    ),
     "rpm": re.compile(r"-q[ailcdfR]*(?: [\w./*][\w./+*-]*)*"),
-    "man": re.compile(r"(?:\d )?[a-z0-9][a-z0-9._-]*"),
+    "man": re.compile(r"(?:\d |-[kf] )?[a-z0-9][a-z0-9._-]*"),
     "ulimit": re.compile(r"-[aSHnusvtcdflmp]+|"),
     "hash": re.compile(r""),
     "alias": re.compile(r"|-p"),
-    "dmesg": re.compile(r"(?:-[THkLxw]+ ?|--ctime ?)*"),
+    "dmesg": re.compile(
+        r"(?:(?:-[THkLxwdetruP]+|-l [a-z,]+|--(?:ctime|human|kernel|userspace|follow|decode|reltime|nopager|notime"
+        r"|level=[a-z,]+|facility=[a-z,]+)) ?)*"
+    ),
+    "compgen": re.compile(r"-[abcdefgjksuv]+(?: [\w./][\w./-]*)?"),
+    "openssl": re.compile(r"version(?: -a)?"),
+    "ar": re.compile(r"-?[tp]v?(?: [\w./][\w./+-]*)+"),
+    "systemd-analyze": re.compile(r"|time|blame|critical-chain(?: \w[\w@.-]*)?"),
+    "hostnamectl": re.compile(r"|status"),
+    "timedatectl": re.compile(r"|status|show|list-timezones|timesync-status"),
+    "localectl": re.compile(r"|status|list-locales|list-keymaps"),
+    "loginctl": re.compile(r"|list-(?:sessions|users|seats)"),
+    "update-alternatives": re.compile(r"--(?:display|list|query) \w[\w.+-]*|--get-selections"),
     "mount": re.compile(r"|-l"),
     "swapon": re.compile(r"--show|-s"),
     "chage": re.compile(r"-l [\w-]+"),
@@ -276,14 +301,14 @@ _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
 def _whole(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     known = [word.known for word in arguments]
     text = " ".join(one for one in known if one is not None)
-    if len(known) == 1 and text in tables().versioned.get(name, ()):
-        return
     if None in known or _LOOKS[name].fullmatch(text) is None:
         if effect := tables().effects.get(name):
             _effect(runner, effect, [Word(name), *arguments])
         else:
             authority = name in ("crontab", "systemctl", "service", "ip", "hash", "chage")
             runner.find("authority" if authority else "unknown", f"{name} {shown(arguments)}")
+    elif name == "top":
+        runner.find("modify", "top makes a folder for its settings")
 
 
 _HANDLERS: Final[Mapping[str, Handler]] = {
@@ -298,6 +323,6 @@ _HANDLERS: Final[Mapping[str, Handler]] = {
     **dict.fromkeys(("set", "shopt"), _shell_option),
     **dict.fromkeys(("cd", "pushd"), _cd),
     **dict.fromkeys(_LOOKS, _whole),
-    "env": runners.env, "xargs": runners.xargs, "command": runners.command, "find": runners.find, "ln": writers.link, "tee": writers.tee, "dd": writers.dd,
+    "env": runners.env, "watch": runners.watch, "xargs": runners.xargs, "command": runners.command, "find": runners.find, "ln": writers.link, "tee": writers.tee, "dd": writers.dd,
     "tar": writers.tar, "unzip": writers.unzip, "sed": filters.sed, "printf": _printf, "kill": _kill, "getent": _getent, "date": _date, "ps": _ps, "lsof": _lsof, "unset": _unset, "git": repository.git,
 }  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Final
 
 from iact.core.gate.shell import paths, repository
 from iact.core.gate.shell.handlers import Runner, assignable, shown, strange_locale
-from iact.core.gate.shell.options import OptionTable, parse, tables
+from iact.core.gate.shell.options import OptionTable, parse
 from iact.core.gate.shell.words import GAP, GLOB, Word, names
 
 WRAPPERS: Final[Mapping[str, tuple[OptionTable, int]]] = {
@@ -53,6 +53,19 @@ def wrapped(runner: Runner, name: str, arguments: Sequence[Word], options: Optio
         if name == "nohup":
             runner.find("modify", "writes nohup.out where there is a terminal")
         runner.run(rest[own:])
+
+
+def watch(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
+    """Runs its words over and over, as one text that `sh` reads anew."""
+    options = parse(
+        "-bcegptw -d -d? -n: --beep --color --differences --errexit --interval= --no-title --precise"
+    )
+    rest = _front(options, arguments)
+    texts = [word.known for word in rest or ()]
+    if not rest or None in texts:
+        runner.find("unknown", f"watch with what is not understood: {shown(arguments)}")
+    else:
+        runner.script(" ".join(text for text in texts if text is not None), posix=True)
 
 
 _ENV: Final = "-i0 -u: -C: --ignore-environment --null --unset= --chdir="
@@ -116,13 +129,17 @@ def _filled(word: Word, mark: str) -> Word:
 
 
 def shell(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """`sh -c TEXT …` is judged; a script file, or a script from the input, is other code."""
+    """`sh -c TEXT …` is judged; a script file, or a script from the input, is other code. `-n` only reads it."""
     if len(arguments) >= 2 and re.fullmatch(r"-[eux]*c", arguments[0].text):
         text = arguments[1].known
         if text is not None:
             runner.script(text, posix=name in ("sh", "dash"))
             return
-    if len(arguments) == 1 and arguments[0].known in tables().versioned.get(name, ()):
+    if (
+        len(arguments) >= 2
+        and arguments[0].known == "-n"
+        and not re.match(rf"[-+{GAP}{GLOB}]", arguments[1].text)
+    ):
         return
     runner.find("unknown", f"runs other code: {name} {shown(arguments)}")
 

@@ -341,7 +341,7 @@ class Walk:
         for child in node.named_children:
             text = text_of(child)
             if child.type == "word" and text.startswith("-"):
-                if re.fullmatch(r"-[gaAxp]+", text) is None:
+                if re.fullmatch(r"-[gaAxp]+|-[fFp]+", text) is None or (keyword == "export" and "f" in text):
                     self.find("unknown", f"{keyword} with an option that is not understood: {text[:60]}")
                 exported = exported or "x" in text
         for child in node.named_children:

@@ -28,6 +28,10 @@ _ANSI: Final = re.compile(
 )
 _ESCAPED: Final = re.compile(r'\\(?:([$`"\\])|\n)')
 _NUMERIC: Final = re.compile(r"\$[?#$!]|\$\{#[A-Za-z_][A-Za-z0-9_]*(?:\[[@*]\])?\}|\$\{[?#$!]\}")
+_ONE_WORD: Final = re.compile(
+    r"\$\((?:uname(?: -[srm])?|arch|nproc|whoami|id -[ug]n?|date \+(?:%F|%s|%Y-?%m-?%d))\)", re.ASCII
+)
+"""Substitutions of which the result is one word, without blanks and without a dash at its beginning."""
 _SPECIAL: Final = re.compile(r"[\\*?\[]")
 _BRACES: Final = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{|\}")
 
@@ -115,6 +119,8 @@ def _read(node: Node, constants: Mapping[str, str]) -> Word:
         case "simple_expansion" | "expansion":
             return _variable(node, constants)
         case "arithmetic_expansion":
+            return Word(GAP)
+        case "command_substitution" if _ONE_WORD.fullmatch(_text(node)):
             return Word(GAP)
         case "process_substitution":
             return Word("/dev/fd/" + GAP)

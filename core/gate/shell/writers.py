@@ -102,6 +102,8 @@ def write(runner: Runner, word: Word, *, appends: bool) -> None:
 
 def dd(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     for word in arguments:
+        if word.known == "of=/dev/null":
+            continue
         if word.loose or not re.match(r"(?:if|bs|count|skip|ibs|obs|status|iflag|conv)=", word.text):
             runner.find("destroy", f"dd {shown(arguments)}")
             return
@@ -125,7 +127,10 @@ def pack(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 def tar(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     first = arguments[0].known if arguments else None
-    listing = first is not None and re.fullmatch(r"-?[vzjJa]*t[vzjJa]*f?|--list", first)
+    # without a dash the letter that takes the archive's name may stand anywhere
+    listing = first is not None and re.fullmatch(
+        r"-?[vzjJa]*t[vzjJa]*f?|[vzjJa]*f[vzjJa]*t[vzjJa]*|[vzjJa]*t[vzjJa]*f[vzjJa]*|--list", first
+    )
     rest = parse("-vzjJa -f: -C: --verbose --wildcards --file= --directory=").operands(arguments[1:])
     # an archive's name with a colon before its first slash names another machine
     remote = any(re.match(rf"[^/]*[:{GAP}{GLOB}]", word.text) for word in arguments)
