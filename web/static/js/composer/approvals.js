@@ -2,7 +2,7 @@
 // agent, tab or time is looked at, until they are answered here or by somebody else. All that is outside of a
 // modal dialog is inert while it is open, so the bar goes into the uppermost one.
 
-import { el, insert, onceAFrame, part, setText } from "../base/dom.js";
+import { el, insert, onceAFrame, part, setText, styled } from "../base/dom.js";
 import { agentName } from "../base/format.js";
 import { plural, t } from "../base/language.js";
 
@@ -33,7 +33,6 @@ export class Approvals {
   #keep = /** @type {HTMLSelectElement} */ (part("approvals-keep"));
   #why = /** @type {HTMLInputElement} */ (part("approvals-why"));
   #left = part("approvals-left");
-  #title = part("approvals-title");
   #more = part("approvals-more");
   #next = part("approvals-next");
   #split = part("approvals-split");
@@ -43,19 +42,23 @@ export class Approvals {
   /** The records of the questions that are shown as one; empty: none. @type {number[]} */ #shown = [];
   /** Whether calls that wait for the same reason are asked about one by one. */ #apart = false;
   #filled = false;
-  /** What a module wants to know, as controls. @type {import("./form_fields.js").FormFields|undefined} */ #form;
+  #styled = false;
+  /** What a module asks, once its script is there. @type {import("./form_question.js").FormQuestion|undefined} */ #form;
 
   /**
    * @param {Store} store
    * @param {(calls: number[], allow: boolean, remember: Remember, why: string, lasts?: "once"|"session"|"always") => Promise<unknown>} clear
    * @param {(path: string) => void} choose shows an agent
-   * @param {(ask: number, accept: boolean, values: Record<string, string|boolean|number|string[]>) => Promise<unknown>} answer answers what a module asks
+   * @param {(ask: number, accept: boolean, values: import("./form_question.js").Values) => Promise<unknown>} answer
    */
   constructor(store, clear, choose, answer) {
     this.answer = answer;
     this.store = store;
     this.clear = clear;
-    const update = onceAFrame(() => this.#update());
+    const update = onceAFrame(() => (this.#styled || !store.asked.size ? this.#update() : void styled("approvals").then(() => {
+      this.#styled = true;
+      this.#update();
+    })));
     for (const what of ["records", "rendered", "session", "reset"]) store.addEventListener(what, update);
     this.#allow.addEventListener("click", (event) => this.#answer(true, event));
     this.#deny.addEventListener("click", (event) => this.#answer(false, event));
@@ -145,19 +148,17 @@ export class Approvals {
     const record = this.store.asked.get(numbers[0]);
     if (!record) return;
     const { length } = this.#shown = numbers;
+    this.#form?.leave();
+    this.#form = undefined;
     this.#keep.replaceChildren(...(record.kind === "host" ? HOST_CHOICES : CHOICES).map(([value, words]) => el("option", { value }, words)));
     this.#keep.value = "once";
-    const form = record.kind === "form";
-    this.#why.hidden = form;
-    if (this.#keep.parentElement) this.#keep.parentElement.hidden = form;
-    setText(this.#title, form ? t("A module asks you") : t("Approval needed"));
     setText(this.#news, "");
     this.#why.value = "";
     const about = { agent: chain(record.agent), function: record.function ?? "", module: record.module ?? "", host: record.host ?? "", length };
     const said = { ...about, agent: agentName(record.agent) };
     setText(this.#who, this.#words(record, about));
-    setText(this.#allow, form ? consent(record) : length > 1 ? t("Approve all {length}", { length }) : t("Approve"));
-    setText(this.#deny, form ? t("Don't answer") : length > 1 ? t("Deny all {length}", { length }) : t("Deny"));
+    setText(this.#allow, length > 1 ? t("Approve all {length}", { length }) : t("Approve"));
+    setText(this.#deny, length > 1 ? t("Deny all {length}", { length }) : t("Deny"));
     this.#split.hidden = length < 2 && !this.#apart;
     setText(this.#split, this.#apart ? t("Together") : t("One by one"));
     this.#tellLeft();
@@ -183,7 +184,6 @@ export class Approvals {
     // Of all of them, not up to the first that is missing: each that is asked for comes.
     this.#filled = records.map((record) => this.store.rendered(record)).every(Boolean);
     this.#call.replaceChildren();
-    this.#form = undefined;
     if (this.#filled) {
       for (const record of records) {
         const call = el("div", { class: "approvals-one" });
@@ -196,20 +196,14 @@ export class Approvals {
   }
 
   /**
-   * Put the controls of a form below what its module says.
    * @param {JournalRecord} record
    * @param {Element} below
    */
   async #ask(record, below) {
-    try {
-      const { FormFields } = await import("./form_fields.js");
-      if (!below.isConnected) return;
-      this.#form = new FormFields(record);
-      below.append(this.#form.element);
-      this.#tellMore();
-    } catch {
-      setText(this.#news, t("The form could not be loaded. Reload the page."));
-    }
+    const { FormQuestion } = await import("./form_question.js");
+    if (!below.isConnected) return;
+    this.#form = new FormQuestion(record, below);
+    this.#tellMore();
   }
 
   /** Say how much of the call is out of sight. */
@@ -226,8 +220,7 @@ export class Approvals {
     const left = record?.seconds ? Math.ceil(Date.parse(record.at) / 1000 + record.seconds - Date.now() / 1000) : 0;
     this.#left.hidden = left <= 0;
     const time = `${Math.floor(left / 60)}:${String(left % 60).padStart(2, "0")}`;
-    const words = record?.kind === "form" ? t("{time} left, then it stays without an answer", { time }) : t("{time} left, then it is denied", { time });
-    setText(this.#left, left > 0 ? words : "");
+    setText(this.#left, left > 0 ? t("{time} left, then it is denied", { time }) : "");
   }
 
   /** @param {boolean} armed */
@@ -243,14 +236,10 @@ export class Approvals {
     const shown = this.#shown;
     const record = this.store.asked.get(shown[0]);
     // Only a person's own click or key, and only on what is in sight in full.
-    if (!record || !event.isTrusted || !this.#filled) return;
-    if (record.kind === "form" && allow && !this.#form) return;
+    if (!record || !event.isTrusted || !this.#filled || (record.kind === "form" && !this.#form)) return;
     this.#arm(false);
     try {
-      if (record.kind === "form") {
-        await this.answer(record.n, allow, (allow && this.#form?.values()) || {});
-        return;
-      }
+      if (this.#form) return void (await this.answer(record.n, allow, allow ? this.#form.values() : {}));
       const [why, host] = [allow ? "" : this.#why.value.trim(), record.kind === "host"];
       await this.clear(shown, allow, allow && !host ? this.#remember(record) : null, why, host && allow ? /** @type {"once"|"session"|"always"} */ (this.#keep.value) : undefined);
     } catch (error) {
@@ -278,12 +267,6 @@ function origin(record) {
   if (record.kind !== "clearance") return String(record.n);
   const labels = new Set([...(record.read ?? []), ...Object.values(record.provenance ?? {}).flat()]);
   return JSON.stringify([record.function, record.rule, record.impact, record.user, [...labels].sort()]);
-}
-
-/** What a yes to a form is called. @param {JournalRecord} record */
-function consent({ fields, url }) {
-  if (url) return t("I opened it");
-  return fields?.length ? t("Send the answer") : t("Yes");
 }
 
 /** By which way a question came up from below. @param {string} path */

@@ -1,31 +1,48 @@
-// The form that a module puts to a person, as controls: it is fetched with the first question that has one.
+// What a module asks a person, in the bar of approvals: it is fetched with the first such question.
 
-import { el } from "../base/dom.js";
+import { el, part, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
 
 /** @typedef {import("../state/records.js").FormField} FormField */
 /** @typedef {string|boolean|number|string[]} Value */
+/** @typedef {Record<string, Value>} Values what was filled in, by field */
 
 /** Characters of a text from which on it has several lines. */
 const LONG = 200;
 let made = 0;
 
-export class FormFields {
-  element = el("div", { className: "form-fields" });
+export class FormQuestion {
+  #bar = part("approvals");
+  #title = part("approvals-title");
   /** What each field holds; undefined: nothing. @type {Map<string, () => Value|undefined>} */ #read = new Map();
 
-  /** @param {{fields?: FormField[], url?: string}} asked */
-  constructor({ fields = [], url = "" }) {
+  /**
+   * @param {{fields?: FormField[], url?: string}} asked
+   * @param {Element} below
+   */
+  constructor({ fields = [], url = "" }, below) {
+    this.#bar.classList.add("form");
+    setText(this.#title, t("A module asks you"));
+    setText(part("approve"), url ? t("I opened it") : fields.length ? t("Send the answer") : t("Yes"));
+    setText(part("deny"), t("Don't answer"));
+    const controls = el("div", { className: "form-fields" });
     // The server has looked at it already: nothing else may become a link.
     if (url.startsWith("https://")) {
-      this.element.append(el("p", {}, el("a", { href: url, target: "_blank", rel: "noreferrer" }, t("Open the address in a new tab"))));
+      controls.append(el("p", {}, el("a", { href: url, target: "_blank", rel: "noreferrer" }, t("Open the address in a new tab"))));
     }
-    for (const field of fields) this.element.append(this.#control(field));
+    controls.append(...fields.map((field) => this.#control(field)));
+    below.append(controls);
+  }
+
+  /** Another question stands there now. */
+  leave() {
+    this.#bar.classList.remove("form");
+    setText(this.#title, t("Approval needed"));
   }
 
   /** What was filled in, by field. */
   values() {
-    /** @type {Record<string, Value>} */ const found = {};
+    /** @type {Values} */ const found = {};
     for (const [name, read] of this.#read) {
       const value = read();
       if (value !== undefined) found[name] = value;
