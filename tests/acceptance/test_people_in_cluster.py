@@ -48,13 +48,14 @@ class Town(Cluster):
 
     database: str = ""
     lines: tuple[str, ...] = ()
+    others: dict[str, str] = field(default_factory=dict)
     ids: dict[str, str] = field(default_factory=dict)
 
     def product(self, name: str) -> Product:
         made = super().product(name)
         text = "\n".join(["[accounts]", 'authenticator = "password"', *self.lines, ""])
         (made.data / "iact.toml").write_text(text, encoding="utf-8")
-        return replace(made, settings={**made.settings, "IACT_ACCOUNTS_URL": self.database})
+        return replace(made, settings={**made.settings, "IACT_ACCOUNTS_URL": self.database, **self.others})
 
     def add_people(self) -> None:
         with open_accounts(self.folder, self.database, lambda: 0.0) as accounts:
@@ -88,10 +89,11 @@ class Town(Cluster):
 
 @contextmanager
 def town(
-    folder: Path, endpoint: Endpoint, server: str, *hosts: str, lines: tuple[str, ...] = ()
+    folder: Path, endpoint: Endpoint, server: str, *hosts: str, lines: tuple[str, ...] = (), **others: str
 ) -> Iterator[Town]:
+    """`lines` of the table of accounts, and `others` of the settings, of every host and gateway."""
     with ExitStack() as processes:
-        made = Town(folder, endpoint, processes, database=new_database(server), lines=lines)
+        made = Town(folder, endpoint, processes, database=new_database(server), lines=lines, others=others)
         made.add_people()
         for host in hosts:
             made.start_host(host)
@@ -431,6 +433,80 @@ def test_quotas_hold_over_two_hosts(tmp_path: Path, postgres: str) -> None:
         assert made - calls == len(endpoint.requests) - asked > 0, (
             "each call that was made is counted, and no other"
         )
+
+
+@pytest.mark.no_prefix_law("several sessions speak to one endpoint")
+def test_a_group_shares_its_modules_and_its_money_over_two_hosts(tmp_path: Path, postgres: str) -> None:
+    """One has the group's only module on one host; the other gets none on the other host until it is free. Money likewise."""
+
+    def replies(request: Request) -> str:
+        if "WAIT" in request.last:
+            return "```BASH\nuntil [ -e go ]; do sleep 0.1; done; echo went\n```"
+        if "LOOK" in request.last:
+            return "```BASH\necho hello\n```"
+        return "That is that."
+
+    settings = {"IACT_SANDBOX": "bubblewrap", "IACT_IDLE": "1"}
+    prices = {"IACT_PRICE_PROMPT": "10", "IACT_PRICE_COMPLETION": "10"}
+    with (
+        Endpoint(replies) as endpoint,
+        town(tmp_path, endpoint, postgres, "a", "b", **settings, **prices) as hosts,
+        hosts.gateway() as server,
+    ):
+        there, desk = hosts.processes, hosts.product("desk")
+        for name in ("bob", "cy"):
+            assert desk.run("user", "groups", name, "--group", "staff").status == 0
+        # Sessions are shared out, so that each has one on either host.
+        at = dict[tuple[str, str], ClientConnection]()
+        sessions = dict[str, str]()
+        for name in ("bob", "cy"):
+            token = hosts.token(name)
+            for _ in range(8):
+                socket = greeted(there, server, token, None)
+                session = said(socket, "First")
+                host = hosts.holder(hosts.session_of(name, session))
+                at.setdefault((name, host), socket)
+                sessions.setdefault(name, session) if host == "a" else None
+        bobs, cys = at["bob", "a"], at["cy", "b"]
+
+        assert desk.run("quota", "set", "--group", "staff", "--containers", "1").status == 0
+        acknowledged(bobs, {"type": "say", "text": "WAIT"})
+        until_record(bobs, "call")
+
+        def look(*, until: str) -> str:
+            acknowledged(cys, {"type": "say", "text": "LOOK"})
+            found = json.dumps(until_record(cys, until))
+            until_record(cys, "reply")
+            return found
+
+        assert "No more than 1 modules of the group staff may run at once" in look(until="notice")
+        (
+            tmp_path / "a" / "users" / hosts.ids["bob"] / "sessions" / sessions["bob"] / "workspace" / "go"
+        ).touch()
+        assert "went" in json.dumps(until_record(bobs, "result"))
+        until_record(bobs, "reply")
+        until(lambda: "hello" in look(until="result"), "the group's module", every=0.5)
+
+        def spent() -> float:
+            rows = json.loads(desk.run("usage", "--json").stdout)["usage"]
+            return sum(one["money"] for one in rows if one["name"] in ("bob", "cy"))
+
+        most = spent() + 0.5
+        assert desk.run("quota", "set", "--group", "staff", "--money", str(most)).status == 0
+        asked = len(endpoint.requests)
+        for _ in range(40):
+            for socket in (bobs, cys):
+                socket.send(json.dumps({"type": "say", "text": "More", "id": "say"}))
+            answers = [json.dumps(until_record(one, "reply")) for one in (bobs, cys)]
+            if all("The quota of the group staff is" in one for one in answers):
+                break
+        else:
+            pytest.fail("the quota never ended it")
+        assert len(endpoint.requests) > asked
+        assert spent() <= most
+        for host in hosts.hosts.values():  # with their modules, which a kill would leave
+            host.terminate()
+            assert host.wait(300) == 0
 
 
 @pytest.mark.no_prefix_law("several sessions speak to one endpoint")
