@@ -21,6 +21,7 @@ from tests.web.browser import browsing
 from tests.web.fake import FakeSession, node
 from tests.web.scene import busy_session
 from tests.web.test_approvals_page import ask
+from tests.web.test_forms_page import ask as form
 from tests.web.test_memories_page import CHEESE, ROCK, Shelf
 from tests.web.test_page import run, stage
 from tests.web.test_plan_page import planned, steered
@@ -207,6 +208,22 @@ def test_axe_finds_nothing_where_something_waits_or_is_missing(
             page = await scene.page("gone", width=width, height=800, scheme=scheme)
             await expect(page.get_by_role("button", name="All sessions")).to_be_visible()
             await check(page, "an address of no session")
+
+    run(test)
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_axe_finds_nothing_in_what_a_module_asks(width: int, scheme: Literal["light", "dark"]) -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo", width=width, height=900, scheme=scheme)
+            form(session)
+            bar = page.get_by_role("region", name="Approvals")
+            await expect(bar.get_by_label("nights")).to_be_visible()
+            await check(page, "a form")
+            await page.keyboard.press("Alt+Shift+A")
+            await expect(bar.get_by_role("button", name="Don't answer")).to_be_focused()
 
     run(test)
 

@@ -20,7 +20,7 @@ from iact.core.modules.client import ArtifactChunk, Completed, Outcome, Raised
 from iact.core.modules.instances import InstanceKey
 from iact.core.modules.invoker import FunctionCall, Invoker
 from iact.core.modules.observer import OnState
-from iact.core.modules.outcome import StateChange
+from iact.core.modules.outcome import ModuleAsk, ModuleReply, OnAsk, SendReply, StateChange
 from iact.core.modules.quota import FolderUse
 from iact.core.modules.registry import Start
 from iact.core.ports import JSON
@@ -59,6 +59,13 @@ def make_box() -> Module:
         raise ValueError(text)
 
     @module.function(impact=0)
+    async def ask(call: Call, text: str) -> str:
+        """Ask about it."""
+        about: JSON = {"type": "string", "description": text}
+        answer = await call.ask(f"Is it {text}?", {"type": "object", "properties": {"a": about}})
+        return answer.action
+
+    @module.function(impact=0)
     def move(call: Call, text: str) -> str:
         """Go to a state."""
         call.move(text)
@@ -84,12 +91,13 @@ class Scene:
         start: Start | None = None,
         ticket: Ticket | None = None,
         on_state: OnState | None = None,
+        on_ask: OnAsk | None = None,
         fills: FolderUse | None = None,
     ) -> Outcome:
         arguments: dict[str, JSON] = {"text": text}
         call = FunctionCall(
             "/", f"box.{function}", next(_NUMBERS), arguments, {}, WITHIN, start or Start(), fills,
-            states=("shut", "open"), on_state=on_state,
+            states=("shut", "open"), on_state=on_state, on_ask=on_ask,
         )  # fmt: skip
 
         async def keep(chunk: ArtifactChunk) -> None:
@@ -261,10 +269,28 @@ def test_what_a_module_says_holds_no_secret_that_it_was_told(sockets: Path, told
     play(sockets, scene)
 
 
+def test_what_a_module_asks_holds_no_secret_that_it_was_told(sockets: Path) -> None:
+    asked: list[ModuleAsk] = []
+
+    async def on_ask(ask: ModuleAsk, reply: SendReply) -> None:
+        asked.append(ask)
+        await reply(ModuleReply("decline"))
+
+    async def scene(it: Scene) -> None:
+        for start in (Start(), Start(secrets=("KEY",))):
+            outcome = await it.call("ask", "hunter2", start=start, on_ask=on_ask)
+            assert isinstance(outcome, Completed)
+            assert outcome.output == "decline"
+
+    play(sockets, scene)
+    assert [one.message for one in asked] == ["Is it hunter2?", "Is it [secret KEY]?"]
+    assert ["hunter2" in one.schema for one in asked] == [True, False]
+
+
 def test_what_it_says_of_itself_is_kept_for_its_digest(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
         manifest = await it.invoker.describe("box", print, digest="1")
-        assert [one.name for one in manifest.functions] == ["put", "tell", "fail", "move"]
+        assert [one.name for one in manifest.functions] == ["put", "tell", "fail", "ask", "move"]
         assert it.host.remembered == {"1": manifest.to_proto()}
         await it.invoker.describe("box", print)
         assert list(it.host.remembered) == ["1"], "no digest was named"
