@@ -1,4 +1,4 @@
-"""What the root says in words, as its model writes it and as its records have it: text without the actions in it."""
+"""What an agent says in words, as its model writes it and as its records have it: text without the actions in it."""
 
 from __future__ import annotations
 
@@ -19,12 +19,13 @@ def prose(text: str) -> str:
 
 
 class TextStream:
-    """The root's text as it is written: what can still become an action is held back until its turn has ended.
+    """An agent's text, the root's unless said otherwise, as it is written: what can still become an action is held back until its turn has ended.
 
     Gives pieces of text with the place of their item; `None` in place of a piece ends the item.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, agent: str = "/") -> None:
+        self._agent = agent
         self._written = ""
         self._sent = ""
         self.items: list[str] = []
@@ -32,13 +33,13 @@ class TextStream:
 
     def take(self, event: Event) -> Iterator[str | None]:
         """The next event of the session."""
-        if isinstance(event, Delta) and event.agent == "/" and not event.thought:
+        if isinstance(event, Delta) and event.agent == self._agent and not event.thought:
             if event.restart:
                 yield from self._end(self._sent)
                 self._written = ""
             self._written += event.text
             yield from self._send(_safe(self._written))
-        elif isinstance(event, RecordAppended) and event.record.agent == "/":
+        elif isinstance(event, RecordAppended) and event.record.agent == self._agent:
             record = event.record
             if isinstance(record.content, Reply):
                 yield from self._end(record.body.strip())

@@ -1,7 +1,7 @@
 """What happens in a session, in the terms of AG-UI: a fold from records and live text to events.
 
-The root speaks in messages, piece by piece; all that is called is a tool call; a child is a subagent, whose messages
-and calls carry its name; a plan's steps are steps. Records are the truth: of what a child says, the records alone tell.
+Agents speak in messages, piece by piece; all that is called is a tool call; a child is a subagent, whose messages and
+calls carry its name; a plan's steps are steps. Records are the truth: what was written is ended by what they have.
 The protocol wants everything closed at a run's end, so a run that stops for a question suspends who is at work, and the
 run that goes on begins them again. Nothing here waits, asks or sends.
 """
@@ -44,7 +44,7 @@ from iact.core.records.record import Record
 from iact.core.session.events import Delta, Event, RecordAppended
 from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
 from iact.faces.ag_ui.heard import name
-from iact.faces.root_text import TextStream, prose
+from iact.faces.root_text import TextStream
 
 _ROOT: Final = "/"
 _LONGEST: Final = 100_000
@@ -53,11 +53,14 @@ _LONGEST: Final = 100_000
 
 @dataclass(slots=True)
 class _Child:
-    """A child or a plan at work for a call. `tools`: the calls that its reply answers."""
+    """A child or a plan at work for a call. `tools`: the calls that its reply answers. `speaks`: it is an agent that
+    was called, so what its model writes is what it says; of a plan that is the plan itself.
+    """
 
     run: str
     tools: list[str] = field(default_factory=list)
     steps: dict[str, None] = field(default_factory=dict)
+    speaks: bool = False
     told: bool = False
     """Whether this run has begun it."""
 
@@ -70,10 +73,10 @@ class EventFold:
     ) -> None:
         self._session = session
         self._is_action = is_action
-        self._text = TextStream()
+        self._texts: dict[str, TextStream] = {}
         self._record = 0
-        self._message = ""
-        """The root's message that is being written."""
+        self._messages: dict[str, str] = {}
+        """The message of each agent that is being written."""
         self._thought = ""
         self._thinking = False
         """Whether some of what the root's model thinks in this turn was told."""
@@ -92,8 +95,9 @@ class EventFold:
         self._models.clear()
         for child in self._children.values():
             child.told = False
-        self._text = TextStream()
-        self._message = self._thought = ""
+        self._texts.clear()
+        self._messages.clear()
+        self._thought = ""
         self._said.clear()
 
     @property
@@ -114,22 +118,26 @@ class EventFold:
 
     def take(self, event: Event) -> Iterator[BaseEvent]:
         """The next event of the session."""
-        if isinstance(event, Delta) and event.agent == _ROOT:
-            yield from self._thinks(event)
-            yield from self._writes(event)
+        if isinstance(event, Delta):
+            if event.agent == _ROOT:
+                yield from self._thinks(event)
+            child = self._children.get(event.agent)
+            if event.agent == _ROOT or (child is not None and child.speaks):
+                yield from self._writes(event.agent, event)
         elif isinstance(event, RecordAppended):
             if event.record.agent == _ROOT:
                 yield from self._thought_of(event.record)
-                yield from self._writes(event)
+            if isinstance(event.record.content, Turn | Reply):
+                yield from self._writes(event.record.agent, event)
             self._record = event.record.n
             yield from self._take(event.record)
 
     def end(self, *, suspended: dict[str, list[str]] | None) -> Iterator[BaseEvent]:
         """What the protocol wants closed. `suspended`: the interrupts of each agent, if the run stops for some."""
         yield from self._thought_ends()
-        if self._message:
-            yield TextMessageEndEvent(message_id=self._message)
-            self._message = ""
+        for agent, message in self._messages.items():
+            yield TextMessageEndEvent(message_id=message, subagent_run_id=self.owner(agent))
+        self._messages.clear()
         for path, child in sorted(self._children.items(), key=lambda one: -one[0].count("/")):
             if not child.told:
                 continue
@@ -150,23 +158,28 @@ class EventFold:
         """The subagent that an agent is now."""
         return self._children[agent].run if agent in self._children else None
 
-    # --- the root's text ------------------------------------------------------------------------
+    # --- text ------------------------------------------------------------------------
 
-    def _writes(self, event: Event) -> Iterator[BaseEvent]:
-        for piece in self._text.take(event):
+    def _writes(self, agent: str, event: Event) -> Iterator[BaseEvent]:
+        text = self._texts.get(agent) or self._texts.setdefault(agent, TextStream(agent))
+        for piece in text.take(event):
+            yield from self._child(agent)
+            owner = self.owner(agent)
             if piece is None:
-                yield TextMessageEndEvent(message_id=self._message)
-                self._said[_ROOT] = (
-                    event.record.n if isinstance(event, RecordAppended) else 0,
-                    self._message,
-                )
-                self._message = ""
+                message = self._messages.pop(agent)
+                yield TextMessageEndEvent(message_id=message, subagent_run_id=owner)
+                self._said[agent] = event.record.n if isinstance(event, RecordAppended) else 0, message
                 continue
-            if not self._message:
-                yield from self._thought_ends()
-                self._message = self._name("m")
-                yield TextMessageStartEvent(message_id=self._message, role="assistant")
-            yield TextMessageContentEvent(message_id=self._message, delta=piece)
+            if agent not in self._messages:
+                if agent == _ROOT:
+                    yield from self._thought_ends()
+                self._messages[agent] = self._name("m")
+                yield TextMessageStartEvent(
+                    message_id=self._messages[agent], role="assistant", subagent_run_id=owner
+                )
+            yield TextMessageContentEvent(
+                message_id=self._messages[agent], delta=piece, subagent_run_id=owner
+            )
 
     def _thinks(self, event: Delta) -> Iterator[BaseEvent]:
         if not event.thought or event.restart:
@@ -217,6 +230,7 @@ class EventFold:
                         content.to, _Child(name(self._session, record.n, "s", 0))
                     )
                     child.tools.append(tool)
+                    child.speaks = content.function.startswith("CALL")
                     yield from self._child(content.to)
             case Result():
                 yield from self._ended(record, content)
@@ -238,14 +252,6 @@ class EventFold:
             yield from self._thought_ends()
             return
         yield from self._child(record.agent)
-        text = record.body if isinstance(content, Reply) else prose(record.body).strip()
-        if text:
-            message = self._name("m")
-            self._said[record.agent] = record.n, message
-            owner = self.owner(record.agent)
-            yield TextMessageStartEvent(message_id=message, role="assistant", subagent_run_id=owner)
-            yield TextMessageContentEvent(message_id=message, delta=text, subagent_run_id=owner)
-            yield TextMessageEndEvent(message_id=message, subagent_run_id=owner)
         if isinstance(content, Reply):
             yield from self._replied(record, content)
 
