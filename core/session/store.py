@@ -134,7 +134,8 @@ class SessionStore:
     def open(self, session_id: str) -> tuple[Journal, Contents]:
         """Go on with the journal of a stored session; raises as `path_of` and `JournalStore.open`."""
         path = self.folder / session_id
-        elsewhere = path.parent == self.folder and not path.exists() and self._journals.has(session_id)
+        here = path.exists() or self.trash.find(session_id) is not None
+        elsewhere = path.parent == self.folder and not here and self._journals.has(session_id)
         return self._journals.open(path if elsewhere else self.path_of(session_id), self.sealer())
 
     def _reader(self) -> Sealer:
@@ -193,13 +194,13 @@ class SessionStore:
         """
         path = self.folder / session_id
         if not session_id.strip(".") or path.parent != self.folder or not (path / FILE).is_file():
-            if self.others is not None and self.others.has(session_id):
-                raise UsageError(
-                    f"The session {session_id} was never open on this host. Open it here first, or do this where it is open."
-                )
             if self.trash.find(session_id) is not None:
                 raise UsageError(
                     f"The session {session_id} is deleted. Restore it with: iact session restore {session_id}."
+                )
+            if self.others is not None and self.others.has(session_id):
+                raise UsageError(
+                    f"The session {session_id} was never open on this host. Open it here first, or do this where it is open."
                 )
             raise UsageError(f"There is no session {session_id!r} in {self.data}.")
         return path

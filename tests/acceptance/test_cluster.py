@@ -235,7 +235,7 @@ def test_texts_of_all_hosts_are_found_and_sessions_at_rest_are_closed_until_some
         sessions = {said(one, "Hello") for one in sockets}
         assert {hosts.holder(one) for one in sessions} == {"a", "b"}, "they are spread"
         for socket in sockets:
-            until(lambda: found(socket) == sessions, "both to be found")  # noqa: B023 - within the round
+            until(lambda: found(socket) == sessions, "both to be found", every=0.2)  # noqa: B023 - within the round
         ran = hosts.product("desk").run("session", "search", "weighed")
         assert ran.status == 0, ran
         assert all(f"{one}  " in ran.stdout for one in sessions), ran.stdout

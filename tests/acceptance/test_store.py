@@ -83,6 +83,10 @@ def test_every_host_lists_the_sessions_of_all(tmp_path: Path) -> None:
         fork = b.run("journal", "fork", first, "--at", "4").stdout.split()[-1]
         assert "fork" in str(listing(a)[fork]["title"])
         assert b.run("session", "delete", first).status == 0
+        told = b.run("run", "--session", first, "More").sentence
+        assert f"is deleted. Restore it with: iact session restore {first}." in told, (
+            "it is in the store, too"
+        )
         assert set(listing(a)) == set(listing(b)) == {fork}
         assert b.run("session", "restore", first).status == 0
         assert set(listing(a)) == {first, fork}
