@@ -89,11 +89,18 @@ class Town(Cluster):
 
 @contextmanager
 def town(
-    folder: Path, endpoint: Endpoint, server: str, *hosts: str, lines: tuple[str, ...] = (), **others: str
+    folder: Path,
+    endpoint: Endpoint,
+    server: str,
+    *hosts: str,
+    lines: tuple[str, ...] = (),
+    others: Mapping[str, str] = {},
 ) -> Iterator[Town]:
     """`lines` of the table of accounts, and `others` of the settings, of every host and gateway."""
     with ExitStack() as processes:
-        made = Town(folder, endpoint, processes, database=new_database(server), lines=lines, others=others)
+        made = Town(
+            folder, endpoint, processes, database=new_database(server), lines=lines, others=dict(others)
+        )
         made.add_people()
         for host in hosts:
             made.start_host(host)
@@ -446,11 +453,12 @@ def test_a_group_shares_its_modules_and_its_money_over_two_hosts(tmp_path: Path,
             return "```BASH\necho hello\n```"
         return "That is that."
 
-    settings = {"IACT_SANDBOX": "bubblewrap", "IACT_IDLE": "1"}
-    prices = {"IACT_PRICE_PROMPT": "10", "IACT_PRICE_COMPLETION": "10"}
+    others = {
+        "IACT_SANDBOX": "bubblewrap", "IACT_IDLE": "1", "IACT_PRICE_PROMPT": "10", "IACT_PRICE_COMPLETION": "10",
+    }  # fmt: skip
     with (
         Endpoint(replies) as endpoint,
-        town(tmp_path, endpoint, postgres, "a", "b", **settings, **prices) as hosts,
+        town(tmp_path, endpoint, postgres, "a", "b", others=others) as hosts,
         hosts.gateway() as server,
     ):
         there, desk = hosts.processes, hosts.product("desk")
@@ -489,7 +497,7 @@ def test_a_group_shares_its_modules_and_its_money_over_two_hosts(tmp_path: Path,
 
         def spent() -> float:
             rows = json.loads(desk.run("usage", "--json").stdout)["usage"]
-            return sum(one["money"] for one in rows if one["name"] in ("bob", "cy"))
+            return float(sum(one["money"] for one in rows if one["name"] in ("bob", "cy")))
 
         most = spent() + 0.5
         assert desk.run("quota", "set", "--group", "staff", "--money", str(most)).status == 0
@@ -504,9 +512,9 @@ def test_a_group_shares_its_modules_and_its_money_over_two_hosts(tmp_path: Path,
             pytest.fail("the quota never ended it")
         assert len(endpoint.requests) > asked
         assert spent() <= most
-        for host in hosts.hosts.values():  # with their modules, which a kill would leave
-            host.terminate()
-            assert host.wait(300) == 0
+        for process in hosts.hosts.values():  # with their modules, which a kill would leave
+            process.terminate()
+            assert process.wait(300) == 0
 
 
 @pytest.mark.no_prefix_law("several sessions speak to one endpoint")
