@@ -88,7 +88,8 @@ def _effect(runner: Runner, effect: str, words: Sequence[Word]) -> None:
 def known_program(name: str) -> bool:
     """Whether the gate has an opinion of its own about this name."""
     known = tables()
-    return name in _HANDLERS or name in runners.WRAPPERS or name in known.effects or name in known.observe
+    tables_of_it = (_HANDLERS, runners.WRAPPERS, known.effects, known.observe, known.versioned)
+    return any(name in one for one in tables_of_it)
 
 
 def _program(name: str | None) -> str | None:

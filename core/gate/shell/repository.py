@@ -52,6 +52,10 @@ _SIGNED: Final = frozenset({"log", "show", "reflog", "whatchanged", "rev-list"})
 """Commands that check signatures if they are told to, also by a format."""
 _NO_PATCH: Final = frozenset({"--no-patch", "-s"})
 _NO_PROGRAMS: Final = frozenset({"--no-ext-diff", "--no-textconv", "--submodule=short"})
+_DIFFERENCES: Final = re.compile(r"-(?!-)[A-Za-z]*[puUcmGSL]|--(?:patch|cc|word-diff)")
+"""Options that compare contents all the same: the last of `-p` and `--no-patch` counts, and `-G` compares to look."""
+_FORMS: Final = frozenset({"oneline", "short", "medium", "full", "fuller", "reference", "email", "raw"})
+"""Formats of git's own, which no configuration can change."""
 CLOSED: Final = "GIT_ALLOW_PROTOCOL=none"
 """With this in its environment, git fetches no object that is missing."""
 
@@ -94,9 +98,13 @@ def _looks(command: str, rest: Sequence[Word], *, closed: bool) -> bool:
     given = {word.text for word in rest}
     if command == "for-each-ref" and any("signature" in one or GAP in one for one in given):
         return False
+    forms = [one.partition("=")[2] for one in given if re.match(r"--(?:format|pretty)=", one)]
     return command not in _SIGNED or (
         (command == "rev-list" or "--no-show-signature" in given)
-        and ("--oneline" in given or any(re.match(r"--(?:format|pretty)=.*%", one) for one in given))
+        and ("--oneline" in given or bool(forms))
+        # the name of a format may be one of the repository's
+        and all("%" in form or form in _FORMS for form in forms)
         and not any("%G" in one or GAP in one for one in given)
-        and bool(given & _NO_PATCH or given >= _NO_PROGRAMS)
+        and (given >= _NO_PROGRAMS or bool(given & _NO_PATCH and not any(map(_DIFFERENCES.match, given))))
+        and not any(one.startswith("--submodule=") and one != "--submodule=short" for one in given)
     )

@@ -306,6 +306,8 @@ class Walk:
         counts = first.type == "variable_assignment"
         if counts:
             self._arithmetic(first.named_children[-1], level)
+            if not assignable(text_of(first.named_children[0]), exported=False):
+                self.find("unknown", f"a loop over a variable that programs watch: {text_of(node)[:60]}")
         entered = self._variables.enter(node) if counts else ""
         for child in node.named_children[counts:]:
             self._visit(child, level + 1) if child.type == "do_group" else self._arithmetic(child, level)
