@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 from websockets.sync.client import ClientConnection
 
 from iact.core.journal import read_journal
 from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, kill
+from tests.acceptance.test_browser import page_of
 from tests.acceptance.test_clearance import PATIENCE, answered, comes, records, serving, tell
 from tests.command import Command
 from tests.rounds import short
@@ -130,6 +132,24 @@ def test_what_a_person_fills_in_is_what_the_server_gets(stage: Stage, tmp_path: 
     (said,) = forms(records(product), "answer")
     assert said.fields["values"] == content
     assert "ORCHID" not in str([one.messages for one in endpoint.requests]), "no model reads the question"
+    verified(product)
+
+
+def test_a_person_fills_it_in_on_the_page_and_the_agent_goes_on(stage: Stage, tmp_path: Path) -> None:
+    product = inn(stage, tmp_path, FORM)
+    with serving(product) as server, page_of(server) as page:
+        page.locator("#composer-text").fill("Book a room.")
+        page.locator("#composer-text").press("Enter")
+        bar = page.get_by_role("region", name="Approvals")
+        expect(bar).to_contain_text(MESSAGE)
+        bar.get_by_label("Your <i>name</i> (needed)").fill("Ada")
+        bar.get_by_label("room").select_option("Double")
+        bar.get_by_label("breakfast").uncheck()
+        bar.get_by_role("button", name="Send the answer").click()
+        expect(page.locator(".entry.reply").get_by_text("Over.")).to_have_count(1)
+        expect(bar).to_be_hidden()
+    content = {"name": "Ada", "nights": 2, "breakfast": False, "room": "d", "wishes": ["view"]}
+    assert heard(product) == {"action": "accept", "content": content}
     verified(product)
 
 
