@@ -54,7 +54,7 @@ unit: | .venv
 # `make test` reads.
 LONG = $(sort $(shell grep -rlE '\btests\.rounds\b|\b(each|either)_backend\b|\bevery_wall\b' tests --include='test_*.py'))
 test-long: setup-test
-	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),16) $(PY) -m pytest $(BESIDE) $(or $(ARGS),$(LONG))
+	@IACT_TEST_SCALE=$(or $(IACT_TEST_SCALE),16) $(PY) -m pytest -o faulthandler_timeout=7200 $(BESIDE) $(or $(ARGS),$(LONG))
 	@$(PY) -m benchmarks --short
 	@$(PY) -m tests.core.gate.fuzz --minutes $(or $(MINUTES),10)
 	@$(MAKE) --no-print-directory fuzz
