@@ -56,7 +56,7 @@ a request. Its children share one static prompt, which is why so much of theirs 
 asked at every turn. Its bytes are those of the journal, of the workspace's versions and of memory's store."""
 
 
-APART: Final = frozenset({"agentdyn", "house", "language", "worfbench"})
+APART: Final = frozenset({"agentdyn", "house", "language", "shell", "worfbench"})
 """Benchmarks over what is not in every checkout, recordings and the history: each has a page of its own in docs/measurements."""
 
 PARTS: Final[Mapping[str, Part]] = {

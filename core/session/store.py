@@ -134,8 +134,12 @@ class SessionStore:
     def open(self, session_id: str) -> tuple[Journal, Contents]:
         """Go on with the journal of a stored session; raises as `path_of` and `JournalStore.open`."""
         path = self.folder / session_id
-        here = path.exists() or self.trash.find(session_id) is not None
-        elsewhere = path.parent == self.folder and not here and self._journals.has(session_id)
+        trashed = not path.exists() and self.trash.find(session_id) is not None
+        if trashed and self._journals.is_deleted(session_id):
+            raise SessionDeleted(session_id)
+        elsewhere = (
+            not (path.exists() or trashed) and path.parent == self.folder and self._journals.has(session_id)
+        )
         return self._journals.open(path if elsewhere else self.path_of(session_id), self.sealer())
 
     def _reader(self) -> Sealer:

@@ -27,6 +27,7 @@ def test_the_service_has_its_public_name_and_methods() -> None:
     assert streams == {
         "Describe": (False, False),
         "Invoke": (False, True),
+        "Answer": (False, False),
         "Converse": (True, True),
         "Watch": (False, True),
         "EndBackground": (False, False),
@@ -55,4 +56,4 @@ def test_a_request_carries(field: str) -> None:
 
 def test_a_call_ends_with_result_or_error() -> None:
     events = [field.name for field in pb.InvokeEvent.DESCRIPTOR.oneofs_by_name["event"].fields]
-    assert events == ["progress", "output", "artifact", "state", "result", "error"]
+    assert events == ["progress", "output", "artifact", "state", "result", "error", "ask"]
