@@ -133,7 +133,9 @@ async def follow(
     """
     since = 0
     if call.request_state is None:
-        turn = await speak(runtime, call.arguments or {}, new)
+        # A model may work on it before it is stored: whoever gives up meanwhile has begun work that is to be ended.
+        with anyio.CancelScope(shield=True):
+            turn = await speak(runtime, call.arguments or {}, new)
     else:
         identity, _, seen = call.request_state.rpartition(" ")
         turn = await turn_of(runtime, identity)

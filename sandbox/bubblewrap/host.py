@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from iact.core.errors import SandboxUnavailable, UsageError
 from iact.core.ports import CatalogueEntry, ModuleSource, Origin
@@ -245,6 +245,10 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         return Jail(started, group, log, asyncio.create_task(_keep_end(started.stdout, log)), own)
 
 
+_OF_A_PROGRAM: Final = ("/usr", "/bin", "/lib", "/lib64")
+"""What the least of all programs needs of the system."""
+
+
 def check() -> None:
     """Make sure that a process can be confined here. Blocks, for no time.
 
@@ -253,8 +257,10 @@ def check() -> None:
     """
     syscalls.program()
     _group(limits.Limits()).remove()
+    # Not all of the system: a mount in it, as of an engine's containers, may go away while it is bound.
+    bound = [part for folder in _OF_A_PROGRAM for part in ("--ro-bind-try", folder, folder)]
     tried = subprocess.run(
-        [_program(), "--unshare-all", "--cap-drop", "ALL", "--ro-bind", "/", "/", "--", "/bin/true"],
+        [_program(), "--unshare-all", "--cap-drop", "ALL", *bound, "--", "/bin/true"],
         env={},
         stdin=subprocess.DEVNULL,
         capture_output=True,

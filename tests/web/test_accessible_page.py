@@ -152,7 +152,10 @@ def test_axe_finds_nothing_in_a_variable_in_memory_and_while_a_file_is_dragged(
             await session.ask("What is in it?")
             async with browsing(opened) as browser:
                 page = await browser.page(session.id, width=width, height=800, scheme=scheme)
-                await page.locator(".dialogue button.chip", has_text="sales_csv").last.click()
+                chips = page.locator(".dialogue button.chip", has_text="sales_csv")
+                # All is drawn: what is pressed before that may be drawn anew under the pointer.
+                await expect(chips).to_have_count(2)
+                await chips.last.click()
                 variable = page.get_by_role("dialog", name="$sales_csv")
                 await expect(variable).to_contain_text("2023,41200")
                 await check(page, "variable")

@@ -39,9 +39,22 @@ _ENVIRONMENT: Final = {
 }  # fmt: skip
 
 
+_WITHOUT: Final = ("dev", "proc", "run", "sys", "tmp", "var")
+_SYSTEM: Final = [
+    part
+    for folder in (
+        *(f"/{one.name}" for one in sorted(Path("/").iterdir()) if one.is_dir() and one.name not in _WITHOUT),
+        *(f"/var/{one}" for one in ("cache", "lib/apt", "lib/dpkg", "log")),
+    )
+    for part in ("--ro-bind-try", folder, folder)
+]
+"""The system to read, without folders in which an engine's containers and other tests mount things: one that goes away
+while it is bound would fail the whole."""
+
+
 def need_bubblewrap() -> None:
     """Skip where there is none, or where the kernel gives no name spaces to us."""
-    probe = ["bwrap", "--ro-bind", "/", "/", "--unshare-all", "true"]
+    probe = ["bwrap", *_SYSTEM, "--unshare-all", "true"]
     if shutil.which("bwrap") is None or subprocess.run(probe, capture_output=True, check=False).returncode:
         pytest.skip("scripts are run for real in bubblewrap: apt-get install bubblewrap")
 
@@ -87,8 +100,8 @@ def fill(folder: Path, setup: str) -> None:
 def confine(jail: Path, seconds: float) -> None:
     """Run the scripts that lie below `jail`."""
     subprocess.run(
-        ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run",
-         "--bind", str(jail), "/tmp/jail", "--unshare-all", "--die-with-parent", "--new-session", "--chdir", "/tmp/jail",
+        ["bwrap", *_SYSTEM, "--dev", "/dev", "--proc", "/proc", "--tmpfs", "/tmp", "--tmpfs", "/run",
+         "--bind", str(jail), "/tmp/jail", "--remount-ro", "/", "--unshare-all", "--die-with-parent", "--new-session", "--chdir", "/tmp/jail",
          "bash", "-c", _EACH, "bash", str(seconds)],
         env=_ENVIRONMENT, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True,
     )  # fmt: skip
