@@ -7,7 +7,9 @@ input is required; the client then calls again with the answers and the state th
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,7 +25,7 @@ from mcp_types import (
 )
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-from iact.core.errors import UsageError
+from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.records.ways import WAYS
@@ -133,9 +135,7 @@ async def follow(
     """
     since = 0
     if call.request_state is None:
-        # A model may work on it before it is stored: whoever gives up meanwhile has begun work that is to be ended.
-        with anyio.CancelScope(shield=True):
-            turn = await speak(runtime, call.arguments or {}, new)
+        turn = await _begun(runtime, call.arguments or {}, new)
     else:
         identity, _, seen = call.request_state.rpartition(" ")
         turn = await turn_of(runtime, identity)
@@ -149,6 +149,18 @@ async def follow(
     except anyio.get_cancelled_exc_class():
         with anyio.move_on_after(_CLOSING, shield=True):
             await exchange.give_up()
+        raise
+
+
+async def _begun(runtime: Runtime, arguments: Mapping[str, object], new: NewSessions) -> SpokenTurn:
+    """As `speak`. A model may be asked before what was said is stored: who gives up meanwhile ends that, too."""
+    speaking = asyncio.ensure_future(speak(runtime, arguments, new))
+    try:
+        return await asyncio.shield(speaking)
+    except asyncio.CancelledError:
+        with anyio.move_on_after(_CLOSING, shield=True), suppress(IactError):
+            turn = await asyncio.shield(speaking)
+            await Exchange(turn.session, turn.said).give_up()
         raise
 
 

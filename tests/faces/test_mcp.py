@@ -26,8 +26,11 @@ from starlette.types import Message
 
 from iact.accounts.rights import LOCAL, Principal, Right
 from iact.core.ports import JSON
+from iact.core.records.dialogue import Reply, Say
 from iact.core.records.hosts import HostAnswer
+from iact.core.records.record import Record
 from iact.core.session.hosts import kept_hosts
+from iact.core.session.live import Live
 from iact.core.session.questions import OpenQuestions
 from iact.core.session.runtime import Runtime
 from iact.faces.http.access import Access
@@ -35,7 +38,7 @@ from iact.faces.mcp.ask import NewSessions
 from iact.faces.mcp.caller import OneCaller
 from iact.faces.mcp.server import mcp_server
 from iact.faces.mcp.streamable_http import StreamableHTTP
-from tests.core.session.fakes import FakeHost, World, replies, runtime
+from tests.core.session.fakes import FakeHost, ScriptedModel, World, replies, runtime
 from tests.core.session.test_forms import asks
 from tests.core.session.test_hosts import fetch
 
@@ -83,6 +86,41 @@ async def test_a_host_is_asked_about_and_reached_as_the_user_says(
     assert [text for _, _, text in world.done] == [f"new.example:443={reached}"]
     assert [one.allow for one in said] == [reached == "yes"]
     assert kept_hosts(tmp_path) == kept
+
+
+@pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
+async def test_a_call_that_is_given_up_before_its_message_is_stored_ends_the_work(
+    tmp_path: Path, era: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A model is asked while the disk still writes what was said."""
+    held, stored, durable = asyncio.Event(), asyncio.Event(), Live.durable
+
+    async def slowly(live: Live, record: Record) -> Record:
+        if isinstance(record.content, Say):
+            await stored.wait()
+        return await durable(live, record)
+
+    monkeypatch.setattr(Live, "durable", slowly)
+    model = ScriptedModel(replies({"/": ["It takes its time to say this."]}), holds={"/": held}, crashes=True)
+    async with (
+        runtime(tmp_path, replies({}), model=model) as opened,
+        Client(server(opened), mode=era) as client,
+        asyncio.timeout(60),
+    ):
+        call = asyncio.create_task(client.call_tool("iact_ask", {"task": "Do it."}))
+        while not model.asked:  # noqa: ASYNC110  # a fake, which tells nobody
+            await asyncio.sleep(0)
+        call.cancel()
+        for _ in range(100):  # the server hears of it
+            await asyncio.sleep(0)
+        stored.set()
+        await asyncio.gather(call, return_exceptions=True)
+        (session,) = opened.opened.values()
+        (said,) = [one for one in session.records() if isinstance(one.content, Say)]
+        reply = (await session.answer(said.n)).content
+        assert isinstance(reply, Reply)
+        assert not held.is_set()
+        assert reply.status == "cancelled"
 
 
 @pytest.mark.parametrize("era", ["2026-07-28", "legacy"])
