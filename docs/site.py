@@ -42,6 +42,8 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
     """Make links fit that lead to another folder than they do in the repository."""
     here = page.file.src_uri
+    if here.endswith("/journal.md"):  # the manifests in it would be found by every word
+        page.meta["search"] = {"exclude": True}
     source = next((name for name, made in ELSEWHERE.items() if made == here), f"docs/{here}")
 
     def fit(link: re.Match[str]) -> str:

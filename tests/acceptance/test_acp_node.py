@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -15,10 +16,11 @@ from tests.acceptance.test_clearance import MAKE, asking
 from tests.node import FOLDER, NODE
 
 
-def played(product: Product, folder: Path, option: str) -> dict[str, object]:
-    """What the client saw, who answers questions with an option."""
+def played(product: Product, folder: Path, option: str, between: Sequence[str] = ()) -> dict[str, object]:
+    """What the client saw, who answers questions with an option. `between`: a command that starts and stands for ours."""
     folder.mkdir()
-    command = [NODE, str(FOLDER / "acp_client.js"), str(folder), option, sys.executable, "-m", "iact", "acp"]
+    ours = [*between, sys.executable, "-m", "iact", "acp"]
+    command = [NODE, str(FOLDER / "acp_client.js"), str(folder), option, *ours]
     done = subprocess.run(
         command, env=product.environment, cwd=product.data.parent, capture_output=True, text=True, timeout=180,
         check=False,
