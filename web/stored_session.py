@@ -26,7 +26,7 @@ from iact.web.ports import Effects, Recorded, Runtime
 
 _KEPT: Final = 3
 """Sessions that are kept when nobody looks at them."""
-EXAMPLE_MODEL: Final = "Recorded example: its model was scripted"
+EXAMPLE_MODEL: Final = "Recorded example (no live model)"
 
 
 class StoredSession:

@@ -81,7 +81,7 @@ def test_a_question_is_in_sight_everywhere_and_shows_the_call_in_full() -> None:
             await page.locator("[data-role=replay-close]").click()
             await page.reload()
             await expect(bar).to_contain_text("ann@example.com")
-            await bar.get_by_role("button", name="/analyst/checker").click()
+            await bar.get_by_role("button", name="Show this agent").click()
             await expect(page.locator("[data-role=agent-name]")).to_have_text("/analyst/checker")
             await bar.get_by_role("button", name="Approve").click()
             await expect(bar).to_be_hidden()
@@ -132,7 +132,7 @@ def test_a_dialog_and_a_drawer_leave_the_question_in_sight_and_in_reach(width: i
             await expect(page.get_by_role("dialog", name="Commands")).to_be_hidden()
             await deny.click(trial=True)
             # Who wants to see the agent sees it.
-            await bar.get_by_role("button", name="/analyst/checker").click()
+            await bar.get_by_role("button", name="Show this agent").click()
             await expect(page.get_by_role("dialog")).to_have_count(0)
             await expect(page.locator("[data-role=agent-name]")).to_have_text("/analyst/checker")
             await expect(bar).to_be_in_viewport(ratio=1)

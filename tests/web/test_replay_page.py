@@ -274,7 +274,7 @@ def test_the_gate_tab_is_an_audit(tmp_path: Path) -> None:
         await expect(decisions).to_have_count(2)
         denied = decisions.filter(has_text="t.destroy")
         await expect(denied).to_contain_text("denied")
-        await expect(denied).to_contain_text("impact 2")
+        await expect(denied).to_contain_text("destroys or sends data out")
         gate = next(one for one in stage.session.records() if one.kind == "gate" and not one.fields["allow"])
         await expect(denied).to_contain_text(gate.text("reason"))
         await pane.get_by_label("Every agent").check()

@@ -332,7 +332,7 @@ export class Page {
 
   /** @param {import("./state/connection.js").ConnectionState} state */
   #connectionState(state) {
-    const words = { connecting: t("connecting"), open: t("connected"), offline: t("offline, trying again"), refused: t("signed out") };
+    const words = { connecting: t("connecting"), open: t("connected"), offline: t("Server not reachable, trying again"), refused: t("signed out") };
     part("connection").dataset.state = state === "refused" ? "offline" : state;
     setText(part("connection-text"), words[state]);
     if (state === "open") this.#askForSessions();

@@ -2,6 +2,7 @@
 
 import { el, insert, onceAFrame, part, styled } from "../base/dom.js";
 import { factsOf } from "./facts.js";
+import { timeOfDay } from "../base/format.js";
 import { t } from "../base/language.js";
 import { Rows } from "../base/row_list.js";
 import { countUpTo } from "../state/store.js";
@@ -257,7 +258,7 @@ export class Inspector {
     this.#answered = key;
     if (!found.length) return this.#put([nothing(this.store.whole ? t("Nothing was recalled for this agent.") : LOADING)]);
     return this.#put(found.map((record) => {
-      const head = el("button", { type: "button", className: "link", title: t("Show it in the dialogue") }, t("Before record {n}", { n: String(record.n + 1) }));
+      const head = el("button", { type: "button", className: "link", title: t("Show it in the dialogue") }, t("For the answer of {time}", { time: timeOfDay(record.at) }));
       head.addEventListener("click", () => this.reveal(record.n));
       const body = el("div", { className: "md" });
       insert(body, record.html ?? "");
@@ -282,7 +283,7 @@ export class Inspector {
   /** @param {JournalRecord} record */
   #decision(record) {
     const allowed = record.allow === true;
-    const impact = typeof record.impact !== "number" ? "" : t("impact {impact}", { impact: record.impact });
+    const impact = typeof record.impact !== "number" ? "" : record.impact >= 2 ? t("destroys or sends data out") : record.impact > 0 ? t("changes files") : t("only looks");
     const words = [this.#everyone.checked ? record.agent : "", impact, record.by && t("by {by}", { by: record.by }), record.reason].filter(Boolean).join(" · ");
     return this.#button(record, "decision",
       el("span", { className: `badge ${allowed ? "allowed" : "denied"}` }, allowed ? t("allowed") : t("denied")),

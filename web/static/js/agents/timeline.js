@@ -127,7 +127,8 @@ export class TimelineView {
     const first = /** @type {HTMLElement|null} */ (this.#rows.querySelector(".bar"));
     if (first) first.tabIndex = 0;
     if (focused) this.#focus(this.#rows.querySelector(`[data-key="${CSS.escape(focused)}"]`));
-    const said = [t("{all} in all; the answers waited for {critical} of work.", { all: lasting(told.ms), critical: lasting(told.critical) })];
+    const all = lasting(told.ms);
+    const said = [told.critical ? t("{all} in all; the answers waited for {critical} of work.", { all, critical: lasting(told.critical) }) : t("{all} in all.", { all })];
     if (told.more) said.push(plural(told.more, "{count} short bar is not drawn.", "{count} short bars are not drawn."));
     this.#count();
     setText(this.#said, wholes.length ? said.join(" ") : t("Nothing has been done yet."));

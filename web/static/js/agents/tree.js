@@ -126,7 +126,8 @@ export class Tree {
     this.#tell(row, node);
     const used = node.prompt_tokens + node.completion_tokens;
     setText(row.tokens, used ? tokens(used) : "");
-    row.item.setAttribute("aria-label", [agentName(node.path), node.kind === "plan" ? t("plan") : "", stateName(node.state), heard(node.doing)].filter(Boolean).join(", "));
+    const [state, doing] = [stateName(node.state), heard(node.doing)];
+    row.item.setAttribute("aria-label", [agentName(node.path), node.kind === "plan" ? t("plan") : "", doing.startsWith(state) ? "" : state, doing].filter(Boolean).join(", "));
     row.buttons.update(node);
     row.buttons.element.hidden = this.store.past;
   }

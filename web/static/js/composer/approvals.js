@@ -78,16 +78,17 @@ export class Approvals {
     setInterval(() => this.#tellLeft(), 1000);
     this.#path.addEventListener("click", () => {
       for (const dialog of [...this.#dialogs]) dialog.close();
-      choose(this.#path.textContent || "/");
+      choose(this.store.asked.get(this.#shown[0])?.agent ?? "/");
     });
     const opened = new MutationObserver(() => this.#place());
-    for (const dialog of document.querySelectorAll("dialog")) opened.observe(dialog, { attributeFilter: ["open"] });
+    // Also of dialogs that are made later.
+    opened.observe(document.body, { subtree: true, attributeFilter: ["open"] });
     // Dialogs begin below the bar.
     new ResizeObserver(() => document.documentElement.style.setProperty("--asked", `${this.#bar.offsetHeight}px`)).observe(this.#bar);
     update();
   }
 
-  /** Move the bar to where it can be reached. */
+  /** Move the bar to where it can be reached, and what is announced to where it is heard: all behind a dialog is out of reach. */
   #place() {
     const open = [...document.querySelectorAll("dialog")].filter((dialog) => dialog.open);
     this.#dialogs = [...this.#dialogs.filter((dialog) => dialog.open), ...open.filter((dialog) => !this.#dialogs.includes(dialog))];
@@ -95,6 +96,7 @@ export class Approvals {
     if (this.#bar.closest("dialog") === over) return;
     if (over) over.prepend(this.#bar);
     else this.#home?.before(this.#bar);
+    (over ?? document.body).append(part("live"));
   }
 
   /** Go to the buttons, if something is asked. */
@@ -162,7 +164,6 @@ export class Approvals {
     this.#split.hidden = length < 2 && !this.#apart;
     setText(this.#split, this.#apart ? t("Together") : t("One by one"));
     this.#tellLeft();
-    setText(this.#path, record.agent);
     this.#fill();
     this.#arm(false);
     setTimeout(() => this.#shown === numbers && this.#arm(true), REST);

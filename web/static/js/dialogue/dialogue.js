@@ -241,8 +241,8 @@ export class Dialogue {
       const own = agent === undefined || look === "child";
       body.classList.add("awaited");
       this.store.rendered(source);
-      // A long session is read for a while before anything of it is formatted; what was written can be read meanwhile.
-      if (this.store.session.opening && own) setText(body, source.body);
+      // What was written can be read meanwhile, a moment later than what comes at once; who scrolls back looks for no text yet.
+      if (own && (this.store.session.opening || this.#following)) setText(body, source.body);
       return;
     }
     body.classList.remove("awaited");
