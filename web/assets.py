@@ -1,11 +1,15 @@
 """The page's files, read once at start into a table.
 
 A request is looked up by its exact path, so there is no path to traverse: what is not a key is 404.
+
+Scripts are served without their comments, which are a quarter of what they weigh: they are there for readers of the
+source, and for the checker of types. Lines keep their numbers. Nothing else is changed; a test compares the tokens.
 """
 
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,6 +22,9 @@ _TYPES: Final[Mapping[str, str]] = {
     ".json": "application/json; charset=utf-8",
     ".svg": "image/svg+xml",
 }
+
+_COMMENT: Final = re.compile(r"^[ \t]*//[^\n]*|/\*.*?\*/|[ \t]+// [^\n\"'`]*$", re.MULTILINE | re.DOTALL)
+_BLANK_AT_THE_END: Final = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +39,15 @@ class Asset:
     packed: bytes
 
 
+def uncommented(script: str) -> str:
+    """A script of ours without its comments; each of its lines stays where it is."""
+    return _BLANK_AT_THE_END.sub("", _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), script))
+
+
 def _asset(file: Path) -> Asset:
     content = file.read_bytes()
+    if file.suffix == ".js":
+        content = uncommented(content.decode()).encode()
     return Asset(_TYPES[file.suffix], content, gzip.compress(content, mtime=0))
 
 

@@ -554,7 +554,7 @@ def test_the_page_is_small() -> None:
             print(
                 f"{sizes[1]:,} bytes on the line, {sizes[0]:,} unpacked; first paint after {painted:.0f} ms"
             )
-            assert 20_000 < sizes[1] < 90_000
-            assert sizes[0] < 300_000
+            assert 20_000 < sizes[1] < 75_000
+            assert sizes[0] < 240_000
 
     run(test)
