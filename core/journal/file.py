@@ -40,6 +40,8 @@ from iact.core.records.kinds import FORMAT, is_too_new, major_of
 from iact.core.records.record import GENESIS, Record, blobs_of
 
 _CHUNK: Final = 1 << 20
+_PAUSE: Final = 0.005
+"""Seconds between two groups of records if nobody waits for the second: each costs a hand-over to a thread and a sync."""
 FILE: Final = "journal.md"
 VERSIONS: Final = "versions"
 """The folder, in a session's directory, in which versions of its workspace are kept."""
@@ -174,6 +176,8 @@ class Journal:
         self._queue: list[tuple[Record, bytes, Mapping[str, bytes]]] = []
         self._unwritten: dict[str, bytes] = {}
         self._flushing = False
+        self._next_group = 0.0
+        self._due: asyncio.TimerHandle | None = None
         self._waiters: list[tuple[int, asyncio.Future[None]]] = []
         self._failed: JournalUnwritable | None = None
         self._closed = False
@@ -285,6 +289,7 @@ class Journal:
             raise self._failed
         future = asyncio.get_running_loop().create_future()
         self._waiters.append((n, future))
+        self._begin_group()
         await future
 
     def blob(self, digest: str) -> bytes:
@@ -317,10 +322,26 @@ class Journal:
         os.close(self._descriptor)
 
     def _begin_group(self) -> None:
-        """Write what is queued as soon as the loop comes round: what is appended until then goes with it."""
-        if self._queue and not self._flushing:
+        """Write what is queued as soon as the loop comes round: what is appended until then goes with it.
+
+        Where nobody waits for it, a group that would follow on another at once comes a little later, and is larger.
+        """
+        if not self._queue or self._flushing:
+            return
+        loop = asyncio.get_running_loop()
+        if self._waiters or loop.time() >= self._next_group:
+            if self._due is not None:
+                self._due.cancel()
+                self._due = None
             self._flushing = True
-            asyncio.get_running_loop().call_soon(self._flush)
+            loop.call_soon(self._flush)
+        elif self._due is None:
+            self._due = loop.call_at(self._next_group, self._overdue)
+
+    def _overdue(self) -> None:
+        """Nobody waited for the group until its time came."""
+        self._due, self._next_group = None, 0.0
+        self._begin_group()
 
     def _flush(self) -> None:
         group, self._queue = self._queue, []
@@ -371,7 +392,7 @@ class Journal:
             self._unwritten.pop(digest, None)
         ready = [future for n, future in self._waiters if n <= self.durable_n]
         self._waiters = [(n, future) for n, future in self._waiters if n > self.durable_n]
-        self._flushing = False
+        self._flushing, self._next_group = False, asyncio.get_running_loop().time() + _PAUSE
         try:
             self.on_durable([record for record, _, _ in group])
         finally:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final
@@ -61,7 +61,7 @@ class ActionSpec:
         found = self.parameters.get("required")
         return frozenset(str(name) for name in found) if isinstance(found, list) else frozenset()
 
-    @property
+    @cached_property
     def module(self) -> str | None:
         """The module that serves this function; None for core actions."""
         return None if self.core else self.name.split(".", 1)[0]
@@ -294,15 +294,22 @@ class UnknownFunction:
 
 
 class Registry:
-    """The actions of one agent, by name and alias."""
+    """The actions of one agent, by name and alias. `documented`: those of the core whose documentation it may read."""
 
-    def __init__(self, specs: Iterable[ActionSpec]) -> None:
+    def __init__(self, specs: Iterable[ActionSpec], *, documented: Iterable[ActionSpec] = ()) -> None:
         self._specs: dict[str, ActionSpec] = {}
         for spec in specs:
             self._specs[spec.name] = spec
             if spec.alias is not None:
                 self._specs.setdefault(spec.alias, spec)
-        self._modules = frozenset(spec.module for spec in self._specs.values() if spec.module is not None)
+        self.modules: Final = frozenset(
+            spec.module for spec in self._specs.values() if spec.module is not None
+        )
+        """Those of its functions."""
+        found = {spec.name: spec for spec in self._specs.values() if not spec.core}
+        self._functions = tuple(found[name] for name in sorted(found))
+        self.documented: Final = (*(spec for spec in self._functions if spec.documentation), *documented)
+        """What has documentation that the agent may read."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._specs
@@ -318,7 +325,7 @@ class Registry:
         """Whether a fenced block whose info string starts with `name` concerns an action."""
         if name in self._specs:
             return True
-        return _DOTTED.fullmatch(name) is not None and name.split(".", 1)[0] in self._modules
+        return _DOTTED.fullmatch(name) is not None and name.split(".", 1)[0] in self.modules
 
     def nearest(self, name: str, most: int = 3) -> list[str]:
         """Names of functions that come closest to `name`, best first; at least one if the module has any."""
@@ -329,7 +336,6 @@ class Registry:
         module = name.split(".", 1)[0]
         return [other for other in names if other.startswith(module + ".")][:most]
 
-    def functions(self) -> list[ActionSpec]:
+    def functions(self) -> Sequence[ActionSpec]:
         """The functions of modules, by name."""
-        found = {spec.name: spec for spec in self._specs.values() if not spec.core}
-        return [found[name] for name in sorted(found)]
+        return self._functions

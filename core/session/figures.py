@@ -111,10 +111,10 @@ def workload(trees: Iterable[Tree], modules: int) -> Workload:
     """What goes on in open sessions. `modules`: how many run."""
     sessions = at_work = questions = 0
     for tree in trees:
-        active = [agent for agent in tree.agents.values() if agent.active]
         sessions += 1
-        at_work += bool(active)
-        questions += len(tree.hosts.open) + len(tree.forms) + sum(_questions(agent) for agent in active)
+        at_work += bool(tree.at_work)
+        waiting = sum(_questions(agent) for agent in tree.at_work.values())
+        questions += len(tree.hosts.open) + len(tree.forms) + waiting
     return Workload(sessions, at_work, questions, modules)
 
 

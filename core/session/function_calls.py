@@ -51,6 +51,8 @@ from iact.core.tree.cached import key_of
 from iact.core.tree.interpret import digest_of
 from iact.core.tree.offered_functions import module_state
 
+_PLAIN: Final = "text/plain"
+"""The type of an output that a record does not name."""
 _LAST_WORDS: Final = 2.0
 """Seconds beyond a step's own time limit that its module is told it has."""
 
@@ -296,7 +298,8 @@ class FunctionCalls:
         """
         match outcome:
             case Completed():
-                made = replace(result, ms=took, media=outcome.media, data=dict(outcome.data))
+                media = None if outcome.media == _PLAIN else outcome.media or None
+                made = replace(result, ms=took, media=media, data=dict(outcome.data) or None)
                 self._record_completed(agent, made, outcome, spool, key)
             case Raised():
                 raised = replace(result, status="error", ms=took, data={"type": outcome.type})

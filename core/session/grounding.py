@@ -71,7 +71,7 @@ class Grounding:
 
 def _concerns(tree: Tree, agent: Agent) -> bool:
     """Whether the agent has a function that can reach the files."""
-    modules = {spec.module for spec in tree.registry(agent.path).functions()}
+    modules = tree.registry(agent.path).modules
     return any(
         loaded.manifest.needs.workspace != "none" for name, loaded in tree.modules.items() if name in modules
     )

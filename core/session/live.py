@@ -130,8 +130,7 @@ class Live:
     @property
     def at_work(self) -> bool:
         """Whether a model is asked, or a call runs that does not wait for a person's approval."""
-        agents = self.tree.agents.values()
-        return bool(self._activities) or any(agent.calls for agent in agents if agent.active)
+        return bool(self._activities) or any(agent.calls for agent in self.tree.at_work.values())
 
     def changed(self) -> None:
         """A node's state changed in a way that no record tells."""

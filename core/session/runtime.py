@@ -303,8 +303,7 @@ class Runtime:
     @property
     def at_work(self) -> bool:
         """Whether an agent of an open session has something to do, if only to wait for a person."""
-        trees = [session.state for session in self._open.values()]
-        return any(agent.active for tree in trees for agent in tree.agents.values())
+        return any(session.state.at_work for session in self._open.values())
 
     def workload(self) -> Workload:
         """What goes on in the open sessions now."""
@@ -587,7 +586,7 @@ class Runtime:
             text = f"The roles {', '.join(sorted(missing))} of this session are served by “smart” now."
             live.notice("/", "roles", text)
         # Work that a crash left goes on at once; a session at rest takes them with its next message.
-        if any(agent.active for agent in live.tree.agents.values()):
+        if live.tree.at_work:
             renewed = chosen(live.tree, self._models)
             if renewed is not None:
                 live.record(renewed, "/")

@@ -226,7 +226,7 @@ class Session:
     def _renew_models(self) -> None:
         """Nobody is at work: whatever comes now is for the models that a person has chosen by now."""
         tree = self._live.tree
-        if self._live.failure is not None or any(agent.active for agent in tree.agents.values()):
+        if self._live.failure is not None or tree.at_work:
             return
         self._services.models.renew()
         renewed = chosen(tree, self._services.models)
@@ -456,9 +456,7 @@ class Session:
 
     def unstarted_plans(self) -> list[str]:
         """The plans that are written, and wait for a person to start them."""
-        plans = [
-            agent for agent in self._live.tree.agents.values() if agent.active and agent.plan is not None
-        ]
+        plans = [agent for agent in self._live.tree.at_work.values() if agent.plan is not None]
         runs = [(agent.path, agent.plan.running) for agent in plans if agent.plan is not None]
         return [path for path, run in runs if run is not None and run.awaited and run.still]
 

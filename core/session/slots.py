@@ -42,9 +42,7 @@ class SessionSlots:
 
     def _working(self) -> dict[str, Tree]:
         return {
-            session: one
-            for session, one in self._taken.items()
-            if session in self._opened and any(agent.active for agent in one.agents.values())
+            session: one for session, one in self._taken.items() if session in self._opened and one.at_work
         }
 
 

@@ -40,18 +40,14 @@ def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
         return "waits", next(iter(tree.hosts.open.values())).host
     if tree.forms:
         return "waits", next(iter(tree.forms.values())).function
-    active = [agent for agent in tree.agents.values() if agent.active]
-    for agent in active:
-        asked = next(
-            (one for one in agent.actions if one.asked and one.answer is None and one.asked_of == "person"),
-            None,
-        )
-        if asked is not None:
-            return "waits", asked.spec.name
+    for agent in tree.at_work.values():
+        for one in agent.actions:
+            if one.asked and one.answer is None and one.asked_of == "person":
+                return "waits", one.spec.name
         run = agent.plan.running if agent.plan is not None else None
         if run is not None and run.awaited and run.still:
             return "waits", "a plan to be started"
-    if active:
+    if tree.at_work:
         return ("paused" if tree.paused("/") else "working"), ""
     return ("failed" if tree.root.rest == "failed" else "idle"), ""
 

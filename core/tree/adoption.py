@@ -81,7 +81,7 @@ def _come_to_rest(tree: Tree, agent: Agent) -> None:
         agent.mail.feedback = [*parts, labels.note(_TOLD)]
     agent.mail.inbox, agent.actions, agent.errand = [], [], None
     if agent.active:
-        agent.active, agent.rest = False, "cancelled"
+        tree.rest(agent, "cancelled")
     if agent.plan is not None:
         agent.plan.rest()
         agent.plan.taking.clear()

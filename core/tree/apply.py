@@ -324,7 +324,7 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
             _deliver(tree, root, said, record)
         _tell_plans(tree, root, record, at_once=False)
         return
-    _activate(root, record)
+    _activate(tree, root, record)
     root.errand = Errand(said, say.mode, first=say.plan_first)
     if say.mode != "auto":
         _begin_errand(tree, root, root.errand)
@@ -382,14 +382,15 @@ def _deliver(tree: Tree, agent: Agent, message: Incoming, record: Record) -> Non
     agent.mail.task = message.text
     agent.guards.incomplete.clear()
     if not agent.active:
-        _activate(agent, record)
+        _activate(tree, agent, record)
         if message.kind == "intervention":
             lender = budget.lender_for(tree, agent)
             budget.reserve(tree, lender, agent, budget.share(tree, lender, agent, waits=False))
 
 
-def _activate(agent: Agent, record: Record) -> None:
-    agent.active, agent.woken = True, record.n
+def _activate(tree: Tree, agent: Agent, record: Record) -> None:
+    tree.wake(agent)
+    agent.woken = record.n
     agent.guards.begin(record.at)
     agent.mail.forget_recalled()
 
@@ -438,10 +439,12 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         for block in blocks:
             name_block(agent, block)
     agent.actions = []
-    agent.active, agent.guards.ended = False, ""
+    tree.rest(
+        agent, "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
+    )
+    agent.guards.ended = ""
     agent.ended = _short_of(reply)
     forked, agent.forked = agent.forked, False
-    agent.rest = "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
     stopped, agent.stopped = agent.stopped, False
     if status == "cancelled":
         queued = unread(agent) if stopped else []
@@ -450,11 +453,11 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         agent.mail.inbox, agent.mail.answering = queued, frozenset()
         agent.mail.release()
         if queued:
-            _activate(agent, record)
+            _activate(tree, agent, record)
     elif agent.mail.release() or (
         (reply.generation is not None or passed_on is not None) and agent.mail.wakes
     ):
-        _activate(agent, record)
+        _activate(tree, agent, record)
     if agent.plan is not None:
         said = plan_fold.end(tree, agent, record, reply)
         expect(tree, record, record.body == (said or record.body), "reports other than what the plan did")
@@ -604,7 +607,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
 def _begin_plan(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> None:
     """A plan is handed over, and begins."""
     plan = plan_fold.hand_over(tree, caller, path, text, tokens, record)
-    _activate(plan, record)
+    _activate(tree, plan, record)
     plan_fold.begin(tree, plan)
 
 
@@ -820,7 +823,7 @@ def _raise_budget(tree: Tree, root: Agent, record: Record, tokens: int, money: f
     tree.bounds = dataclasses.replace(tree.bounds, tokens=tree.bounds.tokens + tokens, money=more)
     root.account.allowance += tokens
     if not root.active and root.rest != "cancelled" and (root.mail.wakes or root.mail.feedback):
-        _activate(root, record)
+        _activate(tree, root, record)
 
 
 def _control(tree: Tree, record: Record, said: Content) -> None:
@@ -875,7 +878,7 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             plan_fold.edited(tree, agent, record)
         case RetryStep(node=node, budget=tokens):
             if not agent.active and agent.plan is not None:
-                _activate(agent, record)
+                _activate(tree, agent, record)
                 lender = budget.lender_for(tree, agent)
                 share = budget.share(tree, lender, agent, waits=False)
                 expect(tree, record, share == tokens, f"reserves other than {share} tokens")

@@ -171,4 +171,4 @@ def _come_to_rest(tree: Tree) -> None:
     root.errand, root.guards.ended = None, ""
     root.mail.release()
     if root.active:
-        root.active, root.rest = False, "idle"
+        tree.rest(root, "idle")

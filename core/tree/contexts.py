@@ -43,12 +43,11 @@ def undocumented(tree: Tree, agent: Agent) -> list[ActionSpec]:
     """The functions whose documentation an agent has not read, as far as it could use it."""
     if tree.roles[agent.model].small:
         return []
-    scope = tree.grant_of(agent.path).scope
-    own = [spec for spec in CORE_ACTIONS.values() if scope.contains(spec.name)]
+    known = agent.context.known
     return [
         spec
-        for spec in [*tree.registry(agent.path).functions(), *own]
-        if spec.name not in agent.context.known and spec.documentation and is_offered(tree, agent, spec)
+        for spec in tree.registry(agent.path).documented
+        if spec.name not in known and is_offered(tree, agent, spec)
     ]
 
 
@@ -71,9 +70,10 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
         asks = message.kind in ("say", "intervention") or (message.kind == "caller" and not step)
         waiting.append((message.n, message.text, asks))
     for n, text, asks in waiting if unknown else ():
-        words = set(_WORDS.findall(text.lower()))
+        lower = text.lower()
+        words = set(_WORDS.findall(lower))
         for spec in unknown:
-            if touches(spec, text, words) or (
+            if touches(spec, text, lower, words) or (
                 asks and spec.name == PLAN.name and asks_for_plan(text, words, tree.kept)
             ):
                 found.setdefault(spec.name, n)
@@ -125,7 +125,8 @@ def compose(
     end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
     shown = [*agent.mail.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
     beside = tuple(dict.fromkeys(shown))[:MOST]
-    return Composed(tuple(parts), end, beside, tuple(message.n for message in inbox), notes, seen, table)
+    took, newest = tuple([message.n for message in inbox]), newest_message("\n\n".join(parts), end, beside)
+    return Composed(tuple(parts), end, beside, took, notes, seen, table, newest)
 
 
 def complete(
@@ -135,19 +136,20 @@ def complete(
 
     `full`: how full its context is, in percent, if it must be told.
     """
-    parts = list(composed.parts)
+    more: list[str] = []
     remaining = tree.bounds.turns - agent.guards.turns
     if last in _LAST:
-        parts.append(labels.note(_LAST[last]))
+        more.append(labels.note(_LAST[last]))
     elif remaining <= _TURNS_LEFT < tree.bounds.turns:
-        parts.append(labels.note(f"{remaining} turns left for this task, this one included."))
+        more.append(labels.note(f"{remaining} turns left for this task, this one included."))
     if full:
-        parts.append(labels.context_full(full))
-    text, tail_, beside = "\n\n".join(parts), composed.tail, composed.beside
-    digest = agent.context.history.digest([newest_message(text, tail_, beside)])
+        more.append(labels.context_full(full))
+    text, tail_, beside = "\n\n".join([*composed.parts, *more]), composed.tail, composed.beside
+    newest = newest_message(text, tail_, beside) if more else composed.newest
     return PreparedContext(
-        text, tail_, beside, composed.took, composed.notes, composed.seen, composed.table, last, full, digest
-    )
+        text, tail_, beside, composed.took, composed.notes, composed.seen, composed.table, last, full,
+        agent.context.history.digest((newest,)), newest,
+    )  # fmt: skip
 
 
 def heard(
@@ -260,6 +262,8 @@ def receive(tree: Tree, message: Incoming, table: Table) -> str:
 
 def capture(text: str, table: Table, message: Incoming) -> None:
     """Every fenced code block of an incoming message becomes `code_1`, `code_2`, … `text`: with its variables renamed."""
+    if "```" not in text and "~~~" not in text:
+        return
     blocks = message.blocks if text == message.text else None
     if blocks is None or any(block.action for block in blocks):
         blocks = scan(text, lambda name: False).blocks  # where nothing acts, all blocks are plain code

@@ -10,7 +10,7 @@ from iact.core.language import labels
 from iact.core.language.actions import ActionSpec
 from iact.core.ports import JSON
 from iact.core.records.calls import Call, ClearanceAnswer, ClearanceAsk, Gate, Result, Select
-from iact.core.records.codec import encode_fields
+from iact.core.records.codec import encode_fields, layout_of
 from iact.core.records.content import Content
 from iact.core.records.record import Record
 from iact.core.tree.agent import Agent, Pending
@@ -48,8 +48,7 @@ def expect_content(tree: Tree, record: Record, expected: Content) -> None:
     """
     if not tree.strict:
         return
-    # A representation tells `true` from 1, which are equal otherwise.
-    if repr(record.content) == repr(expected):
+    if _identical(record.content, expected):
         return
     expect(tree, record, record.kind == expected.KIND, f"is none of the kind {expected.KIND!r}")
     told, right = encode_fields(record.content), encode_fields(expected)
@@ -57,6 +56,17 @@ def expect_content(tree: Tree, record: Record, expected: Content) -> None:
     said = ", ".join(f"{name}: {_shown(told, name)}" for name in wrong)
     came = ", ".join(f"{name}: {_shown(right, name)}" for name in wrong)
     expect(tree, record, not wrong, f"says {said}; the core says {came}")
+
+
+def _identical(one: Content, other: Content) -> bool:
+    """Whether two contents say exactly the same. A representation tells `true` from 1, which are equal otherwise."""
+    if type(one) is not type(other):
+        return False
+    for name, _, _ in layout_of(type(other)).written:
+        said, came = getattr(one, name), getattr(other, name)
+        if said is not came and not (type(said) is str is type(came) and said == came):
+            return repr(one) == repr(other)
+    return True
 
 
 def _same(said: Mapping[str, JSON], came: Mapping[str, JSON], name: str) -> bool:

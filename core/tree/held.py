@@ -17,16 +17,15 @@ def is_held(tree: Tree, pending: Pending) -> bool:
 
 def held(tree: Tree) -> Iterator[Pending]:
     """The calls of a session that wait so."""
-    for agent in tree.agents.values():
-        if agent.active:
-            yield from (one for one in agent.actions if is_held(tree, one))
+    for agent in tree.at_work.values():
+        yield from (one for one in agent.actions if is_held(tree, one))
 
 
 def only_held(tree: Tree) -> bool:
     """Whether some calls wait so, and nothing goes on until a person answers."""
     if not tree.policy.nobody:
         return False
-    return any(held(tree)) and not any(_goes_on(tree, one) for one in tree.agents.values() if one.active)
+    return any(held(tree)) and not any(_goes_on(tree, one) for one in tree.at_work.values())
 
 
 def _goes_on(tree: Tree, agent: Agent) -> bool:

@@ -31,9 +31,9 @@ _SEVERAL: Final = 3
 """So many items or parts make a task one of several steps."""
 
 
-def touches(spec: ActionSpec, text: str, words: AbstractSet[str]) -> bool:
-    """Whether a text is about a function: a keyword, its name or its alias stands in it. `words`: of it in lower case."""
-    lower = text.lower()
+def touches(spec: ActionSpec, text: str, lower: str, words: AbstractSet[str]) -> bool:
+    """Whether a text is about a function: a keyword, its name or its alias stands in it. `lower`: the text in lower case,
+    and its `words`."""
     if spec.name == PLAN.name:
         return _ACTION.search(text) is not None
     return not words.isdisjoint(spec.keywords) or spec.name in lower or (spec.alias or "\0").lower() in words

@@ -16,7 +16,8 @@ from iact.core.records.parts import Seen
 class Composed:
     """What is new in a context, before it is known whether the turn is the agent's last, or its context too full.
 
-    `parts`: the paragraphs of the input; `beside`: what is shown beside text. The rest as in `PreparedContext`.
+    `parts`: the paragraphs of the input; `beside`: what is shown beside text; `newest`: the last message, as far as it is
+    known. The rest as in `PreparedContext`.
     """
 
     parts: tuple[str, ...]
@@ -26,18 +27,14 @@ class Composed:
     notes: Mapping[str, int]
     seen: Seen
     table: Table
-
-    @property
-    def newest(self) -> ChatMessage:
-        """The last message of the context, as far as it is known."""
-        return newest_message("\n\n".join(self.parts), self.tail, self.beside)
+    newest: ChatMessage
 
 
 @dataclass(frozen=True, slots=True)
 class PreparedContext:
     """One context, ready to be sent: what is new in it, and the digest over all of it.
 
-    `table`: the agent's variables with those that the messages brought. `last`: why no turn follows, if so;
+    `newest`: its last message, which is this turn's input with the tail. `table`: the agent's variables with those that the messages brought. `last`: why no turn follows, if so;
     `full`: the percentage that the agent was told, if so.
     """
 
@@ -51,11 +48,7 @@ class PreparedContext:
     last: LastTurn
     full: int
     digest: str
-
-    @property
-    def newest(self) -> ChatMessage:
-        """The last message of the context: this turn's input with the tail."""
-        return newest_message(self.input, self.tail, self.parts)
+    newest: ChatMessage
 
 
 Stamp = tuple[int, int]

@@ -6,7 +6,7 @@ here is a question about its state.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final
 
 from iact.core.context.tail import Layout
@@ -23,7 +23,19 @@ from iact.core.ports import ChatMessage, Usage
 from iact.core.records.forms import FormAsk
 from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Artifact, Bounds
-from iact.core.tree.agent import Act, Agent, AgentState, ChooseWay, End, Execute, Pending, Relay, Step, Think
+from iact.core.tree.agent import (
+    Act,
+    Agent,
+    AgentState,
+    ChooseWay,
+    End,
+    Execute,
+    Pending,
+    Relay,
+    Rest,
+    Step,
+    Think,
+)
 from iact.core.tree.pending import LiveFolder, PendingChange
 from iact.core.tree.prepared_context import Foreseen, Stamp
 from iact.core.tree.roles import Role
@@ -48,6 +60,8 @@ class Tree:
         self.outdated = False
         self.blobs: Final = blobs
         self.agents: dict[str, Agent] = {}
+        self.at_work: dict[str, Agent] = {}
+        """Those that owe their callers a reply, by path, who began first first."""
         self.bounds = Bounds()
         self.cost = 0.0
         """What its calls of models came to, as far as their prices are known."""
@@ -102,6 +116,16 @@ class Tree:
         """The agent that talks with the user."""
         return self.agents["/"]
 
+    def wake(self, agent: Agent) -> None:
+        """An agent has something to answer."""
+        agent.active = True
+        self.at_work[agent.path] = agent
+
+    def rest(self, agent: Agent, how: Rest) -> None:
+        """An agent owes nobody a reply any more."""
+        agent.active, agent.rest = False, how
+        self.at_work.pop(agent.path, None)
+
     def grant_of(self, path: str) -> Grant:
         """What an agent may do: never more than its caller."""
         agent = self.agents[path]
@@ -140,15 +164,23 @@ class Tree:
         """The actions that exist for an agent."""
         found = self._registries.get(path)
         if found is None:
-            found = self._registries[path] = self.registry_under(self.grant_of(path))
+            agent = self.agents[path]
+            same = agent.caller != "user" and agent.narrowing.patterns is None
+            found = self.registry(agent.caller) if same else self.registry_under(self.grant_of(path))
+            self._registries[path] = found
         return found
 
     def registry_under(self, grant: Grant) -> Registry:
         """The actions that exist under a grant."""
-        functions = [spec for spec in self.functions.values() if grant.scope.contains(spec.name)]
+        contains = grant.scope.contains
+        functions = [spec for spec in self.functions.values() if contains(spec.name)]
         loaded = self.modules.get("a2a")
-        elsewhere = loaded is not None and loaded.origin == "shipped" and grant.scope.contains("a2a.ask")
-        return Registry([*CORE_ACTIONS.values(), *([CALL_AT] if elsewhere else ()), *functions])
+        elsewhere = loaded is not None and loaded.origin == "shipped" and contains("a2a.ask")
+        own = [spec for spec in CORE_ACTIONS.values() if contains(spec.name)]
+        return Registry(
+            [*CORE_ACTIONS.values(), *([CALL_AT] if elsewhere else ()), *functions],
+            documented=[spec for spec in own if spec.documentation],
+        )
 
     def set_modules(self, modules: dict[str, Loaded]) -> None:
         """The modules changed; told by the record that is being applied."""
@@ -166,9 +198,9 @@ class Tree:
         """The record since which the functions are what they are; 0 if there were never any."""
         return next(reversed(self.catalogues), 0)
 
-    def offered(self, path: str, catalogue: int | None) -> list[ActionSpec]:
+    def offered(self, path: str, catalogue: int | None) -> Sequence[ActionSpec]:
         """The functions that an agent had since record `catalogue` (None: has now), by name."""
-        if catalogue is None:
+        if catalogue is None or catalogue == self.catalogue:
             return self.registry(path).functions()
         scope, functions = self.grant_of(path).scope, self.catalogues.get(catalogue, {})
         return [functions[name] for name in sorted(functions) if scope.contains(name)]

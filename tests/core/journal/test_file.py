@@ -21,6 +21,7 @@ from iact.core.errors import (
     JournalUnwritable,
     UsageError,
 )
+from iact.core.journal import file
 from iact.core.journal.file import FILE, Journal, read_blob, read_journal, write_blob
 from iact.core.journal.record import encode
 from iact.core.records.content import Unknown
@@ -83,6 +84,40 @@ def test_many_appends_at_once_share_few_writes(tmp_path: Path, monkeypatch: pyte
     asyncio.run(run())
     assert bodies(tmp_path / "s") == [str(at) for at in range(500)]
     assert len(syncs) <= 3
+
+
+async def test_records_that_nobody_waits_for_are_gathered_and_who_waits_waits_for_no_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    syncs: list[int] = []
+    sync = os.fdatasync
+
+    def counted(descriptor: int) -> None:
+        syncs.append(descriptor)
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    monkeypatch.setattr(file, "_PAUSE", 3600.0)
+    journal = begin(tmp_path / "s")
+    await journal.durable(1)
+    for at in range(100):
+        last = say(journal, str(at))
+        await asyncio.sleep(0)
+    assert len(syncs) == 1
+    await journal.durable(last.n)
+    assert len(syncs) == 2
+    assert bodies(tmp_path / "s") == [str(at) for at in range(100)]
+    await journal.close()
+
+
+async def test_records_that_nobody_waits_for_reach_the_disk_by_themselves(tmp_path: Path) -> None:
+    journal, there = begin(tmp_path / "s"), asyncio.Event()
+    await journal.durable(1)
+    journal.on_durable = lambda records: there.set()
+    say(journal, "a")
+    await there.wait()
+    assert bodies(tmp_path / "s") == ["a"]
+    await journal.close()
 
 
 async def test_durable_means_on_disk(tmp_path: Path) -> None:
