@@ -75,6 +75,12 @@ PARTS: Final[Mapping[str, Part]] = {
         ("--peers", "--rounds", "2"),
         seconds=420,
     ),
+    "aims": Part(
+        "A child agent, and what a step stores",
+        "Ours now and at the last commit before the second round of numbers, AutoGen and the OpenAI Agents SDK, in turns in "
+        "one run; where the time and the bytes are. [Why it is so](measurements/cost.md).",
+        seconds=900,
+    ),
     "plan": Part(
         "Plans",
         "Scheduler overhead, makespan and fan-out beside a bare loop over asyncio and LangGraph. "

@@ -24,7 +24,7 @@ from benchmarks.peers.ours import Ours
 from benchmarks.plan.__main__ import bare, layered
 from benchmarks.plan.__main__ import ours as engine
 from benchmarks.scanner.__main__ import reply, scan_in_chunks, seconds
-from benchmarks.tree.measure import Numbers
+from benchmarks.tree.measure import RESULT, TEXT, Numbers
 from benchmarks.tree.ours import children, reading, reopening
 from iact.core.plan.model import PlanGraph
 
@@ -72,10 +72,22 @@ def _child() -> float:
     return _best(children, 200, "cpu_ms") / _best(children, 25, "cpu_ms")
 
 
+def _child_over_step() -> float:
+    return _best(children, 200, "cpu_ms") / _best(reading, 200, "cpu_ms")
+
+
 def _stored() -> float:
-    with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(reading(Path(folder), 200))
+    found = _sizes()
     return found["beside_last"] / found["beside_10"]
+
+
+def _stored_over_said() -> float:
+    return _sizes()["file"] / (len(TEXT.format(number=100)) + len(RESULT))
+
+
+def _sizes() -> Numbers:
+    with tempfile.TemporaryDirectory() as folder:
+        return asyncio.run(reading(Path(folder), 200))
 
 
 def _verified() -> float:
@@ -161,6 +173,10 @@ async def _requests(url: str, folder: Path) -> float:
 RATIOS: Final[Mapping[str, Ratio]] = {
     "step": Ratio("a step of a run of 400, over one of a run of 50", _step, 2.0),
     "child": Ratio("a child of 200, over one of 25", _child, 2.0),
+    "child over step": Ratio("a child of 200, over a step of a run of 200", _child_over_step, 2.0),
+    "stored over said": Ratio(
+        "bytes of a step in the journal, over what was said in it", _stored_over_said, 6.0
+    ),
     "stored": Ratio("bytes beside the content at the 200th step, over those at the 10th", _stored, 1.25),
     "verified": Ratio("a record of 16,000 to verify, over one of 2,000", _verified, 2.0),
     "request": Ratio("a step behind 250 others over HTTP, over one behind 25", _request, 3.0),
