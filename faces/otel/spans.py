@@ -220,7 +220,7 @@ class SpanFold:
             case Ask() as answer:
                 self._answered(record, answer)
             case Recall() as recall:
-                found = {"iact.memory.results": len(recall.rows)}
+                found = {"gen_ai.memory.record.count": len(recall.rows)}
                 self._memory(record, "search_memory", self._now - recall.ms * 1_000_000, found, "")
             case Draw(thought=thought) | Draft(thought=thought) if thought:
                 agent = self._agent(record.agent)
@@ -492,7 +492,8 @@ class SpanFold:
     def _result(self, record: Record, result: Result, call: _OpenSpan | None) -> None:
         if result.function in _MEMORY:
             begun = self._before(record) if result.ms is None else self._now - result.ms * 1_000_000
-            found = {"iact.memory.results": len(result.rows)} if result.function == "RECALL" else {}
+            count = len(result.rows) if result.function == "RECALL" else int(result.status == "ok")
+            found = {"gen_ai.memory.record.count": count}
             self._memory(record, _MEMORY[result.function], begun, found, _error(result, denied=False))
             return
         if call is None:

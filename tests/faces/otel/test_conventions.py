@@ -6,7 +6,7 @@ operations that were added since; both stand here as in `model/gen-ai/spans.yaml
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 from typing import Final
 
@@ -14,19 +14,22 @@ import pytest
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as registry
 from opentelemetry.semconv.attributes import error_attributes
 
+from iact.core.records.record import Record
 from iact.core.session.journals import read_records
 from iact.faces.otel.span import Span
 from iact.faces.otel.spans import spans
 from tests.core.session.fakes import Asked
 from tests.core.session.memories import WISH, FakeMemory
 from tests.core.session.test_memory import talk
+from tests.faces.conformance import assert_has, assert_names
+from tests.faces.otel.conventions import ABSENT, SPANS, table
 from tests.faces.otel.laws import check
 from tests.faces.otel.test_spans import EXAMPLES, JOURNALS
 
 NAMES: Final = {
     value for name, value in vars(registry).items() if name.startswith("GEN_AI_") and isinstance(value, str)
 }
-LATER_NAMES: Final = {"gen_ai.memory.records"}
+LATER_NAMES: Final = {"gen_ai.memory.records", "gen_ai.memory.record.count"}
 OPERATIONS: Final = {one.value for one in registry.GenAiOperationNameValues}
 LATER_OPERATIONS: Final = {"plan", "search_memory", "create_memory"}
 
@@ -74,7 +77,7 @@ def all_spans(*, content: bool) -> Iterator[Span]:
 
 
 @pytest.fixture(scope="module")
-def remembered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Span, ...]:
+def with_memory(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     """A session that memory helps, whose root keeps something and looks it up."""
 
     def script(asked: Asked) -> str:
@@ -82,7 +85,7 @@ def remembered(tmp_path_factory: pytest.TempPathFactory) -> tuple[Span, ...]:
             return "```REMEMBER kind=lesson\nThe port is 81.\n```\n\n```RECALL which port\n```"
         return "Done."
 
-    return check(talk(tmp_path_factory.mktemp("memory"), script, FakeMemory((WISH,)), "Format the file."))
+    return talk(tmp_path_factory.mktemp("memory"), script, FakeMemory((WISH,)), "Format the file.")
 
 
 def check_required(one: Span) -> str:
@@ -106,8 +109,9 @@ def test_every_span_has_what_its_operation_requires(content: bool) -> None:
     assert met.keys() >= REQUIRED.keys() - {"search_memory", "create_memory"}
 
 
-def test_operations_on_memory_are_spans_of_their_own(remembered: tuple[Span, ...]) -> None:
-    met = Counter(check_required(one) for one in remembered)
+def test_operations_on_memory_are_spans_of_their_own(with_memory: list[Record]) -> None:
+    made = check(with_memory)
+    met = Counter(check_required(one) for one in made)
     assert (met["search_memory"], met["create_memory"]) == (
         3,
         1,
@@ -135,3 +139,19 @@ def test_events_and_errors_are_of_few_kinds() -> None:
         "iact.resumed",
     }  # fmt: skip
     assert len({one.error for one in all_spans(content=False)}) < 15
+
+
+def test_the_guide_says_which_attributes_are_there(with_memory: list[Record]) -> None:
+    """Of all that the conventions have of a span; each that is on no span of its kind has one reason."""
+    met: defaultdict[str, set[str]] = defaultdict(set)
+    for one in (*all_spans(content=True), *spans(with_memory, content=True)):
+        met[str(one.attributes["gen_ai.operation.name"])] |= one.attributes.keys()
+    assert met.keys() == SPANS.keys()
+    absent = {name for operation, wanted in SPANS.items() for name in wanted.keys() - met[operation]}
+    told = [name for names in ABSENT.values() for name in names]
+    assert sorted(told) == sorted(absent), absent ^ {*told}
+    for operation, wanted in SPANS.items():
+        required = {name for name, level in wanted.items() if level == "required"}
+        assert required <= met[operation]
+    assert_has("opentelemetry.md", table(met))
+    assert_names("opentelemetry.md", "opentelemetry-semantic-conventions", "opentelemetry-proto")

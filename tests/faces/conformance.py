@@ -1,0 +1,64 @@
+"""What of a protocol a face speaks, beside all that the software of others knows of it: a row of a page's table each.
+
+What is theirs is counted in their package, and what is ours where it is met; so a page can't claim what is not so, and a new
+version of a package makes its test fail until somebody says what of it is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+GUIDES: Final = Path(__file__).parents[2] / "docs" / "how-to"
+
+
+@dataclass(frozen=True)
+class Row:
+    """Of a kind of thing. `missing`: why some are not there, with their names in the protocol."""
+
+    what: str
+    theirs: frozenset[str]
+    ours: frozenset[str]
+    missing: Mapping[str, Sequence[str]]
+
+    def __post_init__(self) -> None:
+        told = [one for names in self.missing.values() for one in names]
+        assert len(told) == len(set(told)), f"{self.what}: said twice in {sorted(told)}"
+        assert self.ours <= self.theirs, f"{self.what}: unknown to them: {sorted(self.ours - self.theirs)}"
+        assert set(told) == self.theirs - self.ours, (
+            f"{self.what}: there and said to be missing: {sorted(set(told) - (self.theirs - self.ours))}; "
+            f"missing, and not said why: {sorted(self.theirs - self.ours - set(told))}"
+        )
+
+    def line(self) -> str:
+        """As it stands in the page."""
+        why = "; ".join(
+            f"{', '.join(f'`{one}`' for one in names)}: {reason}" for reason, names in self.missing.items()
+        )
+        return f"| {self.what} | {len(self.ours)} of {len(self.theirs)} | {why or '–'} |"
+
+
+def row(what: str, theirs: Iterable[str], ours: Iterable[str], missing: Mapping[str, Sequence[str]]) -> Row:
+    """A row; fails where it is not so."""
+    return Row(what, frozenset(theirs), frozenset(ours), missing)
+
+
+def assert_told(page: str, *rows: Row) -> None:
+    """The page has this table."""
+    table = "\n".join(["| | there | not there, and why |", "|---|---|---|", *(one.line() for one in rows)])
+    assert_has(page, table)
+
+
+def assert_has(page: str, table: str) -> None:
+    """The page has it, word for word."""
+    assert table in (GUIDES / page).read_text(encoding="utf-8"), f"{page} has to say:\n\n{table}\n"
+
+
+def assert_names(page: str, *packages: str) -> None:
+    """The page says by which version of whose packages it is held."""
+    told = (GUIDES / page).read_text(encoding="utf-8")
+    for one in packages:
+        assert f"`{one}` {version(one)}" in told, f"{page}: {one} is {version(one)} now"
