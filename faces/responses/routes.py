@@ -134,6 +134,11 @@ class _Responses:
                 "Tools of the client's own can't be called from here: iact's agents work with its modules, behind its "
                 "gate. Leave out tools."
             )
+        if given.conversation is not None or given.prompt is not None:
+            raise UsageError(
+                "There are no stored conversations and prompts here: leave out conversation and prompt, and name what "
+                "goes on by previous_response_id."
+            )
         messages = [one for one in _items(given) if isinstance(one, InputMessage)]
         new = _items(given) if given.previous_response_id is not None else _said_since(_items(given))
         answers = [one for one in new if isinstance(one, QuestionAnswer)]

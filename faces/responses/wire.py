@@ -80,6 +80,8 @@ class CreateResponse(_Given):
     background: bool | None = False
     store: bool | None = True
     tools: list[dict[str, object]] | None = None
+    conversation: str | dict[str, object] | None = None
+    prompt: dict[str, object] | None = None
     metadata: (
         Annotated[
             dict[

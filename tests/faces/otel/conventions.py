@@ -131,8 +131,8 @@ def table(met: Mapping[str, set[str]]) -> str:
             counts.append(f"{len(names & met[operation])} of {len(names)}" if names else "–")
         lines.append(f"| `{operation}` | {' | '.join(counts)} |")
     lines += ["", "| not there | on | why |", "|---|---|---|"]
-    for reason, names in ABSENT.items():
-        without = [one for one, wanted in SPANS.items() if {*names} & wanted.keys() - met[one]]
+    for reason, absent in ABSENT.items():
+        without = [one for one, wanted in SPANS.items() if {*absent} & wanted.keys() - met[one]]
         on = ", ".join(f"`{one}`" for one in without)
-        lines.append(f"| {', '.join(f'`{one}`' for one in names)} | {on} | {reason} |")
+        lines.append(f"| {', '.join(f'`{one}`' for one in absent)} | {on} | {reason} |")
     return "\n".join(lines)
