@@ -1,4 +1,4 @@
-"""What of a protocol a face speaks, beside all that the software of others knows of it: a row of a page's table each.
+"""What of a protocol a face speaks, beside all that the software of others knows of it: rows of a page's table.
 
 What is theirs is counted in their package, and what is ours where it is met; so a page can't claim what is not so, and a new
 version of a package makes its test fail until somebody says what of it is there.
@@ -7,7 +7,7 @@ version of a package makes its test fail until somebody says what of it is there
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -36,12 +36,11 @@ class Row:
             f"missing, and not said why: {sorted(self.theirs - self.ours - set(told))}"
         )
 
-    def line(self) -> str:
-        """As it stands in the page."""
-        why = "; ".join(
-            f"{', '.join(f'`{one}`' for one in names)}: {reason}" for reason, names in self.missing.items()
-        )
-        return f"| {self.what} | {len(self.ours)} of {len(self.theirs)} | {why or '–'} |"
+    def lines(self) -> Iterator[str]:
+        """As it stands in the page: how many, and a line for each reason."""
+        yield f"| **{self.what}: {len(self.ours)} of {len(self.theirs)}** | | |"
+        for reason, names in self.missing.items():
+            yield f"| | {', '.join(f'`{one}`' for one in names)} | {reason} |"
 
 
 def row(what: str, theirs: Iterable[str], ours: Iterable[str], missing: Mapping[str, Sequence[str]]) -> Row:
@@ -51,7 +50,8 @@ def row(what: str, theirs: Iterable[str], ours: Iterable[str], missing: Mapping[
 
 def assert_told(page: str, *rows: Row) -> None:
     """The page has this table."""
-    table = "\n".join(["| | there | not there, and why |", "|---|---|---|", *(one.line() for one in rows)])
+    lines = (line for one in rows for line in one.lines())
+    table = "\n".join(["| there | not there | why |", "|---|---|---|", *lines])
     assert_has(page, table)
 
 
