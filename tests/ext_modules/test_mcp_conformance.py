@@ -15,6 +15,7 @@ from typing import Final
 
 import pytest
 
+from tests.faces.conformance import assert_has
 from tests.node import FOLDER, NODE
 from tests.rounds import LONG
 
@@ -111,3 +112,24 @@ def test_what_passes_of_a_client_scenario(scenario: str) -> None:
     found = _RESULT.search(printed)
     assert found is not None, printed
     assert (int(found[1]), int(found[2])) == {**CORE, **SKILLS, **NO_OAUTH}[scenario], printed
+
+
+def table() -> str:
+    """As the guide has it."""
+    lines = ["| scenarios of a client | | checks that pass | that fail | why |", "|---|---|---|---|---|"]
+    for what, scenarios, why in (
+        (
+            "of the protocol",
+            CORE,
+            "`json-schema-2020-12-preservation` wants a tool's schema sent back in a call",
+        ),
+        ("of sign-in by OAuth", NO_OAUTH, "the module signs in nowhere; a key is a secret"),
+        ("of skills that a server offers", SKILLS, "an extension that is not there, so nothing is checked"),
+    ):
+        passed, failed = (sum(one[place] for one in scenarios.values()) for place in (0, 1))
+        lines.append(f"| {what} | {len(scenarios)} | {passed} | {failed} | {why} |")
+    return "\n".join(lines)
+
+
+def test_the_guide_says_what_passes() -> None:
+    assert_has("mcp.md", table())
