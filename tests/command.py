@@ -12,7 +12,8 @@ environment. The tests of packaging, completion and architecture start Python fo
 limits a process first, or needs one that others recognise by its arguments.
 
 The stem has one thread, so that a fork of it is whole. It is asked over a socket whose messages carry the streams,
-and ends with the process whose stem it is.
+and ends with the process whose stem it is. A program that starts a command itself (an editor, a client of a protocol) is
+given `program(…)`: a process that asks the stem and stands for the fork, in signals and in its end.
 """
 
 from __future__ import annotations
@@ -41,11 +42,17 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[1]
 
 _LEFT_OUT: Final = (
-    "iact.__main__", "iact.setup", "iact.examples", "iact.cluster", "iact.accounts", "iact.faces.inspect", "iact.faces.acp",
+    "iact.__main__", "iact.setup", "iact.examples", "iact.cluster", "iact.accounts", "iact.faces.inspect",
 )  # fmt: skip
 """No part of a command, or only of one that was asked for it."""
 _LONGEST: Final = 1 << 17
 """Bytes of a request."""
+_FORKED: Final = Path(__file__).with_name("forked.py")
+
+
+def _address() -> str:
+    """Where this process's stem is asked by others; a name in the system's own space, which no file has."""
+    return f"iact-tests-{os.getpid()}"
 
 
 class Command(subprocess.Popen[str]):
@@ -97,6 +104,19 @@ class Command(subprocess.Popen[str]):
         return self.returncode
 
 
+def program(*arguments: str) -> list[str]:
+    """What to start where somebody else's program starts a command of ours: `python -m iact` with `arguments`."""
+    _stem()
+    return [sys.executable, "-I", "-S", str(_FORKED), _address(), *arguments]
+
+
+def kill(process: int) -> None:
+    """SIGKILL for the command that `process`, which was started by `program(…)`, stands for; it ends then, too."""
+    os.kill(
+        int(Path(f"/proc/{process}/comm").read_text(encoding="utf-8").removeprefix("for ")), signal.SIGKILL
+    )
+
+
 def iact(
     *arguments: str, environment: Mapping[str, str], cwd: Path, stdin: str = "", seconds: float = 180.0
 ) -> subprocess.CompletedProcess[str]:
@@ -117,10 +137,13 @@ def iact(
 def _stem() -> socket.socket:
     """The line to this process's stem, which is started now."""
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    with theirs:
+    with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as others:
+        others.bind(f"\0{_address()}")
+        others.listen()
+        passed = [theirs.fileno(), others.fileno()]
         process = subprocess.Popen(
-            [sys.executable, "-m", __name__, str(theirs.fileno())],
-            pass_fds=[theirs.fileno()], stdin=subprocess.PIPE, cwd=ROOT,
+            [sys.executable, "-m", __name__, *map(str, passed)],
+            pass_fds=passed, stdin=subprocess.PIPE, cwd=ROOT,
             env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"},
         )  # fmt: skip
 
@@ -144,30 +167,44 @@ def _modules() -> Iterator[str]:
                 yield from (name for name in below if not name.startswith(_LEFT_OUT))
 
 
-def _forked(line: socket.socket) -> dict[str, object]:
-    """Fork a command for each request; returns in the fork, with the request."""
+def _forked(line: socket.socket, others: socket.socket) -> dict[str, object]:
+    """Fork a command for each request; returns in the fork, with the request. One that nobody waits for is killed."""
     told: dict[int, int] = {}
     ends: dict[int, int] = {}
     with selectors.DefaultSelector() as awaited:
         awaited.register(line, selectors.EVENT_READ)
+        awaited.register(others, selectors.EVENT_READ)
         while True:
             for key, _ in awaited.select():
-                if key.fd != line.fileno():
+                if awaited.get_map().get(key.fd) is not key:
+                    continue  # closed a moment ago
+                if key.fd in ends:
                     ended = ends.pop(key.fd)
                     awaited.unregister(key.fd)
                     os.close(key.fd)
                     _, status = os.waitpid(ended, 0)
+                    _forget(awaited, told[ended])
                     _tell(told.pop(ended), status)
                     continue
-                request, streams, _, _ = socket.recv_fds(line, _LONGEST, 4)
-                if not request:
+                if key.fd in told.values():
+                    _forget(awaited, key.fd)
+                    os.kill(next(child for child, one in told.items() if one == key.fd), signal.SIGKILL)
+                    continue
+                asking = others.accept()[0] if key.fd == others.fileno() else line
+                request, streams, _, _ = socket.recv_fds(asking, _LONGEST, 4)
+                if asking is not line:
+                    asking.close()
+                elif not request:
                     os._exit(0)
+                if len(streams) < 4:
+                    continue  # whoever asked was killed meanwhile
                 if (child := os.fork()) == 0:
                     for number, stream in enumerate(streams[:3]):
                         os.dup2(stream, number)
                     for each in (*streams, *told.values(), *ends):
                         os.close(each)
                     line.close()
+                    others.close()
                     return dict(json.loads(request))
                 told[child] = streams.pop()
                 for stream in streams:
@@ -176,6 +213,14 @@ def _forked(line: socket.socket) -> dict[str, object]:
                 end = os.pidfd_open(child)
                 ends[end] = child
                 awaited.register(end, selectors.EVENT_READ)
+                awaited.register(
+                    told[child], selectors.EVENT_READ
+                )  # a pipe's writing end: its reader is gone
+
+
+def _forget(awaited: selectors.BaseSelector, stream: int) -> None:
+    if stream in awaited.get_map():
+        awaited.unregister(stream)
 
 
 def _tell(told: int, number: int, *, last: bool = True) -> None:
@@ -193,7 +238,7 @@ def main() -> None:
     assert len(os.listdir("/proc/self/task")) == 1, "an import has started a thread, which a fork would lose"
     gc.collect()
     gc.freeze()
-    request = _forked(socket.socket(fileno=int(sys.argv[1])))
+    request = _forked(*(socket.socket(fileno=int(number)) for number in sys.argv[1:3]))
     signal.signal(signal.SIGINT, signal.default_int_handler)
     match request:
         case {"arguments": list(arguments), "environment": dict(environment), "cwd": str(cwd)}:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import sys
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -33,6 +32,7 @@ from acp.schema import (
 from pydantic import BaseModel
 
 from tests.acceptance.product import Product
+from tests.command import kill, program
 
 PATIENCE = 300.0
 
@@ -151,7 +151,7 @@ class Editor:
 
     async def kill(self) -> None:
         """SIGKILL."""
-        self.process.kill()
+        kill(self.process.pid)
         await self.process.wait()
 
 
@@ -162,7 +162,7 @@ async def editing(
     """An editor that has started `iact acp`, which must end well when the connection is closed. `choose`: as of `Person`,
     or the person themselves."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "iact", "acp", *options,
+        *program("acp", *options),
         env=product.environment, cwd=product.data.parent,
         stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         limit=1 << 24,

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -23,6 +20,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from pydantic.alias_generators import to_camel
 
 from tests.acceptance.product import Product
+from tests.command import kill, program
 
 TASKS = "io.modelcontextprotocol/tasks"
 
@@ -136,7 +134,7 @@ class ConnectedProcess(Connected):
 
     def kill(self) -> None:
         """SIGKILL to the server."""
-        os.kill(int(self.pid.read_text(encoding="ascii")), signal.SIGKILL)
+        kill(int(self.pid.read_text(encoding="ascii")))
 
 
 @asynccontextmanager
@@ -170,7 +168,7 @@ async def connected(
     pid, errors = place / f"{product.data.name}.pid", place / f"{product.data.name}.stderr"
     server = StdioServerParameters(
         command="sh",
-        args=["-c", f'echo $$ >"{pid}"; exec "$0" -m iact mcp "$@"', sys.executable, *arguments],
+        args=["-c", f'echo $$ >"{pid}"; exec "$0" "$@"', *program("mcp", *arguments)],
         env=product.environment,
         cwd=place,
     )

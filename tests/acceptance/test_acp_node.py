@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,13 +12,14 @@ import pytest
 from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product
 from tests.acceptance.test_clearance import MAKE, asking
+from tests.command import program
 from tests.node import FOLDER, NODE
 
 
 def played(product: Product, folder: Path, option: str, between: Sequence[str] = ()) -> dict[str, object]:
     """What the client saw, who answers questions with an option. `between`: a command that starts and stands for ours."""
     folder.mkdir()
-    ours = [*between, sys.executable, "-m", "iact", "acp"]
+    ours = [*between, *program("acp")]
     command = [NODE, str(FOLDER / "acp_client.js"), str(folder), option, *ours]
     done = subprocess.run(
         command, env=product.environment, cwd=product.data.parent, capture_output=True, text=True, timeout=180,
