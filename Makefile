@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := run
 .NOTPARALLEL:
-.PHONY: run setup test test-long setup-test lint types unit coverage mutants bench fuzz lock format examples docs release screenshots
+.PHONY: run setup test test-long setup-test lint types unit coverage mutants bench fuzz lock format examples docs release screenshots sessions
 
 # Where Python is told to keep no compiled modules, each of the workers would compile all of ours and of the tests anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -81,6 +81,10 @@ examples: setup
 # All pictures of the page in the documentation, taken anew.
 screenshots: setup-test
 	@$(PY) -m docs.screenshots
+
+# The sessions of the documentation that other people's programs led, played anew.
+sessions: setup-test
+	@$(PY) -m docs.sessions $(ARGS)
 
 # MINUTES: how long. New finds are taken into the corpus, which every test run reads.
 fuzz: | .venv

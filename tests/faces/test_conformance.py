@@ -25,7 +25,7 @@ from openai.types.responses import ResponseStreamEvent
 from openai.types.responses.response_create_params import ResponseCreateParamsBase
 from pydantic import BaseModel
 from schemathesis.checks import CHECKS, load_all_checks
-from skills_ref.validator import ALLOWED_FIELDS
+from skills_ref.validator import ALLOWED_FIELDS, validate
 
 from iact.core.records.dialogue import Reply, Say
 from iact.core.records.record import Record
@@ -39,14 +39,14 @@ from iact.faces.inspect import sample
 from iact.faces.inspect.log import log_of
 from iact.faces.responses.description import description
 from iact.faces.responses.wire import CreateCompletion, CreateResponse
-from iact.faces.skills.skill import Skill
+from iact.faces.skills.skill import Skill, read_skill
 from tests.acceptance import test_responses, test_skills
 from tests.acceptance.editor import editing
 from tests.acceptance.product import NO_MODULES, ROOT, Product
 from tests.acceptance.test_a2a import key_of, serving
 from tests.endpoint import Endpoint
 from tests.faces.acp.test_updates import ask, generation, record, turn
-from tests.faces.conformance import assert_has, assert_names, assert_told, row
+from tests.faces.conformance import GUIDES, assert_has, assert_names, assert_told, row
 
 JOURNALS: Final = sorted(
     one
@@ -360,6 +360,16 @@ def test_what_a_front_end_is_told() -> None:
 
 
 # --- skills ------------------------------------------------------------------------------------------
+
+
+def test_the_skill_of_the_guide_is_one(tmp_path: Path) -> None:
+    told = (GUIDES / "skills.md").read_text(encoding="utf-8")
+    (card,) = re.findall(r"^```markdown\n(.*?)^```$", told, re.MULTILINE | re.DOTALL)
+    place = tmp_path / "release-notes"
+    place.mkdir()
+    (place / "SKILL.md").write_text(card, encoding="utf-8")
+    assert not validate(place)
+    assert read_skill(place).name == place.name
 
 
 def test_what_of_a_skill_is_read() -> None:

@@ -20,6 +20,7 @@ from tests.acceptance.mcp_client import connected_by_http
 from tests.acceptance.product import NO_MODULES, Product
 from tests.acceptance.test_a2a import key_of, serving
 from tests.endpoint import Endpoint
+from tests.faces.conformance import GUIDES, assert_has, assert_names
 from tests.faces.relay import relayed
 from tests.node import FOLDER, NODE
 
@@ -128,3 +129,31 @@ async def test_what_passes_of_the_suites_server_scenarios(tmp_path: Path, revisi
     assert all(METHOD in one.errorMessage for one in lacking), said
     assert all(FIXTURE.search(one.errorMessage) for one in others), said
     assert (sum(passed.values()), len(lacking), len(others)) == TOTAL[revision], said
+
+
+def table() -> str:
+    """As the guide has it."""
+    kinds = (
+        "checks that pass",
+        "that fail, for they call tools and resources that only the suite's own server has",
+        "that fail, for they want what we don't offer: prompts, completion, levels of logging, subscriptions",
+        "that fail otherwise",
+    )
+    counted = [(passed, foreign, lacking, 0) for passed, lacking, foreign in TOTAL.values()]
+    lines = [f"| | {' | '.join(TOTAL)} |", f"|---|{'---|' * len(TOTAL)}"]
+    lines += [
+        f"| {what} | {' | '.join(str(one) for one in numbers)} |"
+        for what, *numbers in zip(kinds, *counted, strict=True)
+    ]
+    return "\n".join(lines)
+
+
+def test_the_guide_says_what_passes() -> None:
+    assert_has("mcp-server.md", table())
+    told = (GUIDES / "mcp-server.md").read_text(encoding="utf-8")
+    for scenarios in WHOLE.values():
+        for name in scenarios:
+            assert f"`{name.removeprefix('input-required-result-')}`" in told
+    for name, passed in PARTLY["2026-07-28"].items():
+        assert re.search(rf"`{name}`:? {passed} (checks )?pass", told)
+    assert_names("mcp-server.md", "@modelcontextprotocol/conformance")
