@@ -389,6 +389,14 @@ class ModuleHost(Protocol):
         """Make a version that was added the one of its name in the catalogue."""
         ...
 
+    async def files(self, name: str, digest: str) -> Mapping[str, bytes]:
+        """What the folder of a version holds, by relative path.
+
+        Raises:
+            SandboxUnavailable: there is none such.
+        """
+        ...
+
     async def remove(self, name: str) -> None:
         """Take a module out of the catalogue.
 

@@ -188,6 +188,12 @@ def _what(record: Record, records: list[Record]) -> tuple[str, str, Mapping[str,
         case FormAnswer(decision=decision, by=by, ask=ask, values=values):
             form = records[ask - 1].content if 0 < ask <= len(records) else None
             of = {"function": form.function} if isinstance(form, FormAsk) else {}
+            if isinstance(form, FormAsk) and form.skill is not None:
+                return (
+                    "skill.approved" if decision == "accept" else "skill.denied",
+                    by,
+                    {"skill": form.skill.name},
+                )
             told = {"fields": " ".join(values)} if values else {}
             return "form.answered" if decision == "accept" else "form.refused", by, {**of, **told}
         case AllowHosts(by=by, always=always, session=session):

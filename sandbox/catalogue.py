@@ -277,6 +277,14 @@ class Catalogue:
         """Make a version that was added the one of its name."""
         self._kept.adopt(self.find(name, digest).folder, origin)
 
+    def files(self, name: str, digest: str) -> dict[str, bytes]:
+        """What the folder of a version holds, by relative path.
+
+        Raises:
+            SandboxUnavailable: there is none such.
+        """
+        return {inside: place.read_bytes() for inside, place in self.find(name, digest).sources}
+
     def remove(self, name: str) -> None:
         """Take a module out of the catalogue.
 

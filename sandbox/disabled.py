@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
@@ -27,6 +27,9 @@ class DisabledHost:
         raise SandboxUnavailable(self.reason)
 
     async def adopt(self, name: str, digest: str, origin: Origin) -> None:
+        raise SandboxUnavailable(self.reason)
+
+    async def files(self, name: str, digest: str) -> Mapping[str, bytes]:
         raise SandboxUnavailable(self.reason)
 
     async def remove(self, name: str) -> None:

@@ -139,6 +139,9 @@ class Host(ABC, Generic[Running]):
     async def adopt(self, name: str, digest: str, origin: Origin) -> None:
         await in_thread(self._catalogue.adopt, name, digest, origin)
 
+    async def files(self, name: str, digest: str) -> Mapping[str, bytes]:
+        return await in_thread(self._catalogue.files, name, digest)
+
     async def remove(self, name: str) -> None:
         await in_thread(self._catalogue.remove, name)
 

@@ -20,6 +20,7 @@ from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.parts import AttachedValue, MemorySource
 from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
+from iact.core.records.skills import SkillFile, SkillOffer
 from iact.web.markup import NOTHING, html, in_full, joined
 from iact.web.render import NONE, Known, aside, code_block, folded, markdown, output
 from iact.web.safe_text import exact
@@ -128,8 +129,61 @@ def host_answer_html(answer: HostAnswer) -> Markup:
     return html('<p class="aside"><span class="badge {} t">{}</span></p>', verdict, words)
 
 
+def skill_offer_html(offer: SkillOffer) -> Markup:
+    """A skill that an agent offers: the whole of it, as it would be kept."""
+    there = (
+        "It takes the place of the skill of this name."
+        if offer.replaces
+        else "There is no skill of this name yet."
+    )
+    return html(
+        '<section class="card asked"><header><span class="function">{name}</span> '
+        '<span class="badge strange t">written by an agent</span></header><div class="card-body">'
+        '<blockquote class="foreign"><p>{description}</p></blockquote>'
+        '<p class="why"><span class="t">{there}</span></p>{read}{files}{gone}'
+        '<p class="why"><span class="t">If you approve it, agents find it in this and later sessions, believe its text, '
+        "and may run its scripts.</span></p></div></section>",
+        name=in_full(offer.name),
+        description=in_full(offer.description),
+        there=there,
+        read=html(
+            '<p class="why"><span class="t">What its agent and its files had from outside:</span> {}</p>',
+            joined(html('<span class="badge">{}</span> ', in_full(one)) for one in offer.read),
+        )
+        if offer.read
+        else "",
+        files=joined(_skill_file(one, replaces=offer.replaces) for one in offer.files),
+        gone=joined(
+            html('<p class="why"><span class="t">No longer in it:</span> <code>{}</code></p>', in_full(one))
+            for one in offer.gone
+        ),
+    )
+
+
+def _skill_file(file: SkillFile, *, replaces: bool) -> Markup:
+    change = html(' <span class="badge t">{}</span>', file.change) if replaces else ""
+    # All of it is open: what is folded away was not seen by who approved it.
+    differs = (
+        html(
+            '<p class="why"><span class="t">What is changed in it:</span></p>{}',
+            code_block(exact(file.differs), "diff"),
+        )
+        if file.differs
+        else ""
+    )
+    return html(
+        '<p class="why"><code>{}</code>{}</p>{}{}',
+        in_full(file.path),
+        change,
+        differs,
+        code_block(exact(file.text)),
+    )
+
+
 def form_question_html(asked: FormAsk) -> Markup:
-    """What a module asks a person: its words as such, and what it wants to know."""
+    """What a module asks a person: its words as such, and what it wants to know; or the skill that an agent offers."""
+    if asked.skill is not None:
+        return skill_offer_html(asked.skill)
     module = asked.function.split(".", 1)[0]
     return html(
         '<section class="card asked"><header><span class="function">{function}</span> '
@@ -164,9 +218,9 @@ def form_answer_html(answer: FormAnswer) -> Markup:
     """The answer to one, with what was let out."""
     verdict = "allowed" if answer.decision == "accept" else "denied"
     words = {
-        ("user", "accept"): "You answered the module",
-        ("user", "decline"): "You did not answer the module",
-        ("time", "cancel"): "Nobody answered the module in time",
+        ("user", "accept"): "You answered it",
+        ("user", "decline"): "You did not answer it",
+        ("time", "cancel"): "Nobody answered it in time",
         ("core", "cancel"): "Nothing waits for this answer any more",
     }.get((answer.by, answer.decision), "")
     rows = [

@@ -332,6 +332,8 @@ async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
 
 async def _answer_form(client: Client, message: requests.AnswerForm) -> answers.Recorded:
     session = await client.session()
+    if session.offers_skill(message.ask):
+        client.demand("own")  # it is kept beyond this session, and believed in all of them
     values: dict[str, JSON] = {
         name: [*value] if isinstance(value, list) else value for name, value in message.values.items()
     }

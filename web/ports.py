@@ -209,6 +209,10 @@ class Session(Protocol):
     async def clear_host(
         self, ask: int, allow: bool, lasts: Literal["once", "session", "always"] = "once"
     ) -> Record: ...
+    def offers_skill(self, record: int) -> bool:
+        """Whether the record is an open question about a skill that an agent offers."""
+        ...
+
     async def answer_form(
         self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None
     ) -> Record: ...

@@ -193,6 +193,10 @@ class StoredSession:
         """Refused."""
         _refuse()
 
+    def offers_skill(self, record: int) -> bool:
+        """Nothing waits there."""
+        return False
+
     def asks_host(self, record: int) -> bool:
         """Nothing waits there."""
         return False

@@ -266,6 +266,29 @@ grants what it asks for, or does not.""",
     core=True,
 )
 
+SKILL: Final = ActionSpec(
+    name="SKILL",
+    summary="Offer the user a skill that you wrote; it is kept for later sessions if they approve it.",
+    parameters=_schema(["folder"], folder=_TEXT),
+    documentation="""A skill is a folder of the workspace: what you learnt about a kind of task, for whoever has such a task again. It has \
+the name of the skill (lower-case letters, digits and hyphens) and a SKILL.md; beside it, if needed, scripts/*.py or \
+scripts/*.sh, and texts. SKILL.md begins with front matter, and then says step by step how it is done:
+
+    ---
+    name: monthly-report
+    description: Makes the monthly report of a sales table. Use it when somebody asks for one.
+    ---
+    # Monthly report
+    1. Run scripts/sum.py with the path of the table.
+
+When its files are written, offer it: `SKILL skills/monthly-report`. The user sees all of them and says yes or no. Offer what \
+will be of use again, and not a secret or what is true of one task only.""",
+    rest="folder",
+    idempotent=True,
+    keywords=("skill", "skills"),
+    core=True,
+)
+
 CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
     spec.name: spec
     for spec in (
@@ -281,6 +304,7 @@ CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
         RECALL,
         LOAD,
         DEPLOY,
+        SKILL,
     )
 }
 

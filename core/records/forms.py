@@ -11,13 +11,14 @@ from iact.core.records.content import Content
 from iact.core.records.form_values import FormField
 from iact.core.records.mark import Outcome
 from iact.core.records.person import PersonContent
+from iact.core.records.skills import SkillOffer
 
 FormDecision: TypeAlias = Literal["accept", "decline", "cancel"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormAsk(Content):
-    """A call of a module asks a person something. It never enters a context, and no agent can answer it."""
+    """A call of a module, or an agent that offers a skill, asks a person something. It never enters a context, and no agent can answer it."""
 
     KIND: ClassVar[str] = "form"
     OP: ClassVar[str] = "ask"
@@ -31,6 +32,8 @@ class FormAsk(Content):
     """What is to be filled in; empty: yes or no."""
     url: Outcome[str] = ""
     """An address that the person is asked to open themselves."""
+    skill: Outcome[SkillOffer | None] = None
+    """A skill that the agent wrote and offers; only the action SKILL asks about one."""
     seconds: Outcome[float]
     """How long a person has: a setting."""
 

@@ -19,6 +19,7 @@ from iact.core.records.form_fields import FormError, address, form_fields, shown
 from iact.core.records.form_values import filled
 from iact.core.records.forms import FormAnswer, FormAsk, FormDecision
 from iact.core.records.record import Record
+from iact.core.records.skills import SkillOffer
 from iact.core.session.live import Live
 from iact.core.session.person import signed
 from iact.core.session.person_waits import PersonWaits
@@ -43,7 +44,6 @@ class Forms:
 
     async def ask(self, agent: Agent, pending: Pending, asked: ModuleAsk, reply: SendReply) -> None:
         """A call asks; its answer goes to `reply`, at once if it can't be put to anybody."""
-        live = self._live
         try:
             said = FormAsk(
                 call=pending.call,
@@ -56,6 +56,10 @@ class Forms:
         except FormError as error:
             await reply(ModuleReply("refused", reason=str(error)))
             return
+        await self._put(agent, pending, said, reply)
+
+    async def _put(self, agent: Agent, pending: Pending, said: FormAsk, reply: SendReply) -> None:
+        live = self._live
         if not self._attended or live.tree.lockdown or live.closed or pending not in agent.actions:
             await reply(ModuleReply("cancel", reason=_NOBODY))
             return
@@ -65,6 +69,21 @@ class Forms:
         loop = asyncio.get_running_loop()
         self._timers[record.n] = loop.call_later(self._seconds, self._late, record.n)
         live.changed()
+
+    async def decide(self, agent: Agent, pending: Pending, words: str, skill: SkillOffer) -> ModuleReply:
+        """Put a skill that an agent offers to the person, and wait for what they say."""
+        said: asyncio.Future[ModuleReply] = asyncio.get_running_loop().create_future()
+
+        async def reply(answer: ModuleReply) -> None:
+            if not said.done():
+                said.set_result(answer)
+
+        function = pending.spec.name
+        asked = FormAsk(
+            call=pending.call, function=function, message=words, skill=skill, seconds=self._seconds
+        )
+        await self._put(agent, pending, asked, reply)
+        return await said
 
     async def answer(
         self, ask: int, decision: FormDecision, values: Mapping[str, JSON] | None = None

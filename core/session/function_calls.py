@@ -24,7 +24,7 @@ from iact.core.errors import (
 )
 from iact.core.gate.gate import Denial, Ticket
 from iact.core.journal.spool import Spool
-from iact.core.language.actions import ActionSpec
+from iact.core.language.actions import SKILL, ActionSpec
 from iact.core.language.grammar import Bound
 from iact.core.language.variables import Value
 from iact.core.modules.client import Completed, Outcome, Raised, TimedOut
@@ -45,6 +45,7 @@ from iact.core.session.person_waits import PersonWaits
 from iact.core.session.race_copies import Copies
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
+from iact.core.session.skill_offers import SkillOffers
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_shared import beside
 from iact.core.tree.cached import key_of
@@ -76,6 +77,7 @@ class FunctionCalls:
         copies: Copies,
         forms: Forms,
         waits: PersonWaits,
+        offers: SkillOffers,
     ) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
@@ -86,6 +88,7 @@ class FunctionCalls:
         self._copies = copies
         self._forms = forms
         self._waits = waits
+        self._offers = offers
         self._unkept: set[str] = set()
         """Why files were not kept, as people were told."""
 
@@ -265,6 +268,9 @@ class FunctionCalls:
         live = self._live
         try:
             async with self._scheduler.cancellable(agent):
+                if pending.spec.name == SKILL.name:
+                    copy = self._copies.of(agent, pending)
+                    return await self._offers.carry_out(ticket, call, agent, pending, copy)
                 if pending.spec.core:
                     return await self._loader.carry_out(ticket, call)
                 return await self._modules.call(

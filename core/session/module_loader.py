@@ -124,6 +124,30 @@ class ModuleLoader:
             return Raised("ModuleLost", f"The module {name} did not start.", error.log or str(error), "")
         return Completed(f"{name} {loaded.digest[:12]}", "text/plain", {}, None, (), None)
 
+    def approved(self, name: str) -> bool:
+        """Whether this session has a module all of whose functions a person approved."""
+        self.review(name)
+        loaded = self._live.tree.modules.get(name)
+        return loaded is not None and len(loaded.approved) == len(loaded.manifest.functions)
+
+    async def keep_approved(self, source: ModuleSource) -> None:
+        """A person has looked at all of a module and approved it: it is in the catalogue, and known here.
+
+        Raises:
+            UsageError: it can't be a module, or what is approved can't be kept.
+            ModuleFault: what it says of itself breaks the rules.
+            SandboxError: there is no sandbox, or it did not come up.
+        """
+        if self._approvals is None:
+            raise UsageError("Nothing can be approved here.")
+        async with self._changing:
+            entry = await self._host.add(source, "user")
+            loaded = await self._bring(entry)
+            functions = [function.name for function in loaded.manifest.functions]
+            self._approvals.approve(entry.name, entry.digest, functions)
+            await self._host.adopt(entry.name, entry.digest, "user")
+            self.review(entry.name)
+
     async def _find(self, name: str) -> CatalogueEntry:
         entries = {entry.name: entry for entry in await self._host.catalogue()}
         if name not in entries:

@@ -12,6 +12,7 @@ from iact.core.records.hosts import HostAsk, HostReach, rule_of
 from iact.core.records.plans import Node
 from iact.core.records.record import Record
 from iact.core.records.session import Notice
+from iact.core.session.question_text import asks_title
 
 _TOLD: Final = frozenset({"running", "executed", "failed", "skipped", "cancelled", "waiting_human"})
 """States of a plan's steps that are told."""
@@ -29,8 +30,8 @@ def progress_line(record: Record) -> str:
         case HostAsk(module=module, host=host, port=port):
             where = rule_of(host, port)
             return f"{record.agent}: {module} waits for your approval to reach {where} (record {record.n})"
-        case FormAsk(function=function):
-            return f"{record.agent}: {function} asks you something (record {record.n})"
+        case FormAsk() as form:
+            return f"{record.agent}: {asks_title(form)} (record {record.n})"
         case HostReach(module=module, host=host, port=port, by=by):
             return f"{record.agent}: {module} reaches {rule_of(host, port)} (allowed by {by})"
         case Node(node=node, to=to, detail=detail) if to in _TOLD:

@@ -16,6 +16,7 @@ from iact.core.records.form_values import FormField
 from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk, rule_of
 from iact.core.records.record import Record
+from iact.core.records.skills import SkillOffer
 
 _SENTENCE: Final = 600
 """Characters of a sentence of the gate's."""
@@ -40,6 +41,9 @@ def about(question: Record) -> dict[str, JSON]:
         return {"module": asked.module, "host": asked.host, "port": asked.port}
     if isinstance(asked, FormAsk):
         said: dict[str, JSON] = {"function": asked.function, "message": asked.message}
+        if asked.skill is not None:
+            files: dict[str, JSON] = {one.path: one.text for one in asked.skill.files}
+            return {**said, "skill": asked.skill.name, "description": asked.skill.description, "files": files}
         return {**said, "url": asked.url} if asked.url else {**said, "schema": dict(schema_of(asked.fields))}
     assert isinstance(asked, ClearanceAsk)
     return {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
@@ -71,8 +75,40 @@ def host_words(agent: str, asked: HostAsk) -> str:
     )
 
 
+def asks_title(asked: FormAsk) -> str:
+    """What somebody is asked, as one line."""
+    if asked.skill is not None:
+        return f"The skill {asked.skill.name} is offered for your approval"
+    return f"{asked.function} asks you something"
+
+
+def skill_words(agent: str, offer: SkillOffer) -> str:
+    """A skill that an agent offers, for a terminal: the whole of it, each of its own lines behind a bar."""
+    lines = [
+        _inline(f"{agent} wrote a skill, and offers it to you: {offer.name}", _SENTENCE),
+        *(f"  | {line}" for line in _lines(offer.description)),
+        "It takes the place of the one of this name."
+        if offer.replaces
+        else "There is none of this name yet.",
+    ]
+    if offer.read:
+        lines.append(
+            _inline(f"What its agent and its files had from outside: {', '.join(offer.read)}", 2 * _SENTENCE)
+        )
+    for one in offer.files:
+        about = "" if one.change == "new" and not offer.replaces else f" ({one.change})"
+        lines += [_inline(f"  {one.path}{about}:", _SENTENCE), *(f"  | {line}" for line in _lines(one.text))]
+        if one.differs:
+            lines += ["  What is changed in it:", *(f"  | {line}" for line in _lines(one.differs))]
+    lines += [_inline(f"  {path} is left out.", _SENTENCE) for path in offer.gone]
+    last = "If you approve it, agents find it in this and later sessions, believe its text, and may run its scripts."
+    return "\n".join([*lines, last])
+
+
 def form_words(agent: str, asked: FormAsk) -> str:
-    """What a module asks, for a terminal: its words behind a bar, and where an answer goes."""
+    """What a module asks, for a terminal: its words behind a bar, and where an answer goes; or the skill that is offered."""
+    if asked.skill is not None:
+        return skill_words(agent, asked.skill)
     module = asked.function.split(".", 1)[0]
     lines = [
         _inline(f"{agent}: {asked.function} asks you something. These are the words of the module {module}:")

@@ -66,6 +66,7 @@ from iact.core.session.scheduler import Scheduler
 from iact.core.session.services import Services
 from iact.core.session.session_log import SessionLog
 from iact.core.session.session_memory import SessionMemory
+from iact.core.session.skill_offers import SkillOffers
 from iact.core.session.status import standing
 from iact.core.session.steps import StepExecutor
 from iact.core.session.turns import Turns
@@ -119,8 +120,9 @@ class Session:
         self._modules.permit_by(self._hosts.permit)
         self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
         self._copies = copies = Copies(live, scheduler, files.workspace, self._modules)
+        offers = SkillOffers(live, services.host, self._loader, self._forms, files.folder)
         functions = FunctionCalls(
-            scheduler, self._modules, self._monitor, self._loader, files, copies, self._forms, waits
+            scheduler, self._modules, self._monitor, self._loader, files, copies, self._forms, waits, offers
         )
         actions = ActionExecutor(
             ChildCalls(live, services.experience, services.templates),
@@ -647,6 +649,11 @@ class Session:
     def asks_host(self, record: int) -> bool:
         """Whether the record is an open question about a host."""
         return record in self._live.tree.hosts.open
+
+    def offers_skill(self, record: int) -> bool:
+        """Whether the record is an open question about a skill that an agent offers."""
+        asked = self._live.tree.forms.get(record)
+        return asked is not None and asked.skill is not None
 
     async def answer_form(
         self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None

@@ -75,21 +75,22 @@ def _name(path: Path, files: Mapping[str, bytes]) -> str:
     return str(card.get("name", path.resolve().stem))
 
 
-def files_below(folder: Path) -> Iterator[tuple[str, bytes]]:
+def files_below(folder: Path, *, at: int | None = None) -> Iterator[tuple[str, bytes]]:
     """Regular files below `folder`, by relative path. It may be changed meanwhile by whom nobody trusts: no link is followed.
+    `at`: the open directory that it lies in.
 
     Raises:
         UsageError: there are too many, or they are too large.
         OSError: it can't be read, or is a link.
     """
     size = count = 0
-    os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW))
-    for here, folders, names, at in os.fwalk(folder):
+    os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=at))
+    for here, folders, names, opened in os.fwalk(folder, dir_fd=at):
         folders[:] = sorted(name for name in folders if name not in _SKIPPED)
         for name in sorted(names):
             if name.endswith(".pyc"):
                 continue
-            content = _regular_file(name, at, _LARGEST - size)
+            content = _regular_file(name, opened, _LARGEST - size)
             if content is None:
                 continue
             size, count = size + len(content), count + 1

@@ -7,6 +7,7 @@ that only a person gives what fits the form, follows from the records before, so
 from __future__ import annotations
 
 from iact.core.errors import UsageError
+from iact.core.language.actions import SKILL
 from iact.core.records.form_values import filled
 from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.record import Record
@@ -28,6 +29,11 @@ def ask(tree: Tree, record: Record, said: FormAsk) -> None:
         tree, record, call is None or call.spec.name == said.function, "is of another function than its call"
     )
     expect(tree, record, not (said.url and said.fields), "asks for an address and for a form at once")
+    offers = said.function == SKILL.name
+    expect(tree, record, offers == (said.skill is not None), "offers what its call does not")
+    expect(
+        tree, record, said.skill is None or not (said.url or said.fields), "offers a skill and asks for more"
+    )
     expect(tree, record, not tree.lockdown, "is asked in a lockdown")
     tree.forms[record.n] = said
 

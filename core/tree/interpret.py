@@ -187,7 +187,7 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
             said = argument_text(pending.bound, "message")
             wrong = remote.aim(tree, agent, pending, name=name, at=at, text=said)
             return wrong or _refuse(agent, pending.spec.name, digest_of(pending.bound))
-        case "LOAD" | "DEPLOY" as name:
+        case "LOAD" | "DEPLOY" | "SKILL" as name:
             return _refuse(agent, name, digest_of(pending.bound))
         case "PLAN":
             return plan_checks.aim(tree, agent, pending, pending.bound, argument_text(pending.bound, "plan"))
@@ -394,7 +394,7 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
             return _answered(tree, agent, pending, record, result)
         case status:
             value = result_value(tree, agent, pending, record, result)
-            variable = agent.table.keep(pending.remote or pending.spec.name.rsplit(".", 1)[-1], value)
+            variable = agent.table.keep(pending.remote or pending.spec.name.rsplit(".", 1)[-1].lower(), value)
             told = labels.result(
                 pending.written,
                 _shown(tree, agent, value, variable),

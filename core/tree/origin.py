@@ -169,7 +169,7 @@ def inside(tree: Tree, label: str) -> bool:
     module = function.split(".", 1)[0]
     if kind != "tool" or module in OUTSIDE:
         return False
-    if module == "DEPLOY":
+    if module in ("DEPLOY", "SKILL"):
         return True  # what it tells is about the agent's own source
     loaded = tree.modules.get(module)
     plain = loaded is not None and loaded.origin == "shipped" and not loaded.egress

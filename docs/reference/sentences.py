@@ -110,6 +110,9 @@ _FOR_OTHERS: Final = (
     "core/models/dialect.py",
     # What whoever writes a module reads.
     "core/records/form_fields.py",
+    # What whoever writes a skill reads: an agent that offers one, or a person at a terminal.
+    "core/session/skill.py",
+    "core/session/skill_offers.py",
     "core/models/steering.py",
     "core/plan/answers.py",
     "core/plan/briefing.py",

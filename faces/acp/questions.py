@@ -19,7 +19,7 @@ from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk
 from iact.core.records.record import Record
 from iact.core.session.hosts import Lasts
-from iact.core.session.question_text import form_words, host_words, words
+from iact.core.session.question_text import asks_title, form_words, host_words, words
 from iact.core.session.review import PendingRow
 from iact.faces.acp.updates import form_id, host_id, kind_of, shown, tool_call_id
 
@@ -65,7 +65,7 @@ def request(record: Record) -> tuple[ToolCallUpdate, Sequence[PermissionOption]]
         fits = _as_it_is(asked)
         text = form_words(record.agent, asked) + ("" if fits else _ELSEWHERE)
         call = ToolCallUpdate(
-            tool_call_id=form_id(record.n), kind="other", status="pending", title=f"{asked.function} asks you something",
+            tool_call_id=form_id(record.n), kind="other", status="pending", title=asks_title(asked),
             content=[shown(text, len(text))], field_meta={"iact": {"path": record.agent, "record": record.n}},
         )  # fmt: skip
         return call, _FORM if fits else _FORM[1:]

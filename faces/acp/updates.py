@@ -34,6 +34,7 @@ from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
 from iact.core.records.plans import Extend, Fire, Node, Plan
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, OutputEvent
+from iact.core.session.question_text import asks_title
 from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
 
 Update: TypeAlias = (
@@ -206,7 +207,7 @@ class Updates:
                 )
             case FormAsk():
                 self._begun.add(form_id(record.n))
-                title = f"{content.function} asks you something"
+                title = asks_title(content)
                 return [_start(form_id(record.n), record.agent, title, "other", "pending")]
             case FormAnswer():
                 done = content.decision == "accept"

@@ -23,6 +23,7 @@ class FormLines:
 
     def __init__(self, asked: FormAsk) -> None:
         self._url = asked.url
+        self._skill = asked.skill is not None
         self._left = list(asked.fields)
         self._begun = False
         self._values: dict[str, JSON] = {}
@@ -32,6 +33,8 @@ class FormLines:
     @property
     def prompt(self) -> str:
         """What the next line answers."""
+        if not self._begun and self._skill:
+            return "Approve it? [y]es, [N]o: "
         if not self._begun:
             return "You opened it? [y]es, [N]o: " if self._url else "Answer it? [y]es, [N]o: "
         field = self._left[0]

@@ -11,7 +11,7 @@ from pathlib import Path
 from iact.commands import catalogue
 from iact.core.errors import UsageError
 from iact.core.session.catalogue import KnownModule
-from iact.faces.skills.skill import PREFIX, Skill, read_files, read_skill
+from iact.core.session.skill import PREFIX, Skill, read_files, read_skill
 from iact.settings import Settings
 
 

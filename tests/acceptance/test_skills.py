@@ -11,7 +11,7 @@ from skills_ref.validator import validate
 
 from iact.core.errors import UsageError
 from iact.core.session.replay import replay
-from iact.faces.skills.skill import read_skill
+from iact.core.session.skill import read_skill
 from tests.acceptance.conftest import Stage
 
 CARD: Final = """\

@@ -333,6 +333,9 @@ class FakeSession:
         given = dict(values) if action == "accept" and values else None
         return self.append("form", op="answer", ask=ask, decision=action, by="user", values=given)
 
+    def offers_skill(self, record: int) -> bool:
+        return False
+
     def asks_host(self, record: int) -> bool:
         asked = self._records[record - 1 : record]
         return any(one.kind == "host" and one.text("op") == "ask" for one in asked)

@@ -336,6 +336,9 @@ class FakeHost:
     async def adopt(self, name: str, digest: str, origin: Origin) -> None:
         raise AssertionError("nothing is added here")
 
+    async def files(self, name: str, digest: str) -> Mapping[str, bytes]:
+        raise AssertionError("nothing is looked into here")
+
     async def remove(self, name: str) -> None:
         raise AssertionError("nothing is removed here")
 

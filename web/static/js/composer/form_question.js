@@ -17,14 +17,14 @@ export class FormQuestion {
   /** What each field holds; undefined: nothing. @type {Map<string, () => Value|undefined>} */ #read = new Map();
 
   /**
-   * @param {{fields?: FormField[], url?: string}} asked
+   * @param {{fields?: FormField[], url?: string, skill?: object|null}} asked
    * @param {Element} below
    */
-  constructor({ fields = [], url = "" }, below) {
+  constructor({ fields = [], url = "", skill }, below) {
     this.#bar.classList.add("form");
-    setText(this.#title, t("A module asks you"));
-    setText(part("approve"), url ? t("I opened it") : fields.length ? t("Send the answer") : t("Yes"));
-    setText(part("deny"), t("Don't answer"));
+    setText(this.#title, skill ? t("An agent offers a skill") : t("A module asks you"));
+    setText(part("approve"), skill ? t("Approve the skill") : url ? t("I opened it") : fields.length ? t("Send the answer") : t("Yes"));
+    setText(part("deny"), skill ? t("Don't approve it") : t("Don't answer"));
     const controls = el("div", { className: "form-fields" });
     // The server has looked at it already: nothing else may become a link.
     if (url.startsWith("https://")) {

@@ -187,6 +187,23 @@
  * @property {(string)[]} [gone]
  * @property {number} [more_gone]
  *
+ * One of its files. `differs`: from the skill of that name which is there, as a unified diff; of a changed one.
+ * @typedef {object} SkillFile
+ * @property {string} path
+ * @property {string} text
+ * @property {"new"|"changed"|"same"} [change]
+ * @property {string} [differs]
+ *
+ * A skill as it was when it was offered. `module`: what it is called in the catalogue. `gone`: files of the one that it would replace, which it has not. `read`: what from outside its agent had read, and its files were touched by.
+ * @typedef {object} SkillOffer
+ * @property {string} name
+ * @property {string} description
+ * @property {string} module
+ * @property {(SkillFile)[]} files
+ * @property {boolean} [replaces]
+ * @property {(string)[]} [gone]
+ * @property {(string)[]} [read]
+ *
  * What one answer of a model took. `estimated`: its endpoint reported nothing, so the characters were counted.
  * @typedef {object} Tokens
  * @property {number} prompt
@@ -470,7 +487,7 @@
  * @property {number} port
  * @property {"manifest"|"policy"|"always"|"session"|"once"} by Who allowed it.
  *
- * A call of a module asks a person something. It never enters a context, and no agent can answer it.
+ * A call of a module, or an agent that offers a skill, asks a person something. It never enters a context, and no agent can answer it.
  * @typedef {object} FormAskRecord
  * @property {"form"} kind
  * @property {"ask"} op
@@ -479,6 +496,7 @@
  * @property {string} message The module's words, with what nobody sees written out.
  * @property {(FormField)[]} [fields] What is to be filled in; empty: yes or no.
  * @property {string} [url] An address that the person is asked to open themselves.
+ * @property {SkillOffer|null} [skill] A skill that the agent wrote and offers; only the action SKILL asks about one.
  * @property {number} seconds How long a person has: a setting.
  *
  * What they said. It stands here before it goes to the module, and goes nowhere else.

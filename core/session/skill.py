@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import re
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,11 @@ from iact.core.session.source import files_below
 PREFIX: Final = "skill_"
 """The names of modules that are skills begin so."""
 
+MADE: Final = frozenset({"module.toml", "module.py", "skill.json"})
+"""What makes a skill's folder a module; the skill has no files of these names."""
+
 _FILE: Final = "SKILL.md"
+_FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NAME: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _FIELDS: Final = frozenset({"name", "description", "license", "allowed-tools", "metadata", "compatibility"})
 _LONGEST_NAME: Final = 64
@@ -125,10 +130,16 @@ class Skill:
         words = [*self.name.split("-"), *_WORD.findall(self.description.lower())]
         return [one for one in dict.fromkeys(words) if one not in _COMMON][:60]
 
+    @property
+    def summary(self) -> str:
+        """Its description as one short line."""
+        line = " ".join(self.description.split())
+        return line if len(line) <= _SUMMARY else line[: _SUMMARY - 1] + "…"
+
     def sources(self) -> dict[str, str]:
         """The files that make its folder a module, beside its own."""
         line = " ".join(self.description.split())
-        summary = line if len(line) <= _SUMMARY else line[: _SUMMARY - 1] + "…"
+        summary = self.summary
         documentation = (
             f"{line}\n\nGives the instructions of the skill {self.name}; `file`: another of its files "
             f"({', '.join(self.files[:20])}).\n\n```{self.module}.read\n```"
@@ -166,13 +177,37 @@ def read_files(folder: Path) -> tuple[Skill, dict[str, bytes]]:
     Raises:
         UsageError: as `read_skill`.
     """
-    folder = Path(os.path.abspath(folder))
+    return _read(Path(os.path.abspath(folder)))
+
+
+def read_below(root: Path, folder: str) -> tuple[Skill, dict[str, bytes]]:
+    """The skill in a folder of a workspace, as `read_files`: on the way there no link is followed either. Blocks.
+
+    Raises:
+        UsageError: there is none, or as `read_files`.
+    """
+    parts = folder.removeprefix("/workspace/").removeprefix("./").rstrip("/").split("/")
+    if any(part in ("", ".", "..") or "\0" in part for part in parts):
+        raise UsageError(f"{folder[:200]!r} is no folder of the workspace; give its path from there.")
+    with ExitStack() as opened:
+        try:
+            here = os.open(root, _FOLDER)
+            opened.callback(os.close, here)
+            for part in parts[:-1]:
+                here = os.open(part, _FOLDER, dir_fd=here)
+                opened.callback(os.close, here)
+        except OSError as error:
+            raise UsageError(f"There is no folder {folder[:200]!r} in the workspace.") from error
+        return _read(Path(parts[-1]), at=here)
+
+
+def _read(folder: Path, *, at: int | None = None) -> tuple[Skill, dict[str, bytes]]:
     try:
-        files = {name: content for name, content in files_below(folder) if _is_own(name)}
+        files = {name: content for name, content in files_below(folder, at=at) if _is_own(name)}
         text = files[_FILE].decode()
     except (OSError, KeyError, UnicodeDecodeError) as error:
         raise UsageError(f"{folder} is no skill: it has no {_FILE} that can be read.") from error
-    taken = {"module.toml", "module.py", "skill.json"} & files.keys()
+    taken = MADE & files.keys()
     if taken:
         raise UsageError(
             f"A skill can't have a file of the name {', '.join(sorted(taken))} beside its {_FILE}."

@@ -1,0 +1,210 @@
+"""Skills that agents write and a person approves: the first step of a memory of how things are done.
+
+What is asked about is what was read, once, without following a link: it stands whole in the journal, and exactly that is
+kept if the person says yes. Until then nothing of it is in the catalogue, and nothing of it has run. Nobody but a person
+can approve it, in whatever policy a session has.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from iact.core.characters import escaped
+from iact.core.errors import ModuleFault, ModuleLost, PackagesUnavailable, UsageError
+from iact.core.gate.gate import Ticket
+from iact.core.modules.invoker import FunctionCall
+from iact.core.modules.outcome import Completed, Outcome, Raised
+from iact.core.ports import CatalogueEntry, ModuleHost, ModuleSource
+from iact.core.records.forms import FormAnswer, FormAsk
+from iact.core.records.skills import SkillFile, SkillOffer
+from iact.core.session.forms import Forms
+from iact.core.session.live import Live
+from iact.core.session.module_loader import ModuleLoader
+from iact.core.session.skill import MADE, Skill, read_below
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.origin import around, strange
+
+MOST_TEXT: Final = 100_000
+"""Characters of all its files: a person is to read them."""
+MOST_FILES: Final = 40
+_MOST_LINES: Final = 5000
+"""Of a file whose changes are shown."""
+_PATH: Final = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_. -]*(/[A-Za-z0-9_.][A-Za-z0-9_. -]*)*")
+
+Files = Mapping[str, str]
+"""The text of each file, by its path in the skill."""
+
+
+class SkillOffers:
+    """The offers of one session. `folder`: what its agents work in."""
+
+    def __init__(
+        self, live: Live, host: ModuleHost, loader: ModuleLoader, forms: Forms, folder: Path
+    ) -> None:
+        self._live = live
+        self._host = host
+        self._loader = loader
+        self._forms = forms
+        self._folder = folder
+
+    async def carry_out(
+        self, ticket: Ticket, call: FunctionCall, agent: Agent, pending: Pending, copy: Path | None
+    ) -> Outcome:
+        """Carry out a SKILL: ask the person, and keep what they approve. `copy`: of the workspace, where it works in one.
+
+        Raises:
+            SandboxError: there is no sandbox.
+        """
+        ticket.redeem(call.request)
+        try:
+            folder = call.arguments.get("folder")
+            attached = call.attached.get("folder")
+            named = attached.text() if attached is not None else str(folder)
+            skill, files = await asyncio.to_thread(_texts, copy or self._folder, named.strip())
+            before = await self._before(skill)
+            if before == files and self._loader.approved(skill.module):
+                return _said(f"The skill {skill.name} is in the catalogue already, as it is.")
+            read = tuple(
+                sorted(strange(self._live.tree, agent.labels | around(self._live.tree, agent, call.function)))
+            )
+            offer = await asyncio.to_thread(_offer, skill, files, before, read)
+            if not self._accepted(pending.call, offer):
+                refused = await self._ask(agent, pending, offer)
+                if refused is not None:
+                    return refused
+            sources = {**files, **skill.sources()}
+            source = ModuleSource(
+                skill.module, {name: text.encode() for name, text in sources.items()}, skill.summary
+            )
+            await self._loader.keep_approved(source)
+        except (UsageError, ModuleFault, PackagesUnavailable) as error:
+            return Raised(type(error).__name__, str(error), "", "")
+        except ModuleLost as error:
+            return Raised(
+                "ModuleLost", f"The skill's module {skill.module} did not start.", error.log or str(error), ""
+            )
+        return _said(
+            f"The user approved the skill {skill.name}. It is in the catalogue from now on; "
+            f"`{skill.module}.read` gives its text."
+        )
+
+    async def _before(self, skill: Skill) -> Files | None:
+        """The skill of that name which is there; None: there is none.
+
+        Raises:
+            UsageError: it can't be replaced.
+        """
+        entry = next((one for one in await self._host.catalogue() if one.name == skill.module), None)
+        if entry is None:
+            return None
+        if entry.shared or entry.origin == "shipped":
+            raise UsageError(
+                f"An administrator set the skill {skill.name} for everybody; choose another name."
+            )
+        return await self._files_of(entry)
+
+    async def _files_of(self, entry: CatalogueEntry) -> Files:
+        found = await self._host.files(entry.name, entry.digest)
+        return {name: data.decode("utf-8", "replace") for name, data in found.items() if name not in MADE}
+
+    async def _ask(self, agent: Agent, pending: Pending, offer: SkillOffer) -> Outcome | None:
+        """Put it to the person; what their agent is told if they don't approve it."""
+        words = f"{agent.path} offers the skill {offer.name}: {' '.join(offer.description.split())}"
+        reply = await self._forms.decide(agent, pending, escaped(words, every=True), offer)
+        if reply.action == "accept":
+            return None
+        if reply.action == "decline":
+            return Raised("NotApproved", f"The user did not approve the skill {offer.name}.", "", "")
+        why = f"The skill {offer.name} was not approved. {reply.reason}".strip()
+        return Raised(
+            "NotApproved", f"{why} Its folder stays; the user can add it with `iact skill add`.", "", ""
+        )
+
+    def _accepted(self, call: int, offer: SkillOffer) -> bool:
+        """Whether a person approved exactly this for this call before the program was ended."""
+        asked = {
+            one.n
+            for one in self._live.records
+            if isinstance(one.content, FormAsk)
+            and one.content.call == call
+            and one.content.skill is not None
+            and _whole(one.content.skill) == _whole(offer)
+        }
+        return any(
+            isinstance(one.content, FormAnswer)
+            and one.content.ask in asked
+            and one.content.decision == "accept"
+            for one in (self._live.records if asked else ())
+        )
+
+
+def _said(text: str) -> Completed:
+    return Completed(text, "text/plain", {}, None, (), None)
+
+
+def _whole(offer: SkillOffer) -> tuple[str, Files]:
+    return offer.module, {one.path: one.text for one in offer.files}
+
+
+def _texts(root: Path, folder: str) -> tuple[Skill, Files]:
+    """The skill in a folder, and its files' texts: what a person can read. Blocks.
+
+    Raises:
+        UsageError: it is none, or something that a person can't read.
+    """
+    skill, files = read_below(root, folder)
+    if len(files) > MOST_FILES:
+        raise UsageError(
+            f"A skill that is offered has at most {MOST_FILES} files; this one has {len(files)}."
+        )
+    found: dict[str, str] = {}
+    for name, data in files.items():
+        if _PATH.fullmatch(name) is None:
+            raise UsageError(
+                "The files of a skill have names of letters, digits, blanks, dots, hyphens and underscores."
+            )
+        try:
+            found[name] = data.decode()
+        except UnicodeDecodeError as error:
+            raise UsageError(
+                f"The file {name} of the skill is no text, and a person could not read it."
+            ) from error
+    if sum(map(len, found.values())) > MOST_TEXT:
+        raise UsageError(
+            f"A skill that is offered has at most {MOST_TEXT:,} characters, for a person is to read it."
+        )
+    return skill, found
+
+
+def _offer(skill: Skill, files: Files, before: Files | None, read: tuple[str, ...]) -> SkillOffer:
+    """What is put to the person. Blocks for as long as it takes to compare."""
+    old = before or {}
+    return SkillOffer(
+        name=skill.name,
+        description=skill.description,
+        module=skill.module,
+        files=tuple(_file(name, text, old.get(name)) for name, text in files.items()),
+        replaces=before is not None,
+        gone=tuple(sorted(old.keys() - files.keys())),
+        read=read,
+    )
+
+
+def _file(path: str, text: str, before: str | None) -> SkillFile:
+    if before is None:
+        return SkillFile(path=path, text=text)
+    if before == text:
+        return SkillFile(path=path, text=text, change="same")
+    lines = before.splitlines(), text.splitlines()
+    short = sum(map(len, lines)) <= _MOST_LINES
+    differs = (
+        difflib.unified_diff(*lines, f"{path} (as it is)", f"{path} (as offered)", lineterm="")
+        if short
+        else ()
+    )
+    return SkillFile(path=path, text=text, change="changed", differs="\n".join(differs))
