@@ -191,7 +191,7 @@ def form_question_html(asked: FormAsk) -> Markup:
         '<p class="why"><span class="t">The module asks in its own words:</span></p>'
         '<blockquote class="foreign">{message}</blockquote>{address}{fields}'
         '<p class="why"><span class="t">What you answer goes to this module, and from there wherever it sends it:</span> '
-        '<span class="badge">{module}</span></p></div></section>',
+        '<span class="badge">{module}</span></p>{kept}</div></section>',
         function=in_full(asked.function),
         module=in_full(module),
         message=joined(html("<p>{}</p>", in_full(line)) for line in asked.message.splitlines()),
@@ -200,6 +200,11 @@ def form_question_html(asked: FormAsk) -> Markup:
             code_block(exact(asked.url)),
         )
         if asked.url
+        else "",
+        kept=html(
+            '<p class="why"><span class="t">What you fill in stands in the journal of this session: fill in no password.</span></p>'
+        )
+        if asked.fields
         else "",
         fields=html('<dl class="arguments-list">{}</dl>', joined(_form_field(one) for one in asked.fields))
         if asked.fields

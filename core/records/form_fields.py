@@ -31,6 +31,12 @@ _FORMATS: Final[Mapping[str, FieldFormat]] = {
     "email": "email", "uri": "uri", "date": "date", "date-time": "date-time",
 }  # fmt: skip
 _ADDRESS: Final = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:[/?#][!-~]*)?")
+_CAMEL: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_SECRET: Final = re.compile(
+    r"\b(pass ?(word|phrase|code)|passwd|secret|credentials?|(api|private|secret|access) ?key|(access|auth|api|bearer|refresh) ?token)s?\b",
+    re.IGNORECASE,
+)
+"""What a field that wants a secret is called, in words."""
 _SIMPLE: Final = (
     "a text, a number, yes or no, one of a list of texts, or some of them: without anything nested"
 )
@@ -94,6 +100,12 @@ def _field(name: str, told: JSON, required: bool) -> FormField:
         )
     if not isinstance(told, dict):
         raise FormError(f"The field {name!r} of a form must be {_SIMPLE}.")
+    if _is_secret(name, told):
+        # MCP says so of its servers: "MUST NOT use form mode elicitation to request sensitive information".
+        raise FormError(
+            f"The field {name!r} asks for a secret. What is filled into a form stands in the session's journal, so "
+            "let the person store it as a secret of the module, or ask with an address to open."
+        )
     kind, choices, titles = _kind(name, told)
     least, most = {
         "text": ("minLength", "maxLength"), "choices": ("minItems", "maxItems"),
@@ -113,6 +125,15 @@ def _field(name: str, told: JSON, required: bool) -> FormField:
     default = told.get("default")
     # A default that does not fit would be an answer that cannot be given: the person is shown an empty field.
     return _with_default(field, default) if default is not None and wrong(field, default) is None else field
+
+
+def _is_secret(name: str, told: Mapping[str, JSON]) -> bool:
+    """Whether a field is marked as a secret, or called one."""
+    if told.get("format") == "password" or told.get("writeOnly") is True:
+        return True
+    title = told.get("title")
+    called = (name, title if isinstance(title, str) else "")
+    return any(_SECRET.search(_CAMEL.sub(" ", one).replace("_", " ").replace("-", " ")) for one in called)
 
 
 def _with_default(field: FormField, default: JSON) -> FormField:

@@ -118,6 +118,11 @@ def form_words(agent: str, asked: FormAsk) -> str:
         lines += ["It wants you to open this address yourself:", f"  {asked.url}"]
     lines += [f"  {field_words(one)}" for one in asked.fields]
     goes = "That you did or did not goes" if asked.url else "What you answer goes"
+    lines += (
+        ["What you fill in stands in the journal of this session: fill in no password."]
+        if asked.fields
+        else []
+    )
     return "\n".join([*lines, f"{goes} to the module {module}, and from there wherever it sends it."])
 
 

@@ -213,6 +213,14 @@ HOSTILE: Mapping[str, tuple[Mapping[str, object], str]] = {
         {"mode": "form", "message": "Hm?", "requestedSchema": {"type": "object", "properties": {"a": {"type": "null"}}}},
         "must be a text, a number",
     ),
+    "a password": (
+        {
+            "mode": "form",
+            "message": "Who are you?",
+            "requestedSchema": {"type": "object", "properties": {"a": {"type": "string", "format": "password"}}},
+        },
+        "asks for a secret",
+    ),
 }  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from iact.core import Session
 from iact.core.errors import UsageError
 from iact.core.journal import read_journal
 from iact.core.ports import JSON
+from iact.core.records.form_fields import form_fields
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
@@ -170,6 +171,15 @@ REFUSED: Mapping[str, tuple[str, str, str]] = {
     "numbers to choose": ("Hm?", '{"properties": {"a": {"type": "string", "enum": [1, 2]}}}', ""),
     "nothing to choose": ("Hm?", '{"properties": {"a": {"type": "string", "enum": []}}}', ""),
     "long title": ("Hm?", json.dumps({"properties": {"a": {"type": "string", "title": "x" * 300}}}), ""),
+    "format password": ("Hm?", '{"properties": {"a": {"type": "string", "format": "password"}}}', ""),
+    "write only": ("Hm?", '{"properties": {"a": {"type": "string", "writeOnly": true}}}', ""),
+    "called a password": ("Hm?", '{"properties": {"oldPassword": {"type": "string"}}}', ""),
+    "called a key": ("Hm?", '{"properties": {"api_key": {"type": "string"}}}', ""),
+    "titled as a token": (
+        "Hm?",
+        '{"properties": {"a": {"type": "string", "title": "Your GitHub access token"}}}',
+        "",
+    ),
     "no message": (" ", "", ""),
     "long message": ("x" * 5000, "", ""),
     "script": ("Hm?", "", "javascript:alert(1)"),
@@ -186,6 +196,13 @@ def test_what_nobody_can_be_shown_is_refused_with_a_sentence(tmp_path: Path, nam
     assert done.startswith("refused {} ")
     assert done.endswith(".")
     assert not forms(records, "ask")
+
+
+@pytest.mark.parametrize(
+    "name", ["token", "key", "passport", "secretary", "tokens_left", "keyboard", "bypass"]
+)
+def test_what_is_no_secret_is_asked_for(name: str) -> None:
+    assert [one.name for one in form_fields(json.dumps({"properties": {name: {"type": "string"}}}))] == [name]
 
 
 def test_what_nobody_sees_in_words_that_are_shown_is_written_out(tmp_path: Path) -> None:
