@@ -18,6 +18,7 @@ from mcp.server.context import ServerRequestContext
 from mcp_types import (
     CallToolRequestParams,
     CallToolResult,
+    ElicitRequestURLParams,
     InputRequiredResult,
     TextContent,
     Tool,
@@ -141,11 +142,11 @@ async def follow(
         turn = await turn_of(runtime, identity)
         since = int(seen) if seen.isdecimal() else 0
         if clears:
-            await answer_all(turn.session, turn.waiting, call.input_responses)
+            client = context.session.client_capabilities
+            await answer_all(turn.session, turn.waiting, call.input_responses, client)
     exchange = Exchange(turn.session, turn.said)
-    asks = clears and can_ask(context.session.client_capabilities)
     try:
-        return await _watched(context, exchange, turn.id, since, asks=asks)
+        return await _watched(context, exchange, turn.id, since, asks=clears)
     except anyio.get_cancelled_exc_class():
         with anyio.move_on_after(_CLOSING, shield=True):
             await exchange.give_up()
@@ -167,7 +168,7 @@ async def _begun(runtime: Runtime, arguments: Mapping[str, object], new: NewSess
 async def _watched(
     context: ServerRequestContext[None], exchange: Exchange, identity: str, since: int, *, asks: bool
 ) -> CallToolResult | InputRequiredResult:
-    session = exchange.session
+    session, client = exchange.session, context.session.client_capabilities
     asked: set[int] = set()
     async for event in exchange:
         if not isinstance(event, RecordAppended):
@@ -177,10 +178,10 @@ async def _watched(
             await context.session.report_progress(n, message=text)
         if not asks or session.records(n):
             continue  # an answer may be among the records that come
-        waiting = [one for one in exchange.questions.waiting if one.n not in asked]
+        waiting = [one for one in exchange.questions.waiting if one.n not in asked and can_ask(client, one)]
         if waiting and modern(context):
             return InputRequiredResult(
-                input_requests={key_of(one): request_of(one) for one in waiting},
+                input_requests={key_of(one): request_of(session.id, one, client) for one in waiting},
                 request_state=f"{identity} {n}",
             )
         for question in waiting:
@@ -190,7 +191,11 @@ async def _watched(
 
 
 async def _ask(context: ServerRequestContext[None], session: Session, question: Record) -> None:
-    params = request_of(question).params
-    assert params.mode == "form"
-    result = await context.session.elicit_form(params.message, params.requested_schema, context.request_id)
-    await answer(session, question, result)
+    client, asks = context.session.client_capabilities, context.session
+    params = request_of(session.id, question, client).params
+    if isinstance(params, ElicitRequestURLParams):
+        identity = params.elicitation_id or key_of(question)
+        result = await asks.elicit_url(params.message, params.url, identity, context.request_id)
+    else:
+        result = await asks.elicit_form(params.message, params.requested_schema, context.request_id)
+    await answer(session, question, result, client)

@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, get_args
 
-from mcp_types import ClientCapabilities, ElicitRequest, ElicitRequestFormParams, ElicitResult
+from mcp_types import (
+    ClientCapabilities,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitRequestURLParams,
+    ElicitResult,
+)
 
 from iact.core.errors import UsageError
 from iact.core.ports import JSON
@@ -24,10 +30,18 @@ _DID: Final[dict[str, JSON]] = {"type": "boolean", "title": "Yes", "default": Fa
 _LASTS: Final[tuple[Lasts, ...]] = get_args(Lasts)
 
 
-def can_ask(client: ClientCapabilities | None) -> bool:
-    """Whether a client puts forms before its user."""
+def can_ask(client: ClientCapabilities | None, question: Record) -> bool:
+    """Whether a client can put a question before its user: as a form, or as an address to open."""
     asks = None if client is None else client.elicitation
-    return asks is not None and (asks.form is not None or asks.url is None)
+    forms = asks is not None and (asks.form is not None or asks.url is None)
+    return forms or is_address(client, question)
+
+
+def is_address(client: ClientCapabilities | None, question: Record) -> bool:
+    """Whether a question is put as an address: a module wants one opened, and the client says that it can do that."""
+    asks = None if client is None else client.elicitation
+    asked = question.content
+    return asks is not None and asks.url is not None and isinstance(asked, FormAsk) and bool(asked.url)
 
 
 def key_of(question: Record) -> str:
@@ -35,9 +49,14 @@ def key_of(question: Record) -> str:
     return f"question-{question.n}"
 
 
-def request_of(question: Record) -> ElicitRequest:
-    """A question, as the client's user is shown it."""
+def request_of(session: str, question: Record, client: ClientCapabilities | None) -> ElicitRequest:
+    """A question of a session, as the client's user is shown it."""
     asked = question.content
+    if is_address(client, question):
+        assert isinstance(asked, FormAsk)
+        identity = f"{session}-{key_of(question)}"
+        address = ElicitRequestURLParams(message=told(question), url=asked.url, elicitation_id=identity)
+        return ElicitRequest(params=address)
     if isinstance(asked, FormAsk) and asked.fields:
         form = dict(schema_of(asked.fields))
         return ElicitRequest(params=ElicitRequestFormParams(message=told(question), requested_schema=form))
@@ -49,7 +68,9 @@ def request_of(question: Record) -> ElicitRequest:
     return ElicitRequest(params=ElicitRequestFormParams(message=told(question), requested_schema=schema))
 
 
-async def answer(session: Session, question: Record, result: ElicitResult) -> None:
+async def answer(
+    session: Session, question: Record, result: ElicitResult, client: ClientCapabilities | None
+) -> None:
     """Carry the user's answer to the session. One that comes too late is dropped."""
     given = result.content or {}
     allow = result.action == "accept" and given.get("allow") is True
@@ -59,7 +80,8 @@ async def answer(session: Session, question: Record, result: ElicitResult) -> No
             await session.clear_host(question.n, allow, lasts)
         elif isinstance(question.content, FormAsk):
             form = bool(question.content.fields)
-            filled = result.action == "accept" and (form or allow)
+            # An address has no content: that its user is to open it is the yes.
+            filled = result.action == "accept" and (form or allow or is_address(client, question))
             values: dict[str, JSON] = {name: _json(value) for name, value in given.items()} if form else {}
             await session.answer_form(question.n, "accept" if filled else "decline", values)
         else:
@@ -69,13 +91,16 @@ async def answer(session: Session, question: Record, result: ElicitResult) -> No
 
 
 async def answer_all(
-    session: Session, waiting: Iterable[Record], results: Mapping[str, object] | None
+    session: Session,
+    waiting: Iterable[Record],
+    results: Mapping[str, object] | None,
+    client: ClientCapabilities | None,
 ) -> None:
     """Carry the answers that came to those of the questions that still wait; the rest is nobody's."""
     for question in waiting:
         result = (results or {}).get(key_of(question))
         if isinstance(result, ElicitResult):
-            await answer(session, question, result)
+            await answer(session, question, result, client)
 
 
 def _json(value: str | float | bool | list[str] | None) -> JSON:

@@ -65,7 +65,8 @@ async def update(
 ) -> HandlerResult:
     """Carry answers to the session's questions; those to anything else are dropped."""
     turn = await _turn(context, runtime, params)
-    await answer_all(turn.session, turn.waiting, params.input_responses)
+    client = context.session.client_capabilities
+    await answer_all(turn.session, turn.waiting, params.input_responses, client)
     return {"resultType": "complete"}
 
 
@@ -109,10 +110,12 @@ def _standing(turn: SpokenTurn, client: ClientCapabilities | None) -> dict[str, 
     if session.failure is not None:
         why = str(session.failure)
         return {"status": "failed", "statusMessage": why, "error": {"code": INTERNAL_ERROR, "message": why}}
-    waiting = turn.waiting
-    if waiting and can_ask(client):
+    waiting = [one for one in turn.waiting if can_ask(client, one)]
+    if waiting:
         asked: dict[str, JSON] = {
-            key_of(one): request_of(one).model_dump(by_alias=True, mode="json", exclude_none=True)
+            key_of(one): request_of(session.id, one, client).model_dump(
+                by_alias=True, mode="json", exclude_none=True
+            )
             for one in waiting
         }
         return {"status": "input_required", "inputRequests": asked}

@@ -10,14 +10,17 @@ import subprocess
 import time
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
 
 import pytest
+from mcp_types import ElicitRequestURLParams, ElicitResult
 from playwright.sync_api import expect
 from websockets.sync.client import ClientConnection
 
 from iact.core.journal import read_journal
 from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
+from tests.acceptance.mcp_client import Asked, connected
 from tests.acceptance.product import Product, kill
 from tests.acceptance.test_browser import page_of
 from tests.acceptance.test_clearance import PATIENCE, answered, comes, records, serving, tell
@@ -296,3 +299,22 @@ def test_an_address_is_shown_and_opened_by_nobody_but_the_person(stage: Stage, t
         assert (again.status, "No call waits for an answer" in again.sentence) == (2, True)
         comes(answered(product), "the reply")
     assert heard(product) == {"action": "accept"}
+
+
+@pytest.mark.parametrize(("era", "action"), [("2026-07-28", "accept"), ("legacy", "decline")])
+async def test_an_mcp_client_is_given_the_address_as_one_to_open(
+    stage: Stage, tmp_path: Path, era: str, action: Literal["accept", "decline"]
+) -> None:
+    form = {"mode": "url", "message": "Pay first.", "url": "https://pay.example/7", "elicitationId": "7"}
+    product = inn(stage, tmp_path, form)
+    asked = Asked(ElicitResult(action=action))
+    async with connected(product, mode=era, answering=asked) as on:
+        result = await on.client.call_tool("iact_ask", {"task": "Book a room."})
+        assert not result.is_error
+    (address,) = asked.seen
+    assert isinstance(address, ElicitRequestURLParams)
+    assert address.url == "https://pay.example/7"
+    assert "Pay first." in address.message
+    assert heard(product) == {"action": action}
+    (said,) = forms(records(product), "answer")
+    assert said.text("decision") == action

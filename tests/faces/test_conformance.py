@@ -32,6 +32,7 @@ from iact.core.records.record import Record
 from iact.core.session.blobs import blob_reader
 from iact.core.session.events import Delta
 from iact.core.session.journals import read_records
+from iact.core.session.skill import Skill, read_skill
 from iact.core.session.text import looks_like_action
 from iact.faces.a2a.tasks import TaskWords
 from iact.faces.acp.updates import Updates
@@ -39,7 +40,6 @@ from iact.faces.inspect import sample
 from iact.faces.inspect.log import log_of
 from iact.faces.responses.description import description
 from iact.faces.responses.wire import CreateCompletion, CreateResponse
-from iact.faces.skills.skill import Skill, read_skill
 from tests.acceptance import test_responses, test_skills
 from tests.acceptance.editor import editing
 from tests.acceptance.product import NO_MODULES, ROOT, Product
