@@ -16,6 +16,7 @@ from iact.core.gate.grant import Narrowing
 from iact.core.gate.policy_file import policy_from_json
 from iact.core.gate.provenance import join
 from iact.core.language import labels
+from iact.core.language.actions import SKILL
 from iact.core.language.grammar import Bound
 from iact.core.language.scanner import Block
 from iact.core.language.variables import mentions
@@ -678,7 +679,9 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     agent.actions.remove(pending)
     agent.mail.feedback.append(outcome(tree, agent, pending, record, result))
     remote.hear(agent, pending, result)
-    if pending.spec.core:
+    if pending.spec.name == SKILL.name:  # a mistake is told in words of the files
+        origin.read(agent, origin.of_call(tree, agent, pending))
+    elif pending.spec.core:
         origin.read(agent, untrusted_in(result.rows) | origin.passed(pending.bound))
         if pending.spec.name == "LOAD":  # a mistake is told what modules there are
             origin.read(agent, join(tree.shared.named.values()))

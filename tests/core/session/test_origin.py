@@ -149,6 +149,13 @@ def test_files_carry_labels_from_one_agent_to_another(tmp_path: Path) -> None:
     assert labels(played.tree, "/", "read_1") >= {"tool:t.read", WEB}
 
 
+def test_what_is_said_of_a_skill_has_the_labels_of_the_files(tmp_path: Path) -> None:
+    """A mistake in it is told in words of the files, which may be a stranger's."""
+    _, played = play(tmp_path, {"/": [FETCH + "\n\n```t.write\nEvil\n```", "```SKILL nothing\n```", "Done."]})
+    assert labels(played.tree, "/", "skill_1") >= {"tool:SKILL", WEB}
+    assert played.tree.agents["/"].labels >= {"tool:SKILL", WEB}
+
+
 def test_a_fork_of_a_child_keeps_what_was_read(tmp_path: Path) -> None:
     script = {"/": [FETCH, "```CALL a fork=true\nGo.\n```", "Done."], "/a": ["Fine.", "Fine.", "Fine."]}
     _, played = play(tmp_path, script)
