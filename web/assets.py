@@ -4,14 +4,20 @@ A request is looked up by its exact path, so there is no path to traverse: what 
 
 Scripts are served without their comments, which are a quarter of what they weigh: they are there for readers of the
 source, and for the checker of types. Lines keep their numbers. Nothing else is changed; a test compares the tokens.
+
+Whatever refers to another file names the version of all of them, `?v=DIGEST`, so a browser keeps what it has for as long
+as it likes, and asks for nothing when the page is opened again. A page that was opened before an upgrade asks with the
+version that it knows. It is given today's files with its own version in them: with two versions at once it would load, and
+start, scripts twice.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +33,13 @@ _COMMENT: Final = re.compile(r"^[ \t]*//[^\n]*|/\*.*?\*/|[ \t]+// [^\n\"'`]*$", 
 _BLANK_AT_THE_END: Final = re.compile(r"[ \t]+$", re.MULTILINE)
 
 
+_REFERENCES: Final[Mapping[str, re.Pattern[str]]] = {
+    ".js": re.compile(r"""((?:\bfrom |\bimport |\bimport\()"\.{1,2}/[\w./-]+\.js)(?=")"""),
+    ".html": re.compile(r"""((?:href|src)="/static/[\w./-]+)(?=")"""),
+}
+_QUERY: Final = re.compile(r"v=[0-9a-f]{16}")
+
+
 @dataclass(frozen=True, slots=True)
 class Asset:
     """One file of the page and its media type; `packed` is the content by gzip, made once.
@@ -37,6 +50,26 @@ class Asset:
     media: str
     content: bytes
     packed: bytes
+    kept: bool = False
+    """Whether a browser may keep it: what it asked for names this very content."""
+
+
+@dataclass(frozen=True, slots=True)
+class Assets:
+    """All files of the page, by request path; `index.html` is `/`."""
+
+    version: str
+    """As a query: `v=DIGEST`."""
+    files: Mapping[str, Asset]
+
+    def get(self, path: str, query: str) -> Asset | None:
+        """The file at `path`, for whoever asks with this query."""
+        found = self.files.get(path)
+        if found is None or not _QUERY.fullmatch(query):
+            return found
+        if query == self.version:
+            return replace(found, kept=True)
+        return _packed(found.media, found.content.replace(self.version.encode(), query.encode()))
 
 
 def uncommented(script: str) -> str:
@@ -44,19 +77,33 @@ def uncommented(script: str) -> str:
     return _BLANK_AT_THE_END.sub("", _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), script))
 
 
-def _asset(file: Path) -> Asset:
-    content = file.read_bytes()
-    if file.suffix == ".js":
-        content = uncommented(content.decode()).encode()
-    return Asset(_TYPES[file.suffix], content, gzip.compress(content, mtime=0))
+def _packed(media: str, content: bytes) -> Asset:
+    return Asset(media, content, gzip.compress(content, mtime=0))
 
 
-def load(folder: Path) -> Mapping[str, Asset]:
-    """Every file in `folder` that belongs to the page, by request path; `index.html` is `/`."""
-    table = {
-        f"/static/{file.relative_to(folder).as_posix()}": _asset(file)
+def _versioned(file: Path, text: str, version: str) -> str:
+    """A file's text, with a version behind all that it refers to."""
+    references = _REFERENCES.get(file.suffix)
+    return references.sub(rf"\1?{version}", text) if references else text
+
+
+def load(folder: Path) -> Assets:
+    """Every file in `folder` that belongs to the page."""
+    texts = {
+        file: uncommented(text) if file.suffix == ".js" else text
         for file in sorted(folder.rglob("*"))
         if file.suffix in _TYPES
+        for text in (file.read_text(encoding="utf-8"),)
     }
-    table["/"] = table.pop("/static/index.html")
-    return table
+    digest = hashlib.sha256(
+        "\0".join(f"{file.relative_to(folder)}\0{text}" for file, text in texts.items()).encode()
+    )
+    version = f"v={digest.hexdigest()[:16]}"
+    files = {
+        f"/static/{file.relative_to(folder).as_posix()}": _packed(
+            _TYPES[file.suffix], _versioned(file, text, version).encode()
+        )
+        for file, text in texts.items()
+    }
+    files["/"] = files.pop("/static/index.html")
+    return Assets(version, files)

@@ -46,6 +46,8 @@ MAX_CONNECTIONS: Final = 512
 """Of clients that have not shown yet that they may be here; so the next one."""
 
 MAX_PER_PEER: Final = 256
+_KEPT: Final = "private, max-age=31536000, immutable"
+"""For what never changes under its address: the page's files, asked for with their version."""
 _LOOK: Final = 1.0
 """Seconds for which a look at whether new work can be taken counts."""
 _LOOKING: Final = 3.0
@@ -210,7 +212,7 @@ class PageServer:
     @property
     def routes(self) -> frozenset[str]:
         """Every path that a GET finds, but for `/ws` and downloads."""
-        return frozenset(self._assets)
+        return frozenset(self._assets.files)
 
     def identify(self, asked: safety.Asked) -> Principal | None:
         """Who a request comes from, on a server with accounts (`accounts`)."""
@@ -348,9 +350,8 @@ class PageServer:
                 download = await self.download(path, who) if path.startswith(PREFIX) else None
                 if download is not None:
                     return await self._send_download(connection, download)
-                return self._file(
-                    path, packed="gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
-                )
+                packed = "gzip" in ", ".join(request.headers.get_all("Accept-Encoding"))
+                return self._file(path, request.path.partition("?")[2], packed=packed)
             case safety.WantsSocket(who):
                 assert isinstance(connection, _GuardedConnection)
                 connection.who = who
@@ -381,7 +382,7 @@ class PageServer:
         """The page on which people sign in, or what its script asks for."""
         path = asked.target.partition("?")[0]
         if asked.method == "GET" and (path == safety.SIGN_IN or path.startswith("/link/")):
-            return self._file("/static/sign-in/sign-in.html", packed=False)
+            return self._file("/static/sign-in/sign-in.html", "", packed=False)
         reply = await asyncio.to_thread(self.enter, asked)
         return _response(reply.status, reply.body, "application/json; charset=utf-8", reply.headers)
 
@@ -393,13 +394,14 @@ class PageServer:
         del head.headers["Content-Length"]
         return await self._streams.send(connection, head, download.content)
 
-    def _file(self, path: str, *, packed: bool) -> Response:
-        asset = self._assets.get(path)
+    def _file(self, path: str, query: str, *, packed: bool) -> Response:
+        asset = self._assets.get(path, query)
         if asset is None:
             return _refusal(404, "There is nothing at this address.")
+        headers = [("Cache-Control", _KEPT)] if asset.kept else []
         if packed:
-            return _response(200, asset.packed, asset.media, [("Content-Encoding", "gzip")])
-        return _response(200, asset.content, asset.media)
+            return _response(200, asset.packed, asset.media, [("Content-Encoding", "gzip"), *headers])
+        return _response(200, asset.content, asset.media, headers)
 
     def _room(self) -> Response | None:
         if self._server is not None and len(self._server.connections) >= MAX_SOCKETS:

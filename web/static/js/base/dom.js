@@ -3,7 +3,7 @@
 // Only what the server rendered (web/render.py) may pass `insert`: the page's policy demands Trusted
 // Types, and the single policy with this name is made here. Everything else is text.
 
-import { heard, language } from "./language.js";
+import { heard, language, version } from "./language.js";
 
 /** @typedef {{createHTML: (html: string) => string}} HtmlPolicy */
 /** Made with the first HTML: there can be one of this name only. @type {HtmlPolicy|undefined} */
@@ -80,7 +80,7 @@ const sheets = new Map();
  */
 export function styled(name) {
   const found = sheets.get(name) ?? new Promise((resolve) => {
-    const link = el("link", { rel: "stylesheet", href: `/static/css/${name}.css` });
+    const link = el("link", { rel: "stylesheet", href: `/static/css/${name}.css${version}` });
     link.addEventListener("load", resolve);
     link.addEventListener("error", resolve);
     document.head.append(link);

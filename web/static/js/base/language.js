@@ -13,6 +13,9 @@ export const language = document.documentElement.lang;
 /** The reader's own variety of it, for dates and numbers. */
 export const locale = navigator.languages.find((one) => one.split("-")[0] === language) ?? language;
 
+/** The version of the page's files, as a query: whoever asks for one by name names it, too. */
+export const version = new URL(import.meta.url).search;
+
 const plurals = new Intl.PluralRules(locale);
 const numbers = new Intl.NumberFormat(locale);
 
@@ -32,7 +35,7 @@ export function translatePage() {
 /** @param {string} name */
 async function fetched(name) {
   try {
-    return await (await fetch(`/static/languages/${name}.json`)).json();
+    return await (await fetch(`/static/languages/${name}.json${version}`)).json();
   } catch {
     return {};
   }
