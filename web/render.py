@@ -67,7 +67,8 @@ class _Renderer(RendererHTML):
         caption = self.renderInlineAsText(token.children or [], options, env)
         address = str(token.attrGet("src") or "")
         return _rule(
-            '<span class="embed"><span class="embed-caption">{}</span> <span class="address">{}</span></span>',
+            '<span class="embed"><span class="unloaded t">picture, not loaded</span> '
+            '<span class="embed-caption">{}</span> <span class="address">{}</span></span>',
             caption or "image",
             address,
         )

@@ -7,9 +7,7 @@ the middle, and go on there.
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,7 +18,7 @@ from playwright.sync_api import Page, expect, sync_playwright
 
 from iact.core.journal import read_journal
 from tests.acceptance.conftest import Stage
-from tests.acceptance.product import ROOT, Product, Server, reap, until
+from tests.acceptance.product import Product, Server, reap, until
 from tests.acceptance.test_modules import SCOUT, of, reach
 from tests.acceptance.test_scenes import shell
 from tests.endpoint import Endpoint, Gate, Reply
@@ -29,7 +27,6 @@ from tests.web.browser import ARGUMENTS, PATIENCE, REPORT_VIOLATIONS, Wrongs, ch
 from tests.web.long import long_journal
 from tests.web.scrub import SHOWS, expected
 
-SCREENSHOTS: Final = ROOT / "docs" / "screenshots"
 MANY: Final = 10_000 if LONG else 3_000
 SLOW: Final = 300_000
 """Milliseconds for what needs a container to start."""
@@ -75,12 +72,8 @@ def records_known(page: Page) -> int:
 
 
 def keep_screenshot(page: Page, name: str, folder: Path) -> None:
-    """Take a picture; with UPDATE_SCREENSHOTS set it goes into the documentation."""
-    taken = folder / name
-    page.screenshot(path=taken)
-    if os.environ.get("UPDATE_SCREENSHOTS"):
-        SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(taken, SCREENSHOTS / name)
+    """Take a picture, for whoever looks into a failed run; those of the documentation are taken by `make screenshots`."""
+    page.screenshot(path=folder / name)
 
 
 def test_a_person_steps_in_two_levels_down_and_reloads_without_loss(stage: Stage, tmp_path: Path) -> None:

@@ -187,7 +187,7 @@ export class Replay {
     if (document.activeElement !== this.#number) this.#number.value = String(at);
     const loading = last < session.last || !store.whole;
     setText(this.#total, loading ? t("of {last}, {loaded} loaded", { last: String(Math.max(last, session.last)), loaded: String(store.records.length) }) : t("of {last}", { last: String(last) }));
-    const words = record ? [timeOfDay(record.at), agentName(record.agent), KINDS[record.kind] ?? record.kind, record.function ?? record.op ?? ""].filter(Boolean).join(" · ") : "";
+    const words = record ? [agentName(record.agent), KINDS[record.kind] ?? record.kind, record.function ?? record.op ?? "", timeOfDay(record.at)].filter(Boolean).join(" · ") : "";
     setText(this.#what, words);
     this.#slider.setAttribute("aria-valuetext", t("Entry {at} of {last}: {words}", { at: String(at), last: String(last), words }));
     const playing = this.#timer !== undefined;
