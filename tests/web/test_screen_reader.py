@@ -7,6 +7,7 @@ sees nothing: where they are, what happens, and that it can be acted on.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,12 +65,21 @@ async def named(page: Page, view: str) -> list[Heard]:
     return found
 
 
+async def until(page: Page, holds: Callable[[list[Heard]], bool]) -> None:
+    """Wait until something holds of what a screen reader is given; the test's own time limit ends it if it never does."""
+    while not holds(await heard(page)):
+        await page.evaluate("() => new Promise(requestAnimationFrame)")
+
+
 async def says(page: Page, words: str) -> None:
     """Wait until `words` are announced, in a part of the page that is not out of reach."""
+
+    def announced(found: list[Heard]) -> bool:
+        places = (at for at, one in enumerate(found) if one.live == "polite" and one.role != "status")
+        return any(words in one.name for at in places for one in found[at:])
+
     await expect(page.locator("[data-role=live]")).to_contain_text(words)
-    found = await heard(page)
-    at = next(at for at, one in enumerate(found) if one.live == "polite" and one.role != "status")
-    assert any(words in one.name for one in found[at:]), f"{words} is announced behind a dialog"
+    await until(page, announced)
 
 
 OUTLINE: Final = """
@@ -198,7 +208,7 @@ def test_who_leaves_a_dialog_is_where_they_were() -> None:
                 await expect(dialog).to_be_visible()
                 assert await page.evaluate("Boolean(document.activeElement.closest('dialog[open]'))"), name
                 # Nothing behind it is there for a screen reader.
-                assert "main" not in {one.role for one in await heard(page)}, name
+                await until(page, lambda found: "main" not in {one.role for one in found})
                 await page.keyboard.press("Escape")
                 await expect(dialog).to_be_hidden()
                 await expect(text).to_be_focused()
