@@ -171,7 +171,7 @@ def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
     about = read_about(path.parent)
     return SessionInfo(
         id=path.parent.name,
-        title=about.title or _short(ends.title),
+        title=about.title or short_title(ends.title),
         created=ends.first[0].at,
         changed=datetime.fromtimestamp(stamp.mtime / 1e9, UTC).isoformat(timespec="seconds"),
         records=ends.last,
@@ -212,6 +212,7 @@ def _first(fork: SessionInfo, by_id: Mapping[str, SessionInfo]) -> SessionInfo:
     return fork
 
 
-def _short(text: str, limit: int = 80) -> str:
+def short_title(text: str, limit: int = 80) -> str:
+    """What a session is called by that somebody began with `text`, and nobody named."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -18,6 +18,7 @@ from acp.schema import (
     AgentThoughtChunk,
     ContentToolCallContent,
     PlanEntry,
+    SessionInfoUpdate,
     TextContentBlock,
     ToolCallProgress,
     ToolCallStart,
@@ -34,6 +35,7 @@ from iact.core.records.hosts import HostAnswer, HostAsk, rule_of
 from iact.core.records.plans import Extend, Fire, Node, Plan
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, OutputEvent
+from iact.core.session.listing import short_title
 from iact.core.session.question_text import asks_title
 from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
 
@@ -44,6 +46,7 @@ Update: TypeAlias = (
     | ToolCallStart
     | ToolCallProgress
     | AgentPlanUpdate
+    | SessionInfoUpdate
     | UsageUpdate
 )
 ToolKind: TypeAlias = Literal["read", "edit", "delete", "move", "search", "execute", "fetch", "other"]
@@ -129,6 +132,8 @@ class Updates:
         self._is_action = is_action
         self._windows = windows or {}
         self._messages = 0
+        self._has_title = False
+        """Whether the client knows what the session is called."""
         self._speech = _Speech()
         self._blocks: dict[str, tuple[int, dict[int, ActionBlock]]] = {}
         """Of each agent's newest turn: its record, and its actions."""
@@ -176,7 +181,10 @@ class Updates:
         """The next record. `replayed`: the client was not there, so it is told what the user said as well."""
         content = record.content
         match content:
+            case Say() if not replayed:
+                return self._titled(record)
             case Say() | Upload() | Inject() if replayed:
+                self._has_title = self._has_title or isinstance(content, Say)
                 return self._user(record)
             case Turn() | Reply():
                 return self._spoke(record, content)
@@ -219,6 +227,13 @@ class Updates:
         return []
 
     # --- what is said ---------------------------------------------------------------------------
+
+    def _titled(self, record: Record) -> list[Update]:
+        """The title of a session that begins: what the list of sessions calls it. Whoever loads one has it from there."""
+        if self._has_title:
+            return []
+        self._has_title = True
+        return [SessionInfoUpdate(session_update="session_info_update", title=short_title(record.body))]
 
     def _user(self, record: Record) -> list[Update]:
         text = record.body

@@ -11,7 +11,13 @@ from pathlib import Path
 import pytest
 from acp import RequestError, resource_block, text_block
 from acp.helpers import embedded_text_resource, image_block
-from acp.schema import CurrentModeUpdate, SessionConfigOptionSelect, ToolCallStart, UsageUpdate
+from acp.schema import (
+    CurrentModeUpdate,
+    SessionConfigOptionSelect,
+    SessionInfoUpdate,
+    ToolCallStart,
+    UsageUpdate,
+)
 
 from iact.core.journal import read_journal
 from iact.core.records.record import Record
@@ -64,6 +70,9 @@ async def test_a_prompt_is_answered_with_text_thoughts_and_child_agents(stage: S
         assert call.field_meta == {"iact": {"path": "/"}}
         assert "Fixed." in repr(person.updates)
         assert person.of(UsageUpdate)
+        (titled,) = person.of(SessionInfoUpdate)
+        assert isinstance(titled, SessionInfoUpdate)
+        assert [titled.title] == [one.title for one in (await editor.agent.list_sessions()).sessions]
         assert person.heard == ""
     opened = records(product, session.session_id)[0]
     assert opened.text("workspace") == str(directory(stage).resolve())

@@ -16,6 +16,7 @@ from iact.core.records.parts import Seen, Tokens
 from iact.core.records.plans import Node, Plan
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, OutputEvent
+from iact.core.session.listing import short_title
 from iact.faces.acp import questions
 from iact.faces.acp.updates import Updates, kind_of
 
@@ -89,6 +90,8 @@ def short(update: BaseModel) -> str:
             return f"{kind} {told['toolCallId']}: {' | '.join(rest)}"
         case "plan":
             return "plan: " + "; ".join(f"{one['content']} {one['status']}" for one in told["entries"])
+        case "session_info_update":
+            return f"title: {told['title']}"
     return f"{kind} {told.get('used')}/{told.get('size')}"
 
 
@@ -194,8 +197,19 @@ def test_what_a_client_is_told(name: str) -> None:
 
 def test_what_the_user_said_is_told_to_whoever_was_not_there() -> None:
     said = record(1, Say(), "Do it.")
-    assert told(said) == []
+    assert told(said, replayed=True) == ["user message: Do it."]
     assert told(said, reply(2, "Done."), replayed=True) == ["user message: Do it.", "agent message: Done."]
+
+
+def test_a_session_that_begins_has_a_title_as_in_the_list() -> None:
+    first, second = record(1, Say(), "Do it,\n" + 100 * "well, "), record(3, Say(), "Again.")
+    assert told(first, reply(2, "Done."), second) == [
+        f"title: {short_title(first.body)}",
+        "agent message: Done.",
+    ]
+    updates = Updates("s")
+    updates.take(first, replayed=True)
+    assert updates.take(second) == [], "whoever loads it has its title from the list"
 
 
 def test_text_that_was_missed_comes_with_its_record() -> None:
