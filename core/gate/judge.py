@@ -8,11 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final
 
 from iact.core.gate.impact import RUNS_ON, SCRIPTS, impact_of
 from iact.core.gate.policy import OPEN, Policy
 from iact.core.gate.rules import call_impact
 from iact.core.ports import JSON
+
+if TYPE_CHECKING:
+    from iact.core.gate.shell import Judgement
+
+_REMEMBERED: Final = 64
+"""Scripts whose judgement is remembered: a call is judged when it is decided, and when its decision is taken in."""
+_SHORT: Final = 4096
+"""Characters of a script that is remembered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +62,20 @@ def _script(function: str, arguments: Mapping[str, JSON], *, live: bool, policy:
     script, language = arguments.get(script_name), arguments.get(language_name, "bash")
     if not isinstance(script, str) or not isinstance(language, str):
         return Impact(2 if live else 1, "The command is no text.")
-    from iact.core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
-
-    judgement = judge_script(script, language=language)
+    judge = _remembered if len(script) + len(language) <= _SHORT else _judged
+    judgement = judge(script, language)
     impact = judgement.impact(live=live)
     if arguments.get(RUNS_ON.get(function, ""), False) is not False:
         impact = max(impact, 1)
     level = call_impact(policy, function, impact, arguments, live=live)
     return Impact(level, f"{judgement.effect}: {judgement.worst.what}.")
+
+
+def _judged(script: str, language: str) -> Judgement:
+    """What a script can do, which follows from its text alone."""
+    from iact.core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
+
+    return judge_script(script, language=language)
+
+
+_remembered = lru_cache(maxsize=_REMEMBERED)(_judged)

@@ -78,6 +78,14 @@ class Thoughts:
             yield Piece(text, False)
             return
         self._held += text
+        if (
+            self._begun and "<" not in self._held
+        ):  # as nearly every piece of a reply: nothing in it can be an end
+            said, self._held = self._held, ""
+            if said:
+                self._said.append(said)
+                yield Piece(said, False)
+            return
         while self._held:
             if self._begun:
                 goes_on = yield from self._going_on()

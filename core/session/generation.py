@@ -152,7 +152,8 @@ class RunningReply:
             self._first = live.clock.monotonic()
         live.writing[agent.path] += text
         live.publish(Delta(agent.path, text))
-        cut = any(isinstance(event, Cut) for event in self._scanner.feed(text))
+        events = self._scanner.feed(text)  # of most pieces there are none
+        cut = bool(events) and any(isinstance(event, Cut) for event in events)
         if cut:
             self._finish = "cut"
         return cut and not self._unproven
