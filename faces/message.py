@@ -26,8 +26,10 @@ class MessageFile:
 MessagePart: TypeAlias = str | MessageFile
 
 
-async def say(session: Session, parts: Sequence[MessagePart], *, before: str = "") -> Record:
-    """Hand over the files and say the texts. `before`: instructions that stand above them.
+async def say(
+    session: Session, parts: Sequence[MessagePart], *, before: str = "", tools: Sequence[str] | None = None
+) -> Record:
+    """Hand over the files and say the texts. `before`: instructions that stand above them. `tools`: as `Session.say`.
 
     Raises:
         UsageError: there is no text.
@@ -38,7 +40,7 @@ async def say(session: Session, parts: Sequence[MessagePart], *, before: str = "
     for one in parts:
         if isinstance(one, MessageFile):
             await session.upload(one.name, one.media, one.content)
-    return await session.say(f"{before.strip()}\n\n{text}".strip())
+    return await session.say(f"{before.strip()}\n\n{text}".strip(), tools=tools)
 
 
 def question_id(session: str, question: Record) -> str:

@@ -185,6 +185,14 @@ def form_question_html(asked: FormAsk) -> Markup:
     if asked.skill is not None:
         return skill_offer_html(asked.skill)
     module = asked.function.split(".", 1)[0]
+    if asked.tool is not None:
+        return html(
+            '<section class="card asked"><header><span class="function">{}</span></header><div class="card-body">'
+            '<p class="why"><span class="t">An agent calls this tool of the program that you speak through, which answers by '
+            "itself. You can answer in its place.</span></p>{}</div></section>",
+            in_full(asked.tool.name),
+            code_block(exact(json.dumps(dict(asked.tool.arguments), ensure_ascii=False, indent=1))),
+        )
     return html(
         '<section class="card asked"><header><span class="function">{function}</span> '
         '<span class="badge strange t">from outside</span></header><div class="card-body">'

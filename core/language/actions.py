@@ -289,6 +289,15 @@ will be of use again, and not a secret or what is true of one task only.""",
     core=True,
 )
 
+FRONTEND: Final = ActionSpec(
+    name="FRONTEND",
+    summary="Call a tool of the program that the user speaks through, as their message names it.",
+    parameters=_schema(["tool"], tool=_TEXT, arguments=_TEXT),
+    body="arguments",
+    impact=1,
+    core=True,
+)
+
 CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
     spec.name: spec
     for spec in (
@@ -305,6 +314,7 @@ CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
         LOAD,
         DEPLOY,
         SKILL,
+        FRONTEND,
     )
 }
 

@@ -38,6 +38,8 @@ class Say(PersonContent):
     """The plan waits for a person before it begins."""
     kept: Annotated[Outcome[tuple[str, ...] | None], Since("1.2")] = None
     """The names of the plans that people kept, if they are others than the session knows."""
+    tools: Annotated[Outcome[tuple[str, ...] | None], Since("1.2")] = None
+    """The tools of the front end that it was said with, if they are others than the session knows."""
     waits: Annotated[Derived[bool], Since("1.2")] = False
     """It is read when the answer that the root is at is finished."""
 

@@ -17,6 +17,14 @@ FormDecision: TypeAlias = Literal["accept", "decline", "cancel"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FrontEndCall:
+    """A tool of the user's front end that an agent calls. What it gives back is filled in as the form's only field."""
+
+    name: str
+    arguments: Mapping[str, JSON]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FormAsk(Content):
     """A call of a module, or an agent that offers a skill, asks a person something. It never enters a context, and no agent can answer it."""
 
@@ -34,6 +42,8 @@ class FormAsk(Content):
     """An address that the person is asked to open themselves."""
     skill: Outcome[SkillOffer | None] = None
     """A skill that the agent wrote and offers; only the action SKILL asks about one."""
+    tool: Outcome[FrontEndCall | None] = None
+    """A tool of the front end, which is to run it; only the action FRONTEND asks for one."""
     seconds: Outcome[float]
     """How long a person has: a setting."""
 

@@ -16,8 +16,8 @@ from iact.core.errors import JournalUnwritable, UsageError
 from iact.core.modules.outcome import ModuleAsk, ModuleReply, SendReply
 from iact.core.ports import JSON
 from iact.core.records.form_fields import FormError, address, form_fields, shown_message
-from iact.core.records.form_values import filled
-from iact.core.records.forms import FormAnswer, FormAsk, FormDecision
+from iact.core.records.form_values import FormField, filled
+from iact.core.records.forms import FormAnswer, FormAsk, FormDecision, FrontEndCall
 from iact.core.records.record import Record
 from iact.core.records.skills import SkillOffer
 from iact.core.session.live import Live
@@ -27,6 +27,8 @@ from iact.core.session.scheduler import Scheduler
 from iact.core.tree.agent import Agent, Pending
 
 _NOBODY: Final = "There is nobody to ask."
+RESULT: Final = FormField(name="result", kind="text", title="Result", required=True)
+"""What a tool of the front end gives back."""
 _LATE: Final = "Nobody answered in time."
 
 
@@ -70,8 +72,16 @@ class Forms:
         self._timers[record.n] = loop.call_later(self._seconds, self._late, record.n)
         live.changed()
 
-    async def decide(self, agent: Agent, pending: Pending, words: str, skill: SkillOffer) -> ModuleReply:
-        """Put a skill that an agent offers to the person, and wait for what they say."""
+    async def decide(
+        self,
+        agent: Agent,
+        pending: Pending,
+        words: str,
+        *,
+        skill: SkillOffer | None = None,
+        tool: FrontEndCall | None = None,
+    ) -> ModuleReply:
+        """Put a skill that an agent offers to the person, or a tool to their front end, and wait for what comes back."""
         said: asyncio.Future[ModuleReply] = asyncio.get_running_loop().create_future()
 
         async def reply(answer: ModuleReply) -> None:
@@ -80,8 +90,9 @@ class Forms:
 
         function = pending.spec.name
         asked = FormAsk(
-            call=pending.call, function=function, message=words, skill=skill, seconds=self._seconds
-        )
+            call=pending.call, function=function, message=words, fields=(RESULT,) if tool is not None else (), skill=skill,
+            tool=tool, seconds=self._seconds,
+        )  # fmt: skip
         await self._put(agent, pending, asked, reply)
         return await said
 

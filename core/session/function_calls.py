@@ -24,7 +24,7 @@ from iact.core.errors import (
 )
 from iact.core.gate.gate import Denial, Ticket
 from iact.core.journal.spool import Spool
-from iact.core.language.actions import SKILL, ActionSpec
+from iact.core.language.actions import FRONTEND, SKILL, ActionSpec
 from iact.core.language.grammar import Bound
 from iact.core.language.variables import Value
 from iact.core.modules.client import Completed, Outcome, Raised, TimedOut
@@ -39,6 +39,7 @@ from iact.core.session.effects import Underway
 from iact.core.session.events import NoticeEvent, OutputEvent
 from iact.core.session.files import SessionFiles
 from iact.core.session.forms import Forms
+from iact.core.session.front_end import FrontEndTools
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
 from iact.core.session.person_waits import PersonWaits
@@ -78,6 +79,7 @@ class FunctionCalls:
         forms: Forms,
         waits: PersonWaits,
         offers: SkillOffers,
+        front_end: FrontEndTools,
     ) -> None:
         self._live = scheduler.live
         self._scheduler = scheduler
@@ -89,6 +91,7 @@ class FunctionCalls:
         self._forms = forms
         self._waits = waits
         self._offers = offers
+        self._front_end = front_end
         self._unkept: set[str] = set()
         """Why files were not kept, as people were told."""
 
@@ -271,6 +274,8 @@ class FunctionCalls:
                 if pending.spec.name == SKILL.name:
                     copy = self._copies.of(agent, pending)
                     return await self._offers.carry_out(ticket, call, agent, pending, copy)
+                if pending.spec.name == FRONTEND.name:
+                    return await self._front_end.carry_out(ticket, call, agent, pending)
                 if pending.spec.core:
                     return await self._loader.carry_out(ticket, call)
                 return await self._modules.call(

@@ -44,6 +44,8 @@ def about(question: Record) -> dict[str, JSON]:
         if asked.skill is not None:
             files: dict[str, JSON] = {one.path: one.text for one in asked.skill.files}
             return {**said, "skill": asked.skill.name, "description": asked.skill.description, "files": files}
+        if asked.tool is not None:
+            said |= {"tool": asked.tool.name, "arguments": dict(asked.tool.arguments)}
         return {**said, "url": asked.url} if asked.url else {**said, "schema": dict(schema_of(asked.fields))}
     assert isinstance(asked, ClearanceAsk)
     return {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
@@ -79,6 +81,8 @@ def asks_title(asked: FormAsk) -> str:
     """What somebody is asked, as one line."""
     if asked.skill is not None:
         return f"The skill {asked.skill.name} is offered for your approval"
+    if asked.tool is not None:
+        return f"The tool {asked.tool.name} of your front end is called"
     return f"{asked.function} asks you something"
 
 
@@ -109,6 +113,12 @@ def form_words(agent: str, asked: FormAsk) -> str:
     """What a module asks, for a terminal: its words behind a bar, and where an answer goes; or the skill that is offered."""
     if asked.skill is not None:
         return skill_words(agent, asked.skill)
+    if asked.tool is not None:
+        shown = json.dumps(dict(asked.tool.arguments), ensure_ascii=False)
+        named = _inline(
+            f"{agent} calls {asked.tool.name}, a tool of the program that you speak through:", _SENTENCE
+        )
+        return "\n".join([named, *(f"  | {line}" for line in _lines(shown)), "You can answer in its place."])
     module = asked.function.split(".", 1)[0]
     lines = [
         _inline(f"{agent}: {asked.function} asks you something. These are the words of the module {module}:")

@@ -48,6 +48,7 @@ from iact.core.session.actions import ActionExecutor
 from iact.core.session.child_calls import ChildCalls
 from iact.core.session.files import SessionFiles
 from iact.core.session.forms import Forms
+from iact.core.session.front_end import FrontEndTools
 from iact.core.session.function_calls import FunctionCalls
 from iact.core.session.grounding import Grounding
 from iact.core.session.hosts import HostAccess, HostRow, Lasts, hosts_json
@@ -122,8 +123,9 @@ class Session:
         self._copies = copies = Copies(live, scheduler, files.workspace, self._modules)
         offers = SkillOffers(live, services.host, self._loader, self._forms, files.folder)
         functions = FunctionCalls(
-            scheduler, self._modules, self._monitor, self._loader, files, copies, self._forms, waits, offers
-        )
+            scheduler, self._modules, self._monitor, self._loader, files, copies, self._forms, waits, offers,
+            FrontEndTools(live, self._forms),
+        )  # fmt: skip
         actions = ActionExecutor(
             ChildCalls(live, services.experience, services.templates),
             MemoryActions(live, scheduler, memory),
@@ -196,12 +198,20 @@ class Session:
 
     # --- control --------------------------------------------------------------------------------
 
-    async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
+    async def say(
+        self,
+        text: str,
+        *,
+        mode: Way = "dialogue",
+        plan_first: bool = False,
+        tools: Sequence[str] | None = None,
+    ) -> Record:
         """The user speaks to the root.
 
         While it is at work, the message waits until its answer is finished, unless a plan below hears it
         (`send_now`, `reword`, `withdraw`). In another mode than a dialogue, the message is the goal of a plan below the root, and its report is the root's
-        reply; `auto` chooses. `plan_first`: the plan is written, and then waits for a person.
+        reply; `auto` chooses. `plan_first`: the plan is written, and then waits for a person. `tools`: what the program that the user
+        speaks through can run for agents; None: as before.
 
         Raises:
             UsageError: there is no such mode, or no plan in it; or the root is at work, so that none can begin.
@@ -220,7 +230,8 @@ class Session:
         body, kept = _text(text), tuple(self._services.templates.names())
         news = kept if kept != self._live.tree.kept else None
         waits = has_to_wait(self._live.tree)
-        said = Say(mode=mode, plan_first=plan_first, kept=news, waits=waits)
+        others = tuple(tools) if tools is not None and tuple(tools) != self._live.tree.tools else None
+        said = Say(mode=mode, plan_first=plan_first, kept=news, tools=others, waits=waits)
         record = self._live.record(signed(said), "/", body=body)
         self._scheduler.drive("/")
         return await self._live.durable(record)

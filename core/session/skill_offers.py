@@ -115,7 +115,7 @@ class SkillOffers:
     async def _ask(self, agent: Agent, pending: Pending, offer: SkillOffer) -> Outcome | None:
         """Put it to the person; what their agent is told if they don't approve it."""
         words = f"{agent.path} offers the skill {offer.name}: {' '.join(offer.description.split())}"
-        reply = await self._forms.decide(agent, pending, escaped(words, every=True), offer)
+        reply = await self._forms.decide(agent, pending, escaped(words, every=True), skill=offer)
         if reply.action == "accept":
             return None
         if reply.action == "decline":

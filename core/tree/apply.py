@@ -16,7 +16,7 @@ from iact.core.gate.grant import Narrowing
 from iact.core.gate.policy_file import policy_from_json
 from iact.core.gate.provenance import join
 from iact.core.language import labels
-from iact.core.language.actions import SKILL
+from iact.core.language.actions import FRONTEND, SKILL
 from iact.core.language.grammar import Bound
 from iact.core.language.scanner import Block
 from iact.core.language.variables import mentions
@@ -308,6 +308,8 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
     tree.said.append(record.body)
     if say.kept is not None:
         tree.kept = say.kept
+    if say.tools is not None:
+        tree.tools = say.tools
     root, waits = tree.root, has_to_wait(tree)
     expect(tree, record, say.waits == waits, "waits, or does not, for another reason")
     mode = "wait" if waits else ""
@@ -679,7 +681,10 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     agent.actions.remove(pending)
     agent.mail.feedback.append(outcome(tree, agent, pending, record, result))
     remote.hear(agent, pending, result)
-    if pending.spec.name == SKILL.name:  # a mistake is told in words of the files
+    if pending.spec.name in (
+        SKILL.name,
+        FRONTEND.name,
+    ):  # it tells what stands in files, or comes from outside
         origin.read(agent, origin.of_call(tree, agent, pending))
     elif pending.spec.core:
         origin.read(agent, untrusted_in(result.rows) | origin.passed(pending.bound))

@@ -7,7 +7,7 @@ that only a person gives what fits the form, follows from the records before, so
 from __future__ import annotations
 
 from iact.core.errors import UsageError
-from iact.core.language.actions import SKILL
+from iact.core.language.actions import FRONTEND, SKILL
 from iact.core.records.form_values import filled
 from iact.core.records.forms import FormAnswer, FormAsk
 from iact.core.records.record import Record
@@ -29,11 +29,14 @@ def ask(tree: Tree, record: Record, said: FormAsk) -> None:
         tree, record, call is None or call.spec.name == said.function, "is of another function than its call"
     )
     expect(tree, record, not (said.url and said.fields), "asks for an address and for a form at once")
-    offers = said.function == SKILL.name
+    offers, runs = said.function == SKILL.name, said.function == FRONTEND.name
     expect(tree, record, offers == (said.skill is not None), "offers what its call does not")
     expect(
         tree, record, said.skill is None or not (said.url or said.fields), "offers a skill and asks for more"
     )
+    expect(tree, record, runs == (said.tool is not None), "runs what its call does not")
+    known = said.tool is None or said.tool.name in tree.tools
+    expect(tree, record, known, "runs a tool that the front end does not have")
     expect(tree, record, not tree.lockdown, "is asked in a lockdown")
     tree.forms[record.n] = said
 

@@ -23,7 +23,7 @@ OfAction: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Se
 NOT_RUN: Final = ("cancelled", "skipped", "forked")
 """An outcome that an action can have before it was bound."""
 
-GATED: Final = ("LOAD", "DEPLOY", "SKILL")
+GATED: Final = ("LOAD", "DEPLOY", "SKILL", "FRONTEND")
 """Actions of the core that the gate decides about."""
 
 _SHOWN: Final = 200
@@ -93,7 +93,7 @@ def expect_said(tree: Tree, record: Record, expected: Content, body: str = "") -
 
 
 def is_gated(spec: ActionSpec) -> bool:
-    """Whether the gate decides about an action before it is carried out: a module's function, LOAD, DEPLOY or SKILL."""
+    """Whether the gate decides about an action before it is carried out: a module's function, LOAD, DEPLOY, SKILL or FRONTEND."""
     return not spec.core or spec.name in GATED
 
 

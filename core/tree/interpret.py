@@ -187,7 +187,7 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
             said = argument_text(pending.bound, "message")
             wrong = remote.aim(tree, agent, pending, name=name, at=at, text=said)
             return wrong or _refuse(agent, pending.spec.name, digest_of(pending.bound))
-        case "LOAD" | "DEPLOY" | "SKILL" as name:
+        case "LOAD" | "DEPLOY" | "SKILL" | "FRONTEND" as name:
             return _refuse(agent, name, digest_of(pending.bound))
         case "PLAN":
             return plan_checks.aim(tree, agent, pending, pending.bound, argument_text(pending.bound, "plan"))

@@ -84,6 +84,8 @@ class Tree:
         self.cached: dict[tuple[str, str], Artifact] = {}
         """By module and key, what its calls found out, the oldest first (`Result.cached`)."""
         self.said = UserWords()
+        self.tools: tuple[str, ...] = ()
+        """The tools of the front end that the user speaks through."""
         self.kept: tuple[str, ...] = ()
         """The names of the plans that people kept, as agents are told with the documentation of PLAN."""
         self.shared = SharedState()

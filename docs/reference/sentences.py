@@ -113,6 +113,8 @@ _FOR_OTHERS: Final = (
     # What whoever writes a skill reads: an agent that offers one, or a person at a terminal.
     "core/session/skill.py",
     "core/session/skill_offers.py",
+    # What agents hear of the front end's tools.
+    "core/session/front_end.py",
     "core/models/steering.py",
     "core/plan/answers.py",
     "core/plan/briefing.py",

@@ -39,6 +39,7 @@ from ag_ui.core import (
 from iact.core.ports import JSON
 from iact.core.records.calls import Call, ClearanceAsk, Gate, Result
 from iact.core.records.dialogue import Reply, Turn
+from iact.core.records.forms import FormAsk, FrontEndCall
 from iact.core.records.plans import Fire, Node
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, Event, RecordAppended
@@ -47,6 +48,8 @@ from iact.faces.ag_ui.heard import name
 from iact.faces.root_text import TextStream
 
 _ROOT: Final = "/"
+_FRONT_END: Final = "FRONTEND"
+"""The action that calls a tool of the front end."""
 _LONGEST: Final = 100_000
 """Characters of a result that a front end is told; the journal has all of it."""
 
@@ -152,7 +155,9 @@ class EventFold:
     def tool_of(self, question: Record) -> str | None:
         """The tool call that a question is about."""
         asked = question.content
-        return self._tool(asked.turn, asked.action) if isinstance(asked, ClearanceAsk) else None
+        if not isinstance(asked, ClearanceAsk) or asked.function == _FRONT_END:
+            return None
+        return self._tool(asked.turn, asked.action)
 
     def owner(self, agent: str) -> str | None:
         """The subagent that an agent is now."""
@@ -216,6 +221,10 @@ class EventFold:
                 yield from self._spoke(record, content)
             case Fire():
                 self._fired[record.agent, content.turn, content.action] = content
+            case FormAsk() if content.tool is not None:
+                yield from self._runs(record, content.tool)
+            case ClearanceAsk() | Gate() | Call() if content.function == _FRONT_END:
+                return  # the front end hears of it when it is to run it
             case ClearanceAsk() if content.to == "person":
                 yield from self._begin(record.agent, content.turn, content.action, content.function)
             case Gate(allow=False):
@@ -287,6 +296,19 @@ class EventFold:
             tool_call_id=tool, tool_call_name=function, parent_message_id=parent, subagent_run_id=owner
         )
         given = json.dumps(self._given(agent, turn, action), ensure_ascii=False)
+        yield ToolCallArgsEvent(tool_call_id=tool, delta=given, subagent_run_id=owner)
+        yield ToolCallEndEvent(tool_call_id=tool, subagent_run_id=owner)
+
+    def _runs(self, record: Record, asked: FrontEndCall) -> Iterator[BaseEvent]:
+        """The front end is to run one of its tools: the call has no result until it sends one."""
+        yield from self._child(record.agent)
+        owner = self.owner(record.agent)
+        tool = name(self._session, record.n, "f", 0)
+        yield ToolCallStartEvent(
+            tool_call_id=tool, tool_call_name=asked.name, parent_message_id=name(self._session, record.n, "m", 0),
+            subagent_run_id=owner,
+        )  # fmt: skip
+        given = json.dumps(dict(asked.arguments), ensure_ascii=False)
         yield ToolCallArgsEvent(tool_call_id=tool, delta=given, subagent_run_id=owner)
         yield ToolCallEndEvent(tool_call_id=tool, subagent_run_id=owner)
 

@@ -23,6 +23,7 @@ from ag_ui.core import (
     RunAgentInput,
     SystemMessage,
     TextPart,
+    Tool,
     ToolMessage,
     UserMessage,
 )
@@ -34,6 +35,11 @@ from iact.core.session.session import Session
 from iact.faces.data_url import read_data_url
 from iact.faces.message import MessageFile, MessagePart
 
+_ASKED: Final = re.compile(r"(.{1,120})_(\d{1,9})_f0")
+"""The name of a call of the front end's tool, which has the record that asks for it."""
+_TOOL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_MOST_TOOLS: Final = 64
+_LONGEST_TOOLS: Final = 30_000
 _OURS: Final = re.compile(r"(.{1,120})_(\d{1,9})_[a-z]\d{1,6}")
 
 
@@ -113,6 +119,48 @@ def parts(given: RunAgentInput, known: int, *, new: bool) -> list[MessagePart]:
     for one in spoken[: spoken.index(last)]:
         said += [f"{one.role.capitalize()}:", *_parts(one)]
     return [*said, "And now:", *_parts(last)]
+
+
+def told_tools(given: RunAgentInput) -> list[str]:
+    """What agents are told of the front end's tools, as words of the user's program.
+
+    Raises:
+        UsageError: they are too many, or too long.
+    """
+    if not given.tools:
+        return []
+    lines = [
+        f"- {one.name}: {' '.join(one.description.split())}\n  arguments: {json.dumps(one.parameters, ensure_ascii=False)}"
+        for one in given.tools
+    ]
+    if (
+        len(lines) > _MOST_TOOLS
+        or sum(map(len, lines)) > _LONGEST_TOOLS
+        or not all(map(_is_tool, given.tools))
+    ):
+        raise UsageError(
+            f"A front end may have {_MOST_TOOLS} tools, with names of letters, digits, _ and -, and "
+            f"{_LONGEST_TOOLS:,} characters to tell of them."
+        )
+    words = "Tools of the program through which I speak; call one with a block FRONTEND tool=NAME whose body is a JSON object:"
+    return ["\n".join([words, *lines])]
+
+
+def _is_tool(tool: Tool) -> bool:
+    return _TOOL.fullmatch(tool.name) is not None
+
+
+def results(given: RunAgentInput) -> list[tuple[str, int, str]]:
+    """What tools of the front end gave back in the last messages: the session, the record of the question, and the text."""
+    found = []
+    for one in reversed(given.messages):
+        if not isinstance(one, ToolMessage | UserMessage):
+            break
+        asked = _ASKED.fullmatch(one.tool_call_id) if isinstance(one, ToolMessage) else None
+        if isinstance(one, ToolMessage) and asked is not None:
+            content = one.content if isinstance(one.content, str) else json.dumps(one.content)
+            found.append((asked[1], int(asked[2]), one.error or content))
+    return found[::-1]
 
 
 def answers(entries: Sequence[ResumeEntry]) -> list[tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AsyncExitStack, aclosing
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,6 +18,7 @@ from ag_ui.core import (
     RunFinishedInterruptOutcome,
     RunFinishedSuccessOutcome,
     RunStartedEvent,
+    UserMessage,
 )
 
 from iact.core.errors import IactError, UsageError
@@ -36,7 +37,7 @@ from iact.faces.ag_ui import heard
 from iact.faces.ag_ui.events import EventFold
 from iact.faces.ag_ui.state import FrontEndState
 from iact.faces.conversation import Exchange, answer
-from iact.faces.message import question_id, question_of, say
+from iact.faces.message import MessagePart, question_id, question_of, say
 
 _ANSWER: dict[str, JSON] = {
     "type": "object",
@@ -84,7 +85,7 @@ class Run:
             yield RunErrorEvent(message=str(error), code="stopped", usage=fold.usage)
             return
         last = self._end(fold)
-        interrupts = _interrupts(last)
+        interrupts = _interrupts(last, waits=bool(self.exchange.questions.waiting))
         for one in fold.end(suspended=interrupts):
             yield one
         for change in state.changed(fold.record, session.tree()):
@@ -103,8 +104,15 @@ class Run:
     def _end(self, fold: EventFold) -> RunFinishedEvent | RunErrorEvent:
         given, session = self.given, self.exchange.session
         waiting = self.exchange.questions.waiting
-        if waiting:
-            asked = [_interrupt(session.id, one, fold) for one in waiting]
+        asked = [_interrupt(session.id, one, fold) for one in waiting if not _is_tool(one)]
+        if (
+            waiting and not asked
+        ):  # the front end runs its tools, and sends what they gave back with the next run
+            return RunFinishedEvent(
+                thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
+                outcome=RunFinishedSuccessOutcome(),
+            )  # fmt: skip
+        if asked:
             return RunFinishedEvent(
                 thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
                 outcome=RunFinishedInterruptOutcome(interrupts=asked),
@@ -136,12 +144,20 @@ async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
             )
         session = await heard.opened(runtime, place)
         return Exchange(session, await _answered(session, given))
+    if place is not None and (results := heard.results(given)):
+        session = await heard.opened(runtime, place)
+        ran = await _ran(session, results)
+        if not isinstance(given.messages[-1], UserMessage):
+            return Exchange(session, ran)
     if place is None and runtime.store.holds(given.thread_id):
         place = heard.ThreadPlace(given.thread_id, None)
         known = max(len(given.messages) - 1, 0)
-    said = heard.parts(given, known, new=place is None)
+    said: list[MessagePart] = heard.parts(given, known, new=place is None)
+    tools, told = [one.name for one in given.tools or ()], heard.told_tools(given)
     session = await runtime.open() if place is None else await heard.opened(runtime, place)
-    return Exchange(session, await say(session, said))
+    if tuple(tools) != session.state.tools:
+        said = [*told, *said]
+    return Exchange(session, await say(session, said, tools=tools))
 
 
 async def _answered(session: Session, given: RunAgentInput) -> Record:
@@ -160,6 +176,24 @@ async def _answered(session: Session, given: RunAgentInput) -> Record:
     if told == session.id and record is not None and 0 < record < start:
         start = record
     return session.records(start - 1)[0]
+
+
+async def _ran(session: Session, results: Sequence[tuple[str, int, str]]) -> Record:
+    """Hand over what tools of the front end gave back; gives the record after which it knows nothing yet.
+
+    Raises:
+        UsageError: one was not asked for, or something else is wrong with what it gave.
+    """
+    first: list[Record] = []
+    for where, number, text in results:
+        question = next(iter(session.records(number - 1)), None)
+        if where != session.id or question is None or not _is_tool(question):
+            raise UsageError(
+                f"No tool was called in this session by the name {f'{where}_{number}_f0'[:150]!r}."
+            )
+        before = _answer_of(session, number)
+        first.append(before or await session.answer_form(number, "accept", {"result": text}))
+    return session.records(min(one.n for one in first) - 1)[0]
 
 
 def _answer_of(session: Session, question: int) -> Record | None:
@@ -186,8 +220,15 @@ def _interrupt(session: str, question: Record, fold: EventFold) -> Interrupt:
     )  # fmt: skip
 
 
-def _interrupts(last: BaseEvent) -> dict[str, list[str]] | None:
-    """The interrupts of a run's last event, by agent; None: it stops for none."""
+def _is_tool(question: Record) -> bool:
+    """Whether it is a call of the front end's own tool."""
+    return isinstance(question.content, FormAsk) and question.content.tool is not None
+
+
+def _interrupts(last: BaseEvent, *, waits: bool) -> dict[str, list[str]] | None:
+    """The interrupts of a run's last event, by agent; None: it stops for none. `waits`: tools of the front end are to run."""
+    if waits and isinstance(last, RunFinishedEvent) and isinstance(last.outcome, RunFinishedSuccessOutcome):
+        return {}
     if not isinstance(last, RunFinishedEvent) or not isinstance(last.outcome, RunFinishedInterruptOutcome):
         return None
     found: dict[str, list[str]] = {}

@@ -17,6 +17,7 @@ import pytest
 
 from iact.core.journal import read_journal
 from iact.core.ports import JSON
+from iact.core.session.replay import replay
 from tests.acceptance.members import token_of, with_people
 from tests.acceptance.product import NO_MODULES, ROOT, Product, until
 from tests.acceptance.test_responses import POLICY, serving, sessions
@@ -171,6 +172,91 @@ def test_a_question_interrupts_the_run_and_the_next_one_answers_it(tmp_path: Pat
         assert [one.text("status") for one in records if one.kind == "result"] == [
             "ok" if allow else "incomplete"
         ]
+
+
+MAP: JSON = {
+    "name": "showMap",
+    "description": "Shows a place on the map.",
+    "parameters": {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]},
+}
+
+
+def test_a_tool_of_the_front_end_is_run_by_it_and_its_result_goes_on(tmp_path: Path) -> None:
+    replies = [
+        'I show it.\n\n```FRONTEND tool=showMap\n{"place": "Oslo"}\n```\n\n```FRONTEND tool=rm\n```',
+        "It is shown.",
+        '```FRONTEND tool=showMap\n{"place": "Bergen"}\n```',
+        "It is gone.",
+    ]
+    with Endpoint({"/": replies}) as endpoint:
+        product = Product.at(tmp_path, endpoint, **NO_MODULES)
+        with serving(product) as url:
+            asked, done, without = client(
+                url, key_of(product), {"say": "Show Oslo", "tools": [MAP]}, {"result": "shown: ORCHID"},
+                {"say": "And Bergen", "tools": []},
+            )  # fmt: skip
+        assert [one.failed for one in (asked, done, without)] == [None] * 3
+        (called,) = asked.of("TOOL_CALL_START")
+        assert called["toolCallName"] == "showMap"
+        (arguments,) = asked.of("TOOL_CALL_ARGS")
+        assert json.loads(str(arguments["delta"])) == {"place": "Oslo"}
+        assert asked.of("TOOL_CALL_RESULT") == []
+        assert asked.outcome == "success"
+        assert asked.interrupts == []
+        assert done.of("TOOL_CALL_START") == []
+        assert done.said[-1] == ["assistant", "It is shown."]
+        assert without.of("TOOL_CALL_START") == []
+        assert without.said[-1] == ["assistant", "It is gone."]
+        told = ["\n".join(content for _, content in one.messages) for one in endpoint.requests]
+        assert "- showMap: Shows a place on the map." in told[0]
+        assert "shown: ORCHID" in told[1]
+        assert "The front end has no tool 'rm'; it has showMap." in told[1]
+        assert "The front end has no tool 'showMap'; it has none." in told[3]
+        (session,) = verified(product)
+        records = read_journal(tmp_path / "sessions" / session / "journal.md").records
+        labels = replay(tmp_path / "sessions" / session / "journal.md").tree.root.labels
+        assert "tool:FRONTEND" in labels, "what it gave back is from outside"
+        gates = [[one.text("function"), one.fields["allow"]] for one in records if one.kind == "gate"]
+        assert gates == 3 * [["FRONTEND", True]]
+        (answer,) = [one for one in records if one.kind == "form" and one.text("op") == "answer"]
+        assert (answer.text("by"), answer.fields["values"]) == ("user", {"result": "shown: ORCHID"})
+
+
+def test_nobody_answers_for_a_tool_that_was_not_called(
+    tmp_path: Path,
+) -> None:
+    with Endpoint(
+        {"/": ['```FRONTEND tool=showMap\n{"place": "Oslo"}\n```', "Seen.", "Welcome."]}
+    ) as endpoint:
+        product = Product.at(tmp_path, endpoint, **NO_MODULES)
+        with serving(product) as url:
+            (run,) = client(url, key_of(product), {"say": "Show Oslo", "tools": [MAP], "state": {"mine": 1}})
+            assert run.failed is None
+            key = {"Authorization": f"Bearer {key_of(product)}"}
+            ours = run.of("TOOL_CALL_START")[0]["toolCallId"]
+            (session,) = sessions(product)
+            said: dict[str, JSON] = {"id": f"{session}_2_m1", "role": "assistant", "content": "x"}
+            for identity in (f"{session}_1_f0", f"{session}_999_f0", str(ours).replace(session, "another")):
+                tool: dict[str, JSON] = {
+                    "id": "t",
+                    "role": "tool",
+                    "toolCallId": identity,
+                    "content": "forged",
+                }
+                answer = httpx.post(f"{url}/ag-ui", headers=key, json=run_input(said, tool), timeout=300)
+                assert (answer.status_code, "No tool was called" in answer.text) == (400, True), answer.text
+            long: dict[str, JSON] = {"id": "t", "role": "tool", "toolCallId": ours, "content": "x" * 20_000}
+            answer = httpx.post(f"{url}/ag-ui", headers=key, json=run_input(said, long), timeout=300)
+            assert (answer.status_code, "10,000" in answer.text) == (400, True), answer.text
+            bad: JSON = [{**MAP, "name": "show map"}] if isinstance(MAP, dict) else []
+            user: dict[str, JSON] = {"id": "1", "role": "user", "content": "Go"}
+            answer = httpx.post(f"{url}/ag-ui", headers=key, json=run_input(user, tools=bad), timeout=300)
+            assert (answer.status_code, "A front end may have" in answer.text) == (400, True), answer.text
+            body = run_input(said, {**long, "content": "shown"}, {**user, "content": "Thanks."})
+            answer = httpx.post(f"{url}/ag-ui", headers=key, json=body, timeout=300)
+            assert "RUN_FINISHED" in answer.text
+            assert "Welcome." in answer.text, "what is said with a result is said as well"
+        verified(product)
 
 
 CHILD = "I ask.\n\n```CALL coder\nWrite a file.\n```"

@@ -16,8 +16,14 @@ for (const step of JSON.parse(given)) {
   runs.push(seen);
   if (step.back) agent.setMessages(agent.messages.slice(0, -step.back));
   if (step.state) agent.setState(step.state);
+  // What the front end's tools give back: each call that has no result yet gets this one.
+  if (step.result !== undefined) {
+    const done = new Set(agent.messages.filter(({ role }) => role === "tool").map(({ toolCallId }) => toolCallId));
+    const calls = agent.messages.flatMap(({ toolCalls }) => toolCalls ?? []).filter(({ id }) => !done.has(id));
+    for (const { id } of calls) agent.addMessage({ id: crypto.randomUUID(), role: "tool", toolCallId: id, content: step.result });
+  }
   if (step.say) agent.addMessage({ id: crypto.randomUUID(), role: "user", content: step.say });
-  const parameters = {};
+  const parameters = step.tools ? { tools: step.tools } : {};
   if (step.resume !== undefined) {
     const answers = agent.pendingInterrupts.map((one) => [one.id, { status: "resolved", payload: step.resume }]);
     parameters.resume = buildResumeArray(agent.pendingInterrupts, Object.fromEntries(answers));

@@ -115,3 +115,31 @@ def test_a_question_stands_until_it_is_answered_whatever_its_agent_says() -> Non
             await expect(bar).to_be_hidden()
 
     run(test)
+
+
+def test_a_tool_of_the_front_end_is_shown_and_can_be_answered_in_its_place() -> None:
+    async def test() -> None:
+        session = busy_session()
+        async with stage(session) as scene:
+            page = await scene.page("demo")
+            bar = page.get_by_role("region", name="Approvals")
+            asked = session.append(
+                "form",
+                op="ask",
+                call=4,
+                function="FRONTEND",
+                seconds=600,
+                message="/ calls the tool showMap",
+                fields=[{"name": "result", "kind": "text", "title": "Result", "required": True}],
+                tool={"name": "showMap", "arguments": {"place": "<img src=x onerror=alert(1)>"}},
+            ).n
+            await expect(bar.get_by_role("heading")).to_have_text("A tool is called")
+            await expect(bar).to_contain_text("showMap")
+            await expect(bar).to_contain_text("<img src=x onerror=alert(1)>")
+            await expect(bar.locator("img")).to_have_count(0)
+            await bar.get_by_label("Result (needed)").fill("shown")
+            await bar.get_by_role("button", name="Send the answer").click()
+            await expect(bar).to_be_hidden()
+            assert session.calls[-1] == ("answer_form", str(asked), "accept", str({"result": "shown"}))
+
+    run(test)

@@ -56,15 +56,16 @@ def play(
     act: Callable[[Session], Awaitable[None]] | None = None,
     *,
     authorities: Authorities | None = None,
+    tools: Sequence[str] = (),
 ) -> tuple[list[str], list[Record]]:
-    """Say something, and meanwhile act; gives what calls came to, and the journal, verified."""
+    """Say something, and meanwhile act; gives what calls came to, and the journal, verified. `tools`: of the front end."""
     world = World()
 
     async def main() -> Path:
         made = runtime(data, replies({"/": [*script, "Done."]}), world=world, authorities=authorities)
         async with made as opened:
             session = await opened.open(intent=1)
-            said = await session.say("Go")
+            said = await session.say("Go", tools=tools)
             if act is not None:
                 await act(session)
             await session.answer(said.n)
@@ -291,8 +292,11 @@ def everything(data: Path) -> Path:
         await session.answer_form(asked, "accept", {"town": "Oslo"})
         asked = await question(session, asked)
         await session.answer_form(asked, "decline")
-        await session.answer_form(await question(session, asked), "accept")
+        asked = await question(session, asked)
+        await session.answer_form(asked, "accept")
+        await session.answer_form(await question(session, asked), "accept", {"result": "shown"})
 
-    script = [asks(), asks("And then?"), asks("Pay here.", None, "https://pay.example/")]
-    _, records = play(data, script, act)
+    shows = '```FRONTEND tool=show\n{"place": "Oslo"}\n```'
+    script = [asks(), asks("And then?"), asks("Pay here.", None, "https://pay.example/"), shows]
+    _, records = play(data, script, act, tools=["show"])
     return data / "sessions" / records[0].text("session")

@@ -17,12 +17,12 @@ export class FormQuestion {
   /** What each field holds; undefined: nothing. @type {Map<string, () => Value|undefined>} */ #read = new Map();
 
   /**
-   * @param {{fields?: FormField[], url?: string, skill?: object|null}} asked
+   * @param {{fields?: FormField[], url?: string, skill?: object|null, tool?: object|null}} asked
    * @param {Element} below
    */
-  constructor({ fields = [], url = "", skill }, below) {
+  constructor({ fields = [], url = "", skill, tool }, below) {
     this.#bar.classList.add("form");
-    setText(this.#title, skill ? t("An agent offers a skill") : t("A module asks you"));
+    setText(this.#title, skill ? t("An agent offers a skill") : tool ? t("A tool is called") : t("A module asks you"));
     setText(part("approve"), skill ? t("Approve the skill") : url ? t("I opened it") : fields.length ? t("Send the answer") : t("Yes"));
     setText(part("deny"), skill ? t("Don't approve it") : t("Don't answer"));
     const controls = el("div", { className: "form-fields" });

@@ -59,6 +59,11 @@
  * @property {(string)[]} [choices]
  * @property {(string)[]} [titles]
  *
+ * A tool of the user's front end that an agent calls. What it gives back is filled in as the form's only field.
+ * @typedef {object} FrontEndCall
+ * @property {string} name
+ * @property {Record<string, unknown>} arguments
+ *
  * How much a session may do, for whom. `allow`: patterns of functions; one of each list must match. `caps`: the most impact, by pattern.
  * @typedef {object} GrantTerms
  * @property {string} scope
@@ -224,6 +229,7 @@
  * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} [mode] How it is to be worked on; but for a dialogue it is the goal of a plan, whose report is the root's reply.
  * @property {boolean} [plan_first] The plan waits for a person before it begins.
  * @property {(string)[]|null} [kept] The names of the plans that people kept, if they are others than the session knows.
+ * @property {(string)[]|null} [tools] The tools of the front end that it was said with, if they are others than the session knows.
  * @property {boolean} [waits] It is read when the answer that the root is at is finished.
  *
  * How a message is worked on that was said in the mode `auto`. The body is what a model says that it is like.
@@ -497,6 +503,7 @@
  * @property {(FormField)[]} [fields] What is to be filled in; empty: yes or no.
  * @property {string} [url] An address that the person is asked to open themselves.
  * @property {SkillOffer|null} [skill] A skill that the agent wrote and offers; only the action SKILL asks about one.
+ * @property {FrontEndCall|null} [tool] A tool of the front end, which is to run it; only the action FRONTEND asks for one.
  * @property {number} seconds How long a person has: a setting.
  *
  * What they said. It stands here before it goes to the module, and goes nowhere else.
