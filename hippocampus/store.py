@@ -117,7 +117,8 @@ class ChromaStore:
             raise MemoryUnavailable("Memory needs a directory or the address of a Chroma server; set one.")
         self._collections: dict[FragmentSet, Collection] = {}
         self._whole = threading.RLock()
-        """Held while a shelf is rewritten, and by who reads one: in between it is not there."""
+        """Held by who writes and by who reads: Chroma's texts and vectors change one after the other, and who reads in
+        between is told of an error, or gets texts without vectors."""
         try:
             self.shelves()
         except BaseException:
@@ -140,16 +141,16 @@ class ChromaStore:
     def put(
         self, shelf: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
     ) -> None:
-        collection = self._made(shelf, _name(shelf))
-        size = self._client.get_max_batch_size()
+        size = min(_PAGE, self._client.get_max_batch_size())
         for start in range(0, len(fragments), size):
             part = fragments[start : start + size]
-            collection.upsert(
-                ids=[one.id for one in part],
-                embeddings=_array(vectors[start : start + size]),
-                documents=[one.text for one in part],
-                metadatas=[dict(one.metadata()) for one in part],
-            )
+            with self._whole:
+                self._made(shelf, _name(shelf)).upsert(
+                    ids=[one.id for one in part],
+                    embeddings=_array(vectors[start : start + size]),
+                    documents=[one.text for one in part],
+                    metadatas=[dict(one.metadata()) for one in part],
+                )
 
     def nearest(
         self, shelf: FragmentSet, vectors: Sequence[Sequence[float]], count: int
@@ -188,28 +189,33 @@ class ChromaStore:
             return [] if collection is None or not ids else list(_got(collection, shelf, ids=list(ids)))
 
     def all(self, shelf: FragmentSet) -> Iterator[StoredHit]:
-        collection = self._collections.get(shelf)
         offset = 0
-        while collection is not None:
-            page = list(_got(collection, shelf, limit=_PAGE, offset=offset))
+        while True:
+            with self._whole:
+                collection = self._collections.get(shelf)
+                page = [] if collection is None else list(_got(collection, shelf, limit=_PAGE, offset=offset))
             yield from page
             offset += len(page)
             if len(page) < _PAGE:
                 return
 
     def fragments(self, shelf: FragmentSet) -> Iterator[Fragment]:
-        collection = self._collections.get(shelf)
         offset = 0
-        while collection is not None:
-            answer = collection.get(limit=_PAGE, offset=offset, include=["documents", "metadatas"])
+        while True:
+            with self._whole:
+                collection = self._collections.get(shelf)
+                if collection is None:
+                    return
+                answer = collection.get(limit=_PAGE, offset=offset, include=["documents", "metadatas"])
             yield from _read(shelf, answer)
             offset += len(answer["ids"])
             if len(answer["ids"]) < _PAGE:
                 return
 
     def count(self, shelf: FragmentSet) -> int:
-        collection = self._collections.get(shelf)
-        return 0 if collection is None else collection.count()
+        with self._whole:
+            collection = self._collections.get(shelf)
+            return 0 if collection is None else collection.count()
 
     def goal(self, shelf: FragmentSet, session: str) -> Fragment | None:
         with self._whole:
@@ -222,14 +228,16 @@ class ChromaStore:
         return min(_read(shelf, answer), key=lambda one: one.record, default=None)
 
     def delete(self, shelf: FragmentSet, ids: Sequence[str]) -> None:
-        collection = self._collections.get(shelf)
-        if collection is not None and ids:
-            collection.delete(ids=list(ids))
+        with self._whole:
+            collection = self._collections.get(shelf)
+            if collection is not None and ids:
+                collection.delete(ids=list(ids))
 
     def drop(self, shelf: FragmentSet) -> None:
-        collection = self._collections.pop(shelf, None)
-        if collection is not None:
-            self._client.delete_collection(collection.name)
+        with self._whole:
+            collection = self._collections.pop(shelf, None)
+            if collection is not None:
+                self._client.delete_collection(collection.name)
 
     def scrub(self, shelves: Sequence[FragmentSet]) -> None:
         for shelf in shelves:
