@@ -252,7 +252,7 @@ def test_the_first_page_leads_to_them(stage: Stage) -> None:
         listed = page.locator("[data-role=dialogue] .examples button")
         expect(listed).to_have_count(len(EXAMPLES))
         listed.filter(has_text="Data with plots").click()
-        expect(page.locator("[data-role=model]")).to_contain_text("scripted")
+        expect(page.locator("[data-role=model]")).to_contain_text("no live model")
         to_the_end(page)
         picture = page.locator(".entry[data-kind=reply][data-agent='/'] img.picture").first
         expect(picture).to_have_js_property("naturalWidth", 640)
