@@ -173,7 +173,7 @@ async def _requests(url: str, folder: Path) -> float:
 RATIOS: Final[Mapping[str, Ratio]] = {
     "step": Ratio("a step of a run of 400, over one of a run of 50", _step, 2.0),
     "child": Ratio("a child of 200, over one of 25", _child, 2.0),
-    "child over step": Ratio("a child of 200, over a step of a run of 200", _child_over_step, 2.0),
+    "child over step": Ratio("a child of 200, over a step of a run of 200", _child_over_step, 1.5),
     "stored over said": Ratio(
         "bytes of a step in the journal, over what was said in it", _stored_over_said, 6.0
     ),

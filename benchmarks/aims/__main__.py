@@ -199,7 +199,7 @@ def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.aims", description=__doc__)
     parser.add_argument("--before", default=BEFORE)
-    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--rounds", type=int, default=12)
     parser.add_argument("--children", type=int, default=200)
     parser.add_argument("--steps", type=int, default=200)
     options = parser.parse_args()
