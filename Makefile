@@ -4,7 +4,7 @@
 
 .DEFAULT_GOAL := run
 .NOTPARALLEL:
-.PHONY: run setup test test-long setup-test lint types unit coverage mutants bench fuzz lock format examples docs release screenshots sessions
+.PHONY: run setup test test-slow test-long setup-test lint types unit coverage mutants bench fuzz lock format examples docs release screenshots sessions
 
 # Where Python is told to keep no compiled modules, each of the workers would compile all of ours and of the tests anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -43,10 +43,14 @@ types: | .venv
 	@$(PY) -m mypy
 	@NO_COLOR=1 DENO_DIR=.venv/deno DENO_NO_UPDATE_CHECK=1 .venv/bin/deno check --quiet --config web/jsconfig.json --no-remote web/static/js
 
-# ARGS: what to give to pytest instead of everything. WORKERS: see above. IACT_TEST_SCALE (default 1) multiplies the
+# ARGS: what to give to pytest instead of all that is not slow. WORKERS: see above. IACT_TEST_SCALE (default 1) multiplies the
 # rounds of slow suites. All of it: docs/how-to/test.md.
 unit: | .venv
-	@$(PY) -m pytest $(BESIDE) $(or $(ARGS),$(TESTS))
+	@$(PY) -m pytest $(BESIDE) $(or $(ARGS),-m "not slow" $(TESTS))
+
+# The rest of the tests, which the continuous build plays behind `make test`: tests/slow.py says which, and why.
+test-slow: setup-test
+	@$(PY) -m pytest $(BESIDE) -m slow $(TESTS)
 
 # Before a release, and where time allows: the suites that IACT_TEST_SCALE multiplies, with 16 times the rounds (then all
 # of the hostile commands go through the whole product), the ratios of costs, and both fuzzers for MINUTES each: the shell
@@ -110,7 +114,7 @@ docs: | .venv
 
 # A release: from a clean tree whose version the changelog names, through all tests, both distributions in dist/, checked.
 # What is then left is a person's: a tag, and the upload.
-release: test docs
+release: test test-slow docs
 	@git diff --quiet HEAD || { echo "release: the working tree has changes; commit or drop them first"; exit 1; }
 	@version=$$($(PY) -c "import tomllib; print(tomllib.load(open('pyproject.toml', 'rb'))['project']['version'])"); \
 		grep -q "^## \[\?$$version" CHANGELOG.md || { echo "release: CHANGELOG.md has no section for $$version"; exit 1; }

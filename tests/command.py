@@ -133,9 +133,17 @@ def iact(
     return subprocess.CompletedProcess(["iact", *arguments], process.returncode, out, errors)
 
 
-@cache
 def _stem() -> socket.socket:
-    """The line to this process's stem, which is started now."""
+    """The line to this process's stem, which is started when it is first asked for, by whichever thread."""
+    with _STARTING:
+        return _started()
+
+
+_STARTING: Final = threading.Lock()
+
+
+@cache
+def _started() -> socket.socket:
     ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     with theirs, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as others:
         others.bind(f"\0{_address()}")

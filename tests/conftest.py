@@ -20,6 +20,7 @@ from xdist.scheduler import LoadScopeScheduling
 
 from tests import prefix
 from tests.rounds import LONG, rounds
+from tests.slow import SLOW
 
 # A machine under load makes examples slowly; that is no fault of what is tested.
 settings.register_profile(
@@ -32,6 +33,7 @@ _PROXIES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 _OUR_OWN = ("IACT_TEST_SCALE",)
 _OWN_ENGINE = re.compile(r"[\[-](gvisor|mapped|root|gvisor-root)\]")
 
+
 _WITH_REAL_PARTS = (
     "acceptance", "benchmarks", "core/modules", "core/session", "examples", "ext_modules", "hippocampus", "iact", "packaging",
     "sandbox", "web",
@@ -39,13 +41,29 @@ _WITH_REAL_PARTS = (
 """Rooms whose tests drive real browsers, servers, containers and processes, or many tasks: a loaded machine starves them."""
 
 
+def _is_slow(test: str) -> bool:
+    """Whether a test, or a whole file, is left to `make test-slow`."""
+    inside = test.removeprefix("tests/")
+    return inside.startswith(SLOW) or (
+        inside.startswith("sandbox/") and _OWN_ENGINE.search(inside) is not None
+    )
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """What is not played need not be imported; each worker would."""
+    if config.option.markexpr != "not slow":
+        return None
+    return _is_slow(f"{collection_path.relative_to(Path(__file__).parents[1])}") or None
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where nobody watches, such a test gets one more try; each try that failed is listed in the summary."""
-    if not os.environ.get("CI"):
-        return
-    rooms = [Path(__file__).parent / room for room in _WITH_REAL_PARTS]
+    """Mark what is slow. Where nobody watches, what has real parts gets one more try; each that failed is listed."""
+    rooms = tuple(f"tests/{room}/" for room in _WITH_REAL_PARTS)
     for item in items:
-        if any(item.path.is_relative_to(room) for room in rooms):
+        if _is_slow(item.nodeid):
+            item.add_marker("slow")
+        if os.environ.get("CI") and item.nodeid.startswith(rooms):
             item.add_marker(pytest.mark.flaky(reruns=1))
 
 
