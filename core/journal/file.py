@@ -277,6 +277,11 @@ class Journal:
         self._begin_group()
         return record
 
+    def hasten(self) -> None:
+        """Let what is queued be written without a pause: it tells of an effect, which nobody else could tell after a crash."""
+        self._next_group = 0.0
+        self._begin_group()
+
     async def durable(self, n: int) -> None:
         """Wait until record `n` is on disk.
 

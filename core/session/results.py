@@ -28,7 +28,9 @@ def record_result(live: Live, agent: Agent, result: Result, text: str = "") -> R
     body, blob, blobs = stored(text)
     if blob is not None:
         result = replace(result, blob=blob)
-    return live.record(result, agent.path, body=body, blobs=blobs)
+    record = live.record(result, agent.path, body=body, blobs=blobs)
+    live.journal.hasten()
+    return record
 
 
 def settle(live: Live, agent: Agent, pending: Pending, status: ResultStatus) -> None:

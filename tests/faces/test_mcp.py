@@ -162,6 +162,8 @@ async def test_what_a_module_asks_is_asked_of_the_clients_user(
 async def test_the_list_comes_in_pages_and_each_session_is_on_one(tmp_path: Path) -> None:
     async with runtime(tmp_path, replies({})) as opened, Client(server(opened)) as client:
         made = {(await opened.open()).id for _ in range(31)}
+        while not all(session.records() for session in opened.opened.values()):  # noqa: ASYNC110  # what is on disk is listed
+            await asyncio.sleep(0)
         first = await client.list_resources()
         assert (len(first.resources), first.next_cursor is None) == (90, False)
         second = await client.list_resources(cursor=first.next_cursor)

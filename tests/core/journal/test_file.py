@@ -120,6 +120,21 @@ async def test_records_that_nobody_waits_for_reach_the_disk_by_themselves(tmp_pa
     await journal.close()
 
 
+async def test_what_tells_of_an_effect_does_not_wait_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(file, "_PAUSE", 3600.0)
+    journal, there = begin(tmp_path / "s"), asyncio.Event()
+    await journal.durable(1)
+    journal.on_durable = lambda records: there.set()
+    say(journal, "a")
+    say(journal, "b")
+    journal.hasten()
+    await there.wait()
+    assert bodies(tmp_path / "s") == ["a", "b"]
+    await journal.close()
+
+
 async def test_durable_means_on_disk(tmp_path: Path) -> None:
     journal = begin(tmp_path / "s")
     for body in ("a", "b", "c"):
