@@ -1,8 +1,8 @@
 """What `make test` leaves to `make test-slow`, which the continuous build plays behind it.
 
-`make test` shows each promise to one person on one machine through the real product. Left to the second are many machines,
-many people, further programs of others behind the first of a kind, models and long work, the wheel, the page beyond a
-person's main ways, and whole modules in their containers.
+`make test` shows what one person does on one machine through the real product, in minutes: speak, steer, plan, approve, stop,
+kill and go on. Left to the second are many machines, many people, programs of others behind the first two, models, memory and
+other long work, the wheel, the page beyond a person's main ways, and whole modules in their containers.
 """
 
 from __future__ import annotations
@@ -11,6 +11,9 @@ from typing import Final
 
 SLOW: Final = (
     # Many machines.
+    "acceptance/test_store.py",
+    "cluster/",
+    "kubernetes/",
     "acceptance/test_cluster.py",
     "acceptance/test_cluster_tls.py",
     "acceptance/test_crowd.py",
@@ -22,6 +25,9 @@ SLOW: Final = (
     "acceptance/test_store_faults.py",
     "sandbox/test_registry.py",
     # Many people.
+    "acceptance/test_accounts.py",
+    "accounts/test_sign_in.py",
+    "web/test_rights.py",
     "acceptance/test_apart_page.py",
     "acceptance/test_backup.py",
     "acceptance/test_everybody_page.py",
@@ -37,6 +43,12 @@ SLOW: Final = (
     "web/test_load_page.py",
     "accounts/test_restored.py",
     # Further programs of others, and their checkers.
+    "acceptance/test_ag_ui.py",
+    "acceptance/test_hosts.py",
+    "acceptance/test_mcp_forms.py",
+    "acceptance/test_skill_offers.py",
+    "acceptance/test_tracing.py",
+    "faces/otel/test_spans.py",
     "acceptance/test_a2a.py",
     "acceptance/test_acp_node.py",
     "acceptance/test_faces_refusals.py",
@@ -44,13 +56,20 @@ SLOW: Final = (
     "acceptance/test_foreign_page.py",
     "acceptance/test_inspect.py",
     "acceptance/test_mcp_http.py",
-    "acceptance/test_responses.py::test_what_is_published_is_what_is_answered",
+    "acceptance/test_responses.py",
     "docs/test_sessions.py",
     "ext_modules/test_mcp_conformance.py",
     "faces/test_conformance.py",
     "faces/test_inspect_log.py",
     "faces/test_mcp_conformance.py",
     # Models, and long work.
+    "acceptance/test_live.py",
+    "acceptance/test_memory.py",
+    "acceptance/test_parallel.py",
+    "acceptance/test_planners.py",
+    "acceptance/test_provenance_matrix.py",
+    "core/session/test_plan_control.py",
+    "hostile/test_folders.py",
     "acceptance/test_cases.py",
     "acceptance/test_day.py",
     "acceptance/test_embedded.py",
@@ -62,23 +81,39 @@ SLOW: Final = (
     # What is built and installed.
     "packaging/",
     # The page beyond a person's main ways.
+    "acceptance/test_astray_page.py",
+    "acceptance/test_lost_tool_page.py",
+    "acceptance/test_waiting_page.py",
     "acceptance/test_browser.py::test_thousands_of_records_are_scrubbed_and_forked_in_the_middle",
     "acceptance/test_limits_page.py",
     "acceptance/test_review_page.py",
     "examples/",
+    "iact/test_opening.py",
     "iact/test_export.py",
     "web/test_accessible_page.py",
+    "web/test_details_page.py",
+    "web/test_files_page.py",
     "web/test_firefox.py",
+    "web/test_forms_page.py",
+    "web/test_hosts_page.py",
     "web/test_language.py",
+    "web/test_memories_page.py",
+    "web/test_opening.py",
     "web/test_opening_page.py",
+    "web/test_past.py",
+    "web/test_plan_page.py",
     "web/test_reading_page.py",
     "web/test_rendering.py",
     "web/test_replay_page.py",
+    "web/test_screen_reader.py",
     "web/test_sessions_page.py",
     "web/test_settings_page.py",
     "web/test_timeline_page.py",
     "web/test_workspace_page.py",
-    # Modules in their containers, and walls of other backends than the usual ones.
+    # Modules in their containers, what other people's code does in them, and walls of other backends than the usual ones.
+    "acceptance/test_modules.py::test_a_module_that_never_comes_up_is_refused",
+    "ext_modules/test_python.py",
+    "sandbox/test_module_check.py",
     "sandbox/test_app_module.py",
     "sandbox/test_browser_module.py",
     "sandbox/test_docs_module.py",
