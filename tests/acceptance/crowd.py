@@ -75,6 +75,10 @@ class Person:
         while True:
             frame = await self._hear(socket)
             if frame.get("id") == "asked":
+                if (
+                    frame.get("code") == "unwritable"
+                ):  # another host has gone on with the session, which is open there
+                    raise ConnectionResetError(frame["message"])
                 assert frame["type"] == "ok", frame
                 return frame
 
