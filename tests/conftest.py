@@ -34,6 +34,13 @@ _OUR_OWN = ("IACT_TEST_SCALE",)
 _OWN_ENGINE = re.compile(r"[\[-](gvisor|mapped|root|gvisor-root)\]")
 
 
+_WITH_REAL_PARTS = (
+    "acceptance", "benchmarks", "core/modules", "core/session", "examples", "ext_modules", "hippocampus", "iact", "packaging",
+    "sandbox", "web",
+)  # fmt: skip
+"""Rooms whose tests drive real browsers, servers, containers and processes, or many tasks: a loaded machine starves them."""
+
+
 def _is_slow(test: str) -> bool:
     """Whether a test, or a whole file, is left to `make test-slow`."""
     inside = test.removeprefix("tests/")
@@ -51,12 +58,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow. Where nobody watches, such a test gets one more try; each that failed is listed in the summary."""
+    """Mark what is slow. Where nobody watches, what has real parts gets one more try; each that failed is listed."""
+    rooms = tuple(f"tests/{room}/" for room in _WITH_REAL_PARTS)
     for item in items:
         if _is_slow(item.nodeid):
             item.add_marker("slow")
-            if os.environ.get("CI"):
-                item.add_marker(pytest.mark.flaky(reruns=1))
+        if os.environ.get("CI") and item.nodeid.startswith(rooms):
+            item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.hookimpl(wrapper=True)

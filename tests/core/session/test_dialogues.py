@@ -160,7 +160,7 @@ def test_an_agent_that_answers_while_children_work_is_told_once_then_they_are_ca
 ) -> None:
     hold = asyncio.Event()
     script = {
-        "/": ["```CALL_ASYNC a\n1\n```" + "\n```READ\nx\n```" * 9, "Premature.", "Final."],
+        "/": ["```CALL_ASYNC a\n1\n```" + "\n```READ\nx\n```" * 60, "Premature.", "Final."],
         "/a": ["```READ\nforever\n```", "never said"],
     }
     records, model = play(tmp_path, script, "Go", world=World(hold={"forever": hold}))
