@@ -79,6 +79,9 @@ class Person:
                     frame.get("code") == "unwritable"
                 ):  # another host has gone on with the session, which is open there
                     raise ConnectionResetError(frame["message"])
+                if frame.get("code") == "rate":  # a fast machine: it says to wait, and to send it again
+                    await asyncio.sleep(1)
+                    return await self._ask(socket, message)
                 assert frame["type"] == "ok", frame
                 return frame
 
