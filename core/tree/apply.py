@@ -681,10 +681,8 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     agent.actions.remove(pending)
     agent.mail.feedback.append(outcome(tree, agent, pending, record, result))
     remote.hear(agent, pending, result)
-    if pending.spec.name in (
-        SKILL.name,
-        FRONTEND.name,
-    ):  # it tells what stands in files, or comes from outside
+    if pending.spec.name in (SKILL.name, FRONTEND.name):
+        # What stands in files, or comes from outside.
         origin.read(agent, origin.of_call(tree, agent, pending))
     elif pending.spec.core:
         origin.read(agent, untrusted_in(result.rows) | origin.passed(pending.bound))
