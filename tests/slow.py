@@ -88,7 +88,7 @@ SLOW: Final = (
     "acceptance/test_limits_page.py",
     "acceptance/test_review_page.py",
     "examples/",
-    "iact/test_opening.py",
+    "iact/test_browser.py",
     "iact/test_export.py",
     "web/test_accessible_page.py",
     "web/test_details_page.py",

@@ -39,7 +39,7 @@ from iact.web.markup import NOTHING, html, trusted
 from iact.web.ports import Entrance, People, PeopleRegister, Product, Runtime, SharedSetup, Tenant, Tenants
 from iact.web.streaming import Streams
 from iact.web.tokens import AccessTokens
-from iact.web.unverified import UnverifiedConnections
+from iact.web.unverified_connections import UnverifiedConnections
 
 MAX_SOCKETS: Final = 64
 MAX_CONNECTIONS: Final = 512

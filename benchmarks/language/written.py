@@ -18,7 +18,7 @@ from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry
 from iact.core.language.grammar import Mistake, bind, split
 from iact.core.language.scanner import Scan, Scanner
 from iact.core.language.variables import Table, text_value
-from iact.core.models.reading import Thoughts
+from iact.core.models.reply_text import Thoughts
 from iact.core.ports import JSON
 
 _TYPES: Final[Mapping[type, str]] = {

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, NoReturn
 
 from iact.core.errors import IactError
-from iact.core.gate.deciding import Kind, kind_of
+from iact.core.gate.decisive_argument import Kind, kind_of
 from iact.core.gate.derivations import derived
 from iact.core.gate.grant import Grant
 from iact.core.gate.policy import CallRate, Policy, Require

@@ -29,7 +29,7 @@ class Require:
     the argument comes from nothing but the user and `sources` (patterns of labels; "picked" lets the agent choose
     among what one of them holds). `links`: instead, every link and address in the text must. A parameter that is
     not given is not judged. `rank`: which of several broken rules a question names, the lowest first; 0 leaves it to
-    what the argument says (`core.gate.deciding`).
+    what the argument says (`core.gate.decisive_argument`).
     """
 
     function: str

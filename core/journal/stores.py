@@ -30,7 +30,7 @@ from iact.core.journal.segments import (
     journal_of,
     read_segments,
 )
-from iact.core.journal.shared import take_over
+from iact.core.journal.takeover import take_over
 from iact.core.ports import Clock, ObjectStore, Versions
 from iact.core.records.calls import Result
 from iact.core.records.control import Restore

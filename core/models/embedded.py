@@ -4,7 +4,7 @@ llama.cpp's own server listens on the loopback interface, on a free port and wit
 process knows, so the embedded model is an `OpenAIModel` like any other and everything around it is
 tested with it. What is different: it starts when it is first needed, in a thread; it works out its
 prejudices and leaves the static prompt in its cache before the first request; and it is steered (see
-`steering`) because a model of this size does not act by itself.
+`small_model`) because a model of this size does not act by itself.
 
 `python -m iact.core.models.embedded fetch` downloads the model's file.
 """
@@ -29,8 +29,8 @@ from typing import TYPE_CHECKING, Final
 import httpx
 
 from iact.core.errors import ModelError, ModelUnreachable
-from iact.core.models import steering, weights
-from iact.core.models.steering import LEAD, MENU, STATIC, STRENGTH, TALK, ReplyForm
+from iact.core.models import small_model, weights
+from iact.core.models.small_model import LEAD, MENU, STATIC, STRENGTH, TALK, ReplyForm
 from iact.core.models.structured import Form, FormLadder
 from iact.core.ports import (
     JSON,
@@ -163,15 +163,15 @@ class EmbeddedModel:
     ) -> AsyncGenerator[ModelEvent]:
         running = await self._ready()
         first = Usage()
-        match steering.read(messages, 1 + len(STATIC.examples)):
-            case steering.Task(request, True):
+        match small_model.read(messages, 1 + len(STATIC.examples)):
+            case small_model.Task(request, True):
                 phrase, first = await self._point(running, messages)
-                plan = steering.commanding(phrase, request) or steering.talking()
-            case steering.Task():
-                plan = steering.talking()
-            case steering.Outcome() as outcome:
-                again = steering.commanding(outcome.phrase, outcome.request, outcome.tried)
-                plan = again if outcome.status and again else steering.answering(outcome)
+                plan = small_model.commanding(phrase, request) or small_model.talking()
+            case small_model.Task():
+                plan = small_model.talking()
+            case small_model.Outcome() as outcome:
+                again = small_model.commanding(outcome.phrase, outcome.request, outcome.tried)
+                plan = again if outcome.status and again else small_model.answering(outcome)
         begun = [ChatMessage("assistant", plan.begin)] if plan.begin else []
         fields: dict[str, JSON] = {**_FIXED, "grammar": plan.grammar}
         reply = running.client.stream_with([*messages, *begun], max_tokens=max_tokens, extra=fields)
@@ -181,7 +181,7 @@ class EmbeddedModel:
 
     async def _point(self, running: _Running, messages: Sequence[ChatMessage]) -> tuple[str, Usage]:
         """The first step: the phrase that the model takes from the menu, or "" for small talk."""
-        plan = steering.pointing()
+        plan = small_model.pointing()
         said, usage = plan.begin, Usage()
         fields: dict[str, JSON] = {**_FIXED, "grammar": plan.grammar, "logit_bias": running.bias}
         context = [*messages, ChatMessage("assistant", plan.begin)]
@@ -194,7 +194,7 @@ class EmbeddedModel:
                         said = plan.begin
                     case UsageReport(reported):
                         usage = reported
-        return steering.phrase_of(said), usage
+        return small_model.phrase_of(said), usage
 
 
 async def _shown(
@@ -372,7 +372,7 @@ async def _prejudice(native: _Native) -> list[JSON]:
     The same for the same model, prompt and menu, so it is kept beside the model's file. Either way the
     static prompt is left in the server's cache.
     """
-    asked = [_blank(text) for text in steering.BLANKS]
+    asked = [_blank(text) for text in small_model.BLANKS]
     kept = weights.cache_folder() / f"prejudice-{_digest(asked)}.json"
     known = _read(kept)
     if known is not None:
@@ -380,7 +380,7 @@ async def _prejudice(native: _Native) -> list[JSON]:
         return known
     tokens = {await native.first_token(f" {phrase}") for phrase in MENU}
     blanks = [await native.next_token(messages, LEAD) for messages in asked]
-    bias: list[JSON] = [[await native.first_token(" some"), -steering.DOUBT]]
+    bias: list[JSON] = [[await native.first_token(" some"), -small_model.DOUBT]]
     for token in sorted(tokens):
         mean = sum(blank.get(token, _FLOOR) for blank in blanks) / len(blanks)
         bias.append([token, -STRENGTH * mean])
@@ -392,7 +392,7 @@ async def _prejudice(native: _Native) -> list[JSON]:
 def _digest(asked: Sequence[Sequence[ChatMessage]]) -> str:
     """Of everything that the prejudice depends on."""
     said = [[[message.role, message.content] for message in messages] for messages in asked]
-    parts: JSON = [weights.SHA256, LEAD, list(MENU), STRENGTH, steering.DOUBT, _FLOOR, json.dumps(said)]
+    parts: JSON = [weights.SHA256, LEAD, list(MENU), STRENGTH, small_model.DOUBT, _FLOOR, json.dumps(said)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
 
 

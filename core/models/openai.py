@@ -26,7 +26,7 @@ from iact.core.models import failures
 from iact.core.models.chat import ChunkStream, Completions, ErrorChunk, HttpRefusal, Overlong
 from iact.core.models.dialect import ACT, ActionWriter, ArgumentReader, CallFragment, CallReader
 from iact.core.models.failures import AttemptFailure, Retries
-from iact.core.models.reading import Pairs, Piece, Thoughts
+from iact.core.models.reply_text import Pairs, Piece, Thoughts
 from iact.core.models.structured import Form, FormLadder
 from iact.core.models.transport import ConnectTimeout
 from iact.core.ports import (

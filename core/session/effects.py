@@ -37,7 +37,7 @@ from iact.core.tree.effects import (
     parents,
     weigh,
 )
-from iact.core.tree.pending import After, Intention, PendingChange
+from iact.core.tree.live_folder import After, Intention, PendingChange
 
 STORE: Final = "live"
 """The name of the overlay's store in a session's directory."""

@@ -48,8 +48,8 @@ from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.skill_offers import SkillOffers
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.apply_shared import beside
-from iact.core.tree.cached import key_of
+from iact.core.tree.apply_shared_state import beside
+from iact.core.tree.call_cache import key_of
 from iact.core.tree.interpret import digest_of
 from iact.core.tree.offered_functions import module_state
 

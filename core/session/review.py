@@ -9,7 +9,7 @@ from typing_extensions import TypedDict
 
 from iact.core.ports import ChangeKind, FileChange, FileState, FileType
 from iact.core.records.calls import Held
-from iact.core.tree.pending import PendingChange
+from iact.core.tree.live_folder import PendingChange
 
 
 class StateRow(TypedDict):

@@ -28,8 +28,8 @@ from iact.core.tree.apply_session import take_roles, take_version
 from iact.core.tree.contexts import heard, show
 from iact.core.tree.expectations import expect
 from iact.core.tree.guards import Guards
-from iact.core.tree.pending import LiveFolder
-from iact.core.tree.shared import SharedState
+from iact.core.tree.live_folder import LiveFolder
+from iact.core.tree.shared_state import SharedState
 from iact.core.tree.tree import Tree
 from iact.core.tree.user_words import UserWords
 

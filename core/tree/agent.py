@@ -44,7 +44,7 @@ class Pending:
     `answer`: what they said. `ahead`: it was asked about before its turn, when its agent had read so much, as labels.
     `passed`: an endpoint said yes, and a person has the last word. `verdict`: what the gate
     said last, and `verdict_impact` at which impact. `files_before`: the version of the workspace when it was
-    dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared`).
+    dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared_state`).
     `node`: the step of a plan that it is a firing of; `step`: the name under which it calls its module, if not the
     plan's own (`core.modules.state_names`); `limit`: seconds that the step allows it, from when its module has it;
     `stopped`: it is not to begin any more, or the plan wants nothing of it. `forked`: the session was forked here, and it is not to be

@@ -96,9 +96,18 @@ from iact.core.tree import apply_gate as fold_gate
 from iact.core.tree import apply_hosts as fold_hosts
 from iact.core.tree import apply_plan as plan_fold
 from iact.core.tree import apply_session as fold_session
-from iact.core.tree import apply_shared as fold_shared
+from iact.core.tree import (
+    apply_shared_state,
+    budget,
+    call_cache,
+    effects,
+    loops,
+    offered_functions,
+    origin,
+    remote,
+    uploads,
+)
 from iact.core.tree import apply_turn as turns
-from iact.core.tree import budget, cached, effects, loops, offered_functions, origin, remote, uploads
 from iact.core.tree import plan_request as errands
 from iact.core.tree.adoption import adopt
 from iact.core.tree.agent import Agent, Errand, Pending, Report
@@ -593,7 +602,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
         expect(tree, record, bool(pending.copied) == bool(pending.race), "races without a copy of its own")
         fold_gate.use(tree, pending, record, call)
         effects.begin(tree, agent, pending, record, call)
-        fold_shared.begin(tree, agent, pending, record, call)
+        apply_shared_state.begin(tree, agent, pending, record, call)
     expect(tree, record, is_gated(pending.spec) == (call.impact is not None), "is rated as no such call is")
     expect(tree, record, bool(pending.child) == (call.budget is not None), "reserves what no such call does")
     pending.call = record.n
@@ -647,7 +656,9 @@ def _address(
 
 def _state(tree: Tree, record: Record, said: State) -> None:
     agent, function = agent_of(tree, record), said.function
-    fold_shared.move(tree, agent, function, said.state, of_step(agent.path, said.node) if said.node else "")
+    apply_shared_state.move(
+        tree, agent, function, said.state, of_step(agent.path, said.node) if said.node else ""
+    )
     shifted = offered_functions.shift(tree, agent, function, said.state)
     if shifted and agent.plan is None:
         agent.mail.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
@@ -666,12 +677,12 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     expect(tree, record, result.copied == bool(pending.base), "was made elsewhere than its step says")
     expect(tree, record, _kept(result) == _to_keep(pending, result), "remembers other than its action says")
     if tree.format == FORMAT:
-        named = result.beside == fold_shared.beside(tree, pending, result.version)
+        named = result.beside == apply_shared_state.beside(tree, pending, result.version)
         expect(tree, record, named, "names other calls beside its own than those that ran")
-    cached.cache(tree, pending, record, result)
+    call_cache.cache(tree, pending, record, result)
     if is_gated(pending.spec):
         fold_gate.explain(tree, pending, record, result)
-        fold_shared.end(tree, agent, pending, result)
+        apply_shared_state.end(tree, agent, pending, result)
     if agent.plan is not None:
         agent.actions.remove(pending)
         plan_fold.resulted(tree, agent, pending, record, result)
@@ -907,7 +918,7 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
         case Declassify():
             origin.vouch(tree, agent, said.variable, by=f"person:{tree.grant.user}")
         case Restore():
-            fold_shared.restore(tree)
+            apply_shared_state.restore(tree)
             text = "The user put the files in the workspace back to what they were earlier."
             for one in tree.agents.values():
                 if not one.context.fresh:

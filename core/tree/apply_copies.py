@@ -12,7 +12,7 @@ from typing import Final
 from iact.core.plan.protocol import StepFailure
 from iact.core.records.plans import MakeCopy, TakeOver
 from iact.core.records.record import Record
-from iact.core.tree import apply_shared as shared
+from iact.core.tree import apply_shared_state
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply_plan import run_of, telling
 from iact.core.tree.expectations import expect, expect_content
@@ -46,7 +46,11 @@ def make(tree: Tree, plan: Agent, record: Record, said: MakeCopy) -> None:
 def wanted(tree: Tree, node: str, copied: Copied) -> TakeOver:
     """What the record says by which a copy is taken over, but for what only the world can say."""
     return TakeOver(
-        node=node, call=copied.call, base=copied.base, copy=copied.version, beside=shared.written_since(tree)
+        node=node,
+        call=copied.call,
+        base=copied.base,
+        copy=copied.version,
+        beside=apply_shared_state.written_since(tree),
     )
 
 
@@ -63,7 +67,7 @@ def take_over(tree: Tree, plan: Agent, record: Record, said: TakeOver) -> None:
     told = bool(said.version) != bool(said.conflicts or said.why)
     expect(tree, record, told, "says neither what came of it nor why nothing did")
     if said.version:
-        shared.take_over(tree, said.version, copied.labels)
+        apply_shared_state.take_over(tree, said.version, copied.labels)
     machine = run.running
     if machine is not None and plan.active and said.node in machine.run.attempts:
         failure = None if said.version else _failure(said)

@@ -20,8 +20,8 @@ from iact.core.tree import apply_plan
 from iact.core.tree.agent import Agent
 from iact.core.tree.agent_context import AgentContext
 from iact.core.tree.expectations import expect, expect_content
+from iact.core.tree.live_folder import LiveFolder
 from iact.core.tree.mail import Incoming
-from iact.core.tree.pending import LiveFolder
 from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree
 

@@ -27,7 +27,7 @@ from iact.core.records.record import Record
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.expectations import expect, expect_content
-from iact.core.tree.pending import After, Intention, LiveFolder, PendingChange, UnseenCall
+from iact.core.tree.live_folder import After, Intention, LiveFolder, PendingChange, UnseenCall
 from iact.core.tree.tree import Tree
 
 INLINE: Final = 16_384

@@ -4,7 +4,7 @@ Labels are set here and where the fold makes values, from records alone; nothing
 sets one. An agent carries the labels of all that it has read (its caller's and its children's messages included:
 what they wrote carries what they had read), and whatever it writes carries them on. What agents share without a
 message, the files of the workspace and what modules keep, carries the labels of all that was put there
-(`core.tree.apply_shared`), and so does what is read from it.
+(`core.tree.apply_shared_state`), and so does what is read from it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from iact.core.language.actions import ActionSpec
 from iact.core.language.grammar import Bound
 from iact.core.ports import JSON
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.shared import Holder
+from iact.core.tree.shared_state import Holder
 from iact.core.tree.tree import Tree
 
 OUTSIDE: Final = frozenset({"a2a", "browser", "web"})

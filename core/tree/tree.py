@@ -36,10 +36,10 @@ from iact.core.tree.agent import (
     Step,
     Think,
 )
-from iact.core.tree.pending import LiveFolder, PendingChange
+from iact.core.tree.live_folder import LiveFolder, PendingChange
 from iact.core.tree.prepared_context import Foreseen, Stamp
 from iact.core.tree.roles import Role
-from iact.core.tree.shared import SharedState
+from iact.core.tree.shared_state import SharedState
 from iact.core.tree.user_words import UserWords
 
 

@@ -115,7 +115,7 @@ _FOR_OTHERS: Final = (
     "core/session/skill_offers.py",
     # What agents hear of the front end's tools.
     "core/session/front_end.py",
-    "core/models/steering.py",
+    "core/models/small_model.py",
     "core/plan/answers.py",
     "core/plan/briefing.py",
     "core/plan/modes/profile.py",

@@ -12,7 +12,7 @@ from playwright.async_api import Page, expect
 
 from iact.core.gate.effects import Effect
 from iact.core.ports import FileChange, FileState
-from iact.core.tree.pending import PendingChange
+from iact.core.tree.live_folder import PendingChange
 from tests.web.browser import SHARED, browsing
 from tests.web.fake import FakeAround, FakeRuntime, FakeSession
 from tests.web.scene import busy_session

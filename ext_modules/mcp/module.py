@@ -16,7 +16,7 @@ from typing import Final
 
 from ext_modules.sdk import Call, Function, Module, Result, Value
 from ext_modules.sdk.given import GivenParameters
-from ext_modules.sdk.loading import needs_of
+from ext_modules.sdk.loader import needs_of
 from ext_modules.sdk.values import JSON
 
 from .elicitation import asker

@@ -13,9 +13,9 @@
 in process. Importing this package does not import gRPC.
 """
 
-from ext_modules.sdk.asking import Answer, AskRefused
 from ext_modules.sdk.call import AgentState, Call, current_call
 from ext_modules.sdk.module import Function, Module
+from ext_modules.sdk.questions import Answer, AskRefused
 from ext_modules.sdk.values import Result, Value
 
 __all__ = [

@@ -42,16 +42,16 @@ def main() -> int:
             path /= "module.py"
         return asyncio.run(_check(path, options.target, as_json=options.json))
 
-    from ext_modules.sdk import egress, looking
+    from ext_modules.sdk import egress, viewer
 
-    if options.command == "serve" and looking.is_viewer():  # before there is a second thread
-        looking.give_up(way_out=egress.SOCKET.is_socket())
-    from ext_modules.sdk import loading, server
+    if options.command == "serve" and viewer.is_viewer():  # before there is a second thread
+        viewer.give_up(way_out=egress.SOCKET.is_socket())
+    from ext_modules.sdk import loader, server
 
     if options.command == "describe":
-        print(server.described(loading.load(options.module)))
+        print(server.described(loader.load(options.module)))
         return 0
-    asyncio.run(server.serve(loading.load(options.module), options.socket))
+    asyncio.run(server.serve(loader.load(options.module), options.socket))
     return 0
 
 
@@ -70,9 +70,9 @@ async def _check(module: Path | None, target: str | None, *, as_json: bool) -> i
 
 async def _check_here(path: Path) -> list[Finding]:
     """Serve the module at `path` in this process, and check it."""
-    from ext_modules.sdk import conformance, loading, server
+    from ext_modules.sdk import conformance, loader, server
 
-    module = loading.load(path)
+    module = loader.load(path)
     with tempfile.TemporaryDirectory(prefix="iact-check-") as folder:
         os.environ["IACT_WORKSPACE"] = folder
         async with module.running():

@@ -15,8 +15,8 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Final
 
-from ext_modules.sdk.asking import OPEN, Answer, Ask
 from ext_modules.sdk.egress import WAITING
+from ext_modules.sdk.questions import OPEN, Answer, Ask
 from ext_modules.sdk.values import JSON, Value
 
 CHUNK: Final = 256 * 1024

@@ -21,12 +21,12 @@ from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from ext_modules.sdk import egress, strays, wire
-from ext_modules.sdk.asking import OPEN
 from ext_modules.sdk.call import Event, StateChange
 from ext_modules.sdk.module import Module
 from ext_modules.sdk.parameters import BadArguments
 from ext_modules.sdk.process import Process
-from ext_modules.sdk.running import Ended, Failed, goes_on, is_spent, run
+from ext_modules.sdk.questions import OPEN
+from ext_modules.sdk.runner import Ended, Failed, goes_on, is_spent, run
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 SERVICE = pb.DESCRIPTOR.services_by_name["ExtModule"].full_name

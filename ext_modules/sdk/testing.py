@@ -11,10 +11,10 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from ext_modules.sdk.asking import OPEN, Answer, Ask
 from ext_modules.sdk.call import ArtifactChunk, Event, Output, Progress, StateChange
 from ext_modules.sdk.module import Module
-from ext_modules.sdk.running import Asked, Ended, Failed, run
+from ext_modules.sdk.questions import OPEN, Answer, Ask
+from ext_modules.sdk.runner import Asked, Ended, Failed, run
 from ext_modules.sdk.values import JSON, Value
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from ext_modules.sdk.asking import Action, Answer, Ask, AskRefused
 from ext_modules.sdk.call import ArtifactChunk, Event, Output, Progress, StateChange
 from ext_modules.sdk.module import Function, Module
 from ext_modules.sdk.parameters import BadArguments
-from ext_modules.sdk.running import Asked, Ended, Failed
+from ext_modules.sdk.questions import Action, Answer, Ask, AskRefused
+from ext_modules.sdk.runner import Asked, Ended, Failed
 from ext_modules.sdk.values import Value
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 

@@ -11,11 +11,11 @@ from functools import partial
 from pathlib import Path
 
 from iact import address, logs
+from iact.browser import open_page
 from iact.choices import Choices
 from iact.core.session.models import Models
 from iact.core.session.policy import read_policies
 from iact.face_server import ServerVisitors, serving
-from iact.opening import open_page
 from iact.settings import Settings
 from iact.shared_files import follow
 from iact.shared_users import settings_of_all, share_key, stores_of

@@ -42,7 +42,7 @@ WARM = (
     "import google.protobuf.descriptor_pool, google.protobuf.struct_pb2;"
     "import grpc_health.v1.health, grpc_health.v1.health_pb2_grpc;"
     "import grpc_reflection.v1alpha.reflection;"
-    "import ext_modules.sdk.loading, ext_modules.sdk.server, ext_modules.sdk.process"
+    "import ext_modules.sdk.loader, ext_modules.sdk.server, ext_modules.sdk.process"
 )
 """Run once while the image is made: Python then keeps the byte code of exactly what a module's start loads."""
 

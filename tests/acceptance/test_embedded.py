@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from iact.core import Session
 from iact.core.language.scanner import scan
-from iact.core.models.steering import STATIC
+from iact.core.models.small_model import STATIC
 from iact.core.records.record import Record
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law

@@ -18,7 +18,7 @@ from grpc_health.v1 import health, health_pb2_grpc
 from ext_modules.sdk import server, wire
 from ext_modules.sdk.conformance import Finding, Heard, check, passed, table
 from ext_modules.sdk.flaws import flaws, sample
-from ext_modules.sdk.loading import load
+from ext_modules.sdk.loader import load
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 from protos.iact.ext_module.v1 import ext_module_pb2_grpc as stubs
 

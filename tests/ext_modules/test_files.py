@@ -15,7 +15,7 @@ from ext_modules.files import edits, place
 from ext_modules.files.edits import Change, EditProblem
 from ext_modules.files.module import module
 from ext_modules.sdk import wire
-from ext_modules.sdk.loading import load
+from ext_modules.sdk.loader import load
 from ext_modules.sdk.testing import Bench, Done
 from ext_modules.sdk.values import JSON, Value
 from iact.core.modules.manifest import Manifest

@@ -12,7 +12,7 @@ import pytest
 from ext_modules.python.interpreter import Interpreter
 from ext_modules.python.module import module
 from ext_modules.sdk.process import Process
-from ext_modules.sdk.running import Asked, run
+from ext_modules.sdk.runner import Asked, run
 from ext_modules.sdk.supervisor import descendants
 from ext_modules.sdk.testing import Bench, Done
 

@@ -15,7 +15,7 @@ import pytest
 from ext_modules.sdk import memory
 from ext_modules.sdk.call import Event, Output
 from ext_modules.sdk.process import MARK
-from ext_modules.sdk.running import Asked, Ended, Failed, run
+from ext_modules.sdk.runner import Asked, Ended, Failed, run
 from ext_modules.sdk.testing import Bench, Done
 from ext_modules.sdk.values import JSON
 from ext_modules.shell.module import module

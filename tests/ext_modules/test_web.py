@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ext_modules.sdk import wire
-from ext_modules.sdk.loading import load
+from ext_modules.sdk.loader import load
 from ext_modules.sdk.testing import Bench, Done
 from ext_modules.sdk.values import JSON, Value
 from ext_modules.web import http

@@ -34,7 +34,7 @@ from iact.core.session.status_watch import StatusWatcher
 from iact.core.session.store import SessionStore
 from iact.core.session.view import NodeView, View
 from iact.core.tree.agent import AgentState
-from iact.core.tree.pending import PendingChange
+from iact.core.tree.live_folder import PendingChange
 from iact.core.tree.tree import Tree
 from iact.examples import EXAMPLES
 from iact.web.ports import Finding, FirstMessage, Prices, Recorded, RoleChoice, RoleView

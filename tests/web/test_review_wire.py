@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from iact.core.gate.effects import Effect
 from iact.core.ports import AppliedChange, FileChange, FileState
-from iact.core.tree.pending import PendingChange
+from iact.core.tree.live_folder import PendingChange
 from iact.web.server import WebServer
 from tests.web.dialling import dial, run, send, until
 from tests.web.fake import FakeRuntime, FakeSession

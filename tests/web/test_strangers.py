@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iact.web.unverified import UnverifiedConnections
+from iact.web.unverified_connections import UnverifiedConnections
 
 
 def test_the_oldest_of_the_same_address_goes_first() -> None:

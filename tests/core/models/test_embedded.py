@@ -26,7 +26,7 @@ from iact.core.errors import ModelUnreachable
 from iact.core.language import labels
 from iact.core.models import weights
 from iact.core.models.embedded import PROFILE, EmbeddedModel
-from iact.core.models.steering import STATIC
+from iact.core.models.small_model import STATIC
 from iact.core.models.structured import structured
 from iact.core.ports import ChatMessage
 from tests.core.models import conformance

@@ -17,7 +17,7 @@ from iact.core.session.effects import choose
 from iact.core.session.replay import replay
 from iact.core.session.session import Session
 from iact.core.tree.apply import read_tree
-from iact.core.tree.pending import PendingChange
+from iact.core.tree.live_folder import PendingChange
 from tests.core.session.fakes import Asked, Script, World
 from tests.core.session.live_fakes import Killed, Overlays, does, live_runtime, states
 from tests.records import with_fields

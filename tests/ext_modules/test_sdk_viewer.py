@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ext_modules.sdk import looking
+from ext_modules.sdk import viewer
 
 ALLOW, DENY = 0x7FFF0000, 0x00050001
 MACHINES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
@@ -27,7 +27,7 @@ def verdict(machine: str, number: int, arguments: tuple[int, ...], *, architectu
     data = {0: number, 4: MACHINES[machine] if architecture is None else architecture}
     for index, value in enumerate(arguments):
         data |= {16 + 8 * index: value & WORD, 20 + 8 * index: value >> 32}
-    steps, at, held = looking.program(machine), 0, 0
+    steps, at, held = viewer.program(machine), 0, 0
     for _ in steps:
         code, if_true, if_false, operand = steps[at]
         at += 1
@@ -87,14 +87,14 @@ def test_no_other_convention_of_calling_gets_round_it(
 
 TRIED = """
 import os, socket, sys, tempfile
-from ext_modules.sdk import looking
-looking.FOLDER, looking._OWN = sys.argv[1], (sys.argv[1],)
+from ext_modules.sdk import viewer
+viewer.FOLDER, viewer._OWN = sys.argv[1], (sys.argv[1],)
 there = socket.socket(socket.AF_UNIX)
 there.bind(sys.argv[2] + "/s")
 there.listen()
 os.mkfifo(sys.argv[2] + "/p")
 pipe = os.open(sys.argv[2] + "/p", os.O_RDWR)
-looking.give_up(way_out=sys.argv[3] == "out")
+viewer.give_up(way_out=sys.argv[3] == "out")
 for name, act in {
     "connect": lambda: socket.socket(socket.AF_UNIX).connect(sys.argv[2] + "/s"),
     "pipe": lambda: os.open(sys.argv[2] + "/p", os.O_WRONLY | os.O_NONBLOCK),

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iact.core.language import labels
-from iact.core.models.steering import (
+from iact.core.models.small_model import (
     LEAD,
     MENU,
     STATIC,

@@ -11,7 +11,7 @@ import pytest
 
 from ext_modules.sdk import Call, Module, Result, Value, current_call, wire
 from ext_modules.sdk.call import HIGH_WATER, Event, Output, Progress, StateChange
-from ext_modules.sdk.running import LARGEST_VALUE, Asked, Ended, Failed, run
+from ext_modules.sdk.runner import LARGEST_VALUE, Asked, Ended, Failed, run
 from ext_modules.sdk.testing import Bench, Done
 from ext_modules.sdk.values import JSON
 
@@ -165,7 +165,7 @@ def test_what_a_function_raises_comes_with_the_trace_of_its_own_code() -> None:
     assert error is not None
     assert (error.type, error.message) == ("LookupError", "no such town")
     assert "in fails" in error.trace
-    assert "running.py" not in error.trace.replace("test_sdk_running.py", "")
+    assert "runner.py" not in error.trace.replace("test_sdk_runner.py", "")
 
 
 def test_exit_ends_the_call_and_not_the_module() -> None:

@@ -11,7 +11,7 @@ import pytest
 from iact.core.errors import JournalCorrupt, JournalError, JournalUnwritable, StoreUnavailable, Superseded
 from iact.core.journal.file import FILE, Contents, Journal, read_journal, write_blob
 from iact.core.journal.segments import SegmentWriter, read_segments
-from iact.core.journal.shared import take_over
+from iact.core.journal.takeover import take_over
 from iact.core.records.calls import Result
 from iact.core.records.dialogue import Say
 from iact.core.records.parts import Artifact

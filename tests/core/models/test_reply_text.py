@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iact.core.characters import paired
-from iact.core.models.reading import Pairs, Thoughts
+from iact.core.models.reply_text import Pairs, Thoughts
 
 
 def cut(text: str, sizes: Sequence[int]) -> list[str]:

@@ -1,6 +1,6 @@
 """What agents share without a message: the files of the workspace, and what modules keep. As data.
 
-`core.tree.apply_shared` has the rules by which it changes.
+`core.tree.apply_shared_state` has the rules by which it changes.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from iact.core.gate.deciding import Kind, kind_of
+from iact.core.gate.decisive_argument import Kind, kind_of
 from iact.core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
 from iact.core.gate.grant import Grant
 from iact.core.gate.policy import Policy, Require
