@@ -1,4 +1,4 @@
-"""One agent's part of the session's tokens. Who lends to whom, and how much: `core.tree.budget`."""
+"""One agent's share of the session's tokens. `core.tree.budget` decides who lends to whom, and how much."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Account:
-    """Tokens of one activation. `lender`: who pays for it, empty for the root and for an agent at rest.
+    """Tokens of one activation. `lender`: the agent that pays for it; empty for the root and for an agent at rest.
 
-    `allowance`: what it may use; `spent`: what it has used, by itself and by children that returned; `reserved`: what
-    it set aside for each child that works for it; `lent`: their sum.
+    `allowance`: tokens that it may use. `spent`: tokens that it and its returned children have used. `reserved`: tokens
+    set aside for each child that is working for it. `lent`: the sum of `reserved`.
     """
 
     allowance: int = 0
@@ -25,16 +25,16 @@ class Account:
         return self.allowance - self.spent - self.lent
 
     def reserve(self, child: str, tokens: int) -> None:
-        """Set `tokens` more aside for a child."""
+        """Set aside `tokens` more for a child."""
         self.reserved[child] = self.reserved.get(child, 0) + tokens
         self.lent += tokens
 
     def settle(self, child: str, spent: int) -> None:
-        """A child came to rest: what it used is spent, what else was set aside for it is free again."""
+        """Close a child's reservation: count what the child used as spent and free the rest."""
         self.lent -= self.reserved.pop(child, 0)
         self.spent += spent
 
     def close(self) -> None:
-        """The agent came to rest and owes nobody anything."""
+        """Reset the account when the agent comes to rest: no allowance, nothing spent, no lender."""
         self.allowance = self.spent = 0
         self.lender = ""

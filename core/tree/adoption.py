@@ -1,10 +1,10 @@
-"""What an `adopt` record does: the words of a session from elsewhere stay, and nothing of its authority.
+"""Applies an `adopt` record: the text of a session from elsewhere stays, and none of its authority does.
 
-Everything that gives a journal power over its reader is set anew from the record, which this installation wrote:
-who may do how much, under which policy and bounds, with which models and prompts, in which directory. What was
-under way is dropped as by a cancel. Modules and their approvals are gone until the catalogue says what there is.
-What its user wrote is nobody's word here, so nothing counts as "the user wrote it", and every agent, variable and
-file carries the label `foreign` until a person vouches for it.
+Everything that gives a journal power over its reader is reset from the record, which this installation wrote: who may
+do how much, under which policy and bounds, with which models and prompts, in which directory. Work that was in progress
+is dropped, as by a cancel. Modules and their approvals are gone until the catalogue announces modules. The user's
+messages are not the word of any user here, so nothing counts as "the user wrote it". Every agent, variable and file
+carries the label `foreign` until a person vouches for it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from iact.core.tree.tree import Tree
 from iact.core.tree.user_words import UserWords
 
 FOREIGN: Final = "foreign"
-"""The label of what stood in a session when it was adopted."""
+"""The label of everything that a session held when it was adopted."""
 _FROM_ELSEWHERE: Final[Labels] = frozenset({FOREIGN})
 
 _TOLD: Final = (
@@ -44,7 +44,7 @@ _TOLD: Final = (
 
 
 def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
-    """From here on this is a session of the installation that wrote the record."""
+    """Make the tree a session of the installation that wrote the record."""
     here = adopted.from_ == tree.session and adopted.after == record.n - 1
     expect(tree, record, here, f"does not continue the session {tree.session}, adopted at {record.n - 1}")
     tree.session = adopted.session
@@ -67,7 +67,7 @@ def adopt(tree: Tree, record: Record, adopted: Adopt) -> None:
 
 
 def _come_to_rest(tree: Tree, agent: Agent) -> None:
-    """What an agent read and wrote stays with it; what it was doing, and what was trusted, does not."""
+    """Keep what an agent read and wrote. Drop what it was doing and what was trusted."""
     if agent.model not in tree.roles:
         agent.model = "smart"
     role = tree.roles.get(agent.model)

@@ -1,8 +1,8 @@
-"""One agent as data: a dialogue with its caller, and what it still has to do.
+"""One agent as data: a dialogue with its caller, and the work that it still has to do.
 
-Nothing here runs. An agent's state is the fold of its records (`core.tree.apply`), and its next step
-follows from that state alone (law 1), so an agent can be dropped from memory at any moment and be
-rebuilt from the journal: suspended dialogues are data, not suspended coroutines.
+Nothing here runs. An agent's state is the fold of its records (`core.tree.apply`), and its next step follows from that
+state alone (law 1). An agent can therefore be dropped from memory at any moment and rebuilt from the journal: suspended
+dialogues are data, not suspended coroutines.
 """
 
 from __future__ import annotations
@@ -29,29 +29,28 @@ Rest = Literal["idle", "done", "failed", "cancelled"]
 """How an agent that is not active came to rest."""
 
 AgentState = Literal["idle", "thinking", "acting", "waiting", "paused", "done", "failed", "cancelled"]
-"""An agent's state, for people. "paused": it or one above it is paused."""
+"""An agent's state, for people. "paused": the agent or one above it is paused."""
 
 
 @dataclass(slots=True)
 class Pending:
     """An action of the agent's last reply that has no outcome yet.
 
-    `index`: its place among the actions of that reply; `written`: its name as the agent wrote it.
-    `bound` is None until its turn comes, because results before it may define what it names.
-    `call`: number of its `call` record once it was dispatched, else 0. `child`: whom a CALL is for.
-    `asked`: number of the `clearance` record that asks about it, else 0, of whom (`asked_of`), at which impact, and
-    how long a person has (`seconds`; 0: as long as it takes), since when (`asked_at`);
-    `answer`: what they said. `ahead`: it was asked about before its turn, when its agent had read so much, as labels.
-    `passed`: an endpoint said yes, and a person has the last word. `verdict`: what the gate
-    said last, and `verdict_impact` at which impact. `files_before`: the version of the workspace when it was
-    dispatched; `beside`: labels of what calls beside it wrote and took away again (`core.tree.apply_shared_state`).
-    `node`: the step of a plan that it is a firing of; `step`: the name under which it calls its module, if not the
-    plan's own (`core.modules.state_names`); `limit`: seconds that the step allows it, from when its module has it;
-    `stopped`: it is not to begin any more, or the plan wants nothing of it. `forked`: the session was forked here, and it is not to be
-    carried out. `race`: the step for which it races in a copy of the workspace;
-    `copied`: number of the record that says what became of that copy, else 0; `base`: the version of the workspace that
-    it was made of, empty if there is none; `puts`: labels of what it writes there. `remote`: the dialogue with an agent
-    elsewhere that it is part of (`core.tree.remote`).
+    `index`: its place among the actions of that reply. `written`: its name as the agent wrote it. `bound`: its
+    arguments; None until its turn comes, because earlier results may define the names that it uses. `call`: the number
+    of its `call` record once it was dispatched, else 0. `child`: the agent that a CALL is for. `asked`: the number of
+    the `clearance` record that asks about it, else 0; `asked_of`: who was asked; `asked_impact`: at which impact;
+    `seconds`: how long a person has (0: no limit); `asked_at`: when they were asked; `answer`: their answer. `ahead`:
+    set if it was asked about before its turn: the labels of what its agent had read by then. `passed`: an endpoint said
+    yes, and a person decides. `verdict`: the gate's last decision, and `verdict_impact` the impact that it was made at.
+    `files_before`: the version of the workspace when it was dispatched. `beside`: labels of what concurrent calls wrote
+    and took away again (`core.tree.apply_shared_state`). `node`: the plan step that it is a firing of. `step`: the name
+    under which it calls its module, if not the plan's own (`core.modules.state_names`). `limit`: seconds that the step
+    allows it, counted from when its module has it. `stopped`: it must not begin any more, or the plan no longer wants
+    its result. `forked`: the session was forked here, and it must not be carried out. `race`: the step for which it
+    races in a copy of the workspace. `copied`: the number of the record about that copy, else 0. `base`: the version of
+    the workspace that the copy was made from; empty if there is no copy. `puts`: labels of what it writes there.
+    `remote`: the dialogue with an agent elsewhere that it is part of (`core.tree.remote`).
     """
 
     index: int
@@ -88,10 +87,10 @@ class Pending:
 
 @dataclass(slots=True)
 class RemoteDialogue:
-    """A dialogue with an agent elsewhere. `at`: its address, with the `labels` of where that comes from.
+    """A dialogue with a remote agent. `at`: its address, with the `labels` of the address's sources.
 
-    `task`: the task whose question waits for an answer, and `context`: the conversation, both as the other side names
-    them; empty if there is none.
+    `task`: the task whose question waits for an answer; `context`: the conversation. Both are the other side's
+    identifiers, and empty if there is none.
     """
 
     at: str
@@ -102,7 +101,7 @@ class RemoteDialogue:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a plan came back with: how its reply says that it went, and the message."""
+    """How a plan ended: the status and the outcome for its reply, and the message."""
 
     status: Literal["ok", "failed", "cancelled", "bound"]
     plan: Literal["", "concluded", "partial", "failed"]
@@ -111,10 +110,10 @@ class Report:
 
 @dataclass(slots=True)
 class Errand:
-    """What a person wants worked on as a plan; see `core.tree.plan_request`. `said`: the message.
+    """A message that a person wants worked on as a plan; see `core.tree.plan_request`. `said`: the message.
 
-    `mode`: of the plan, "auto" until that is chosen; `why`: if the core chose it. `first`: it waits for a person before
-    it begins. `told`: the person said more while it ran. `report`: what it came back with.
+    `mode`: the plan's mode; "auto" until one is chosen. `why`: the reason, if the core chose it. `first`: it waits for
+    a person before it begins. `told`: the person wrote again while it ran. `report`: how the plan ended.
     """
 
     said: Incoming
@@ -127,15 +126,17 @@ class Errand:
 
 @dataclass(slots=True)
 class Agent:
-    """One agent. `active`: it owes its caller a reply. `rest`: how it came to rest if it does not. `ended`: what its
-    last reply fell short of, for people: a plan's outcome, the bound that ended it, "length"; else empty.
+    """One agent. `active`: it owes its caller a reply. `rest`: how it came to rest if it does not. `ended`: how its
+    last reply fell short, for people: a plan's outcome, the bound that ended it, or "length"; else empty.
 
-    `narrowing`: how much less than its caller it may do. `labels`: where all that it has read comes from
-    (`core.tree.origin`). `actions`: those of its last reply without an outcome; `turn`: the record of that reply.
-    `all_turns`: how many turns it ever had. `step`: how many records it wrote, the last of them `record`.
-    `woken`: the record of what it has been at work for since it rested last. `directory`: where its last call left it. `plan`: it is a plan and not an agent; it has no turns, and its actions
-    are the firings under way. `remote`: its dialogues with agents elsewhere, by name. `errand`: what the root has a plan for, in place of turns of its own.
-    `forked`: the session was forked while it was at work, which ends here; `stopped`: a person ends its work.
+    `narrowing`: how much less than its caller it may do. `labels`: the sources of everything that it has read
+    (`core.tree.origin`). `actions`: the actions of its last reply that have no outcome yet; `turn`: the record of that
+    reply. `all_turns`: the number of turns that it ever had. `step`: the number of records that it wrote; `record`: the
+    last of them. `woken`: the record that started its current work. `directory`: the directory in which its last call
+    left it. `plan`: set if it is a plan and not an agent; a plan has no turns, and its actions are the firings in
+    progress. `remote`: its dialogues with remote agents, by name. `errand`: the message that the root has a plan for,
+    instead of turns of its own. `forked`: the session was forked during its work, which ends here. `stopped`: a person
+    ended its work.
     """
 
     path: str
@@ -179,7 +180,7 @@ class Agent:
         return 0 if self.path == "/" else self.path.count("/")
 
     def narrowed(self, caller: Grant) -> Grant:
-        """This agent's grant, given its caller's."""
+        """Return this agent's grant, given its caller's."""
         return caller.narrow(patterns=self.narrowing.patterns, intent=self.narrowing.intent)
 
     @property
@@ -191,12 +192,12 @@ class Agent:
 
     @property
     def calls(self) -> list[Pending]:
-        """The calls of functions that are under way for it."""
+        """Its function calls in progress."""
         return [one for one in self.actions if one.call and not one.child]
 
     @property
     def asks(self) -> bool:
-        """Whether its call, or one of a plan's, waits for clearance."""
+        """Whether its call, or one of a plan's calls, waits for clearance."""
         return any(one.asked > 0 and one.answer is None for one in self.actions)
 
 
@@ -214,7 +215,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """Next step: return to the caller with what there is, because a bound was hit."""
+    """Next step: return to the caller with what the agent has, because a bound was hit."""
 
     bound: BoundName
     sentence: str
@@ -227,14 +228,14 @@ class Execute:
 
 @dataclass(frozen=True, slots=True)
 class ChooseWay:
-    """Next step: find out how a message is worked on that was said in the mode `auto`."""
+    """Next step: choose how to work on a message that was sent in the mode `auto`."""
 
     errand: Errand
 
 
 @dataclass(frozen=True, slots=True)
 class Relay:
-    """Next step: pass on what the plan came back with that a person wanted."""
+    """Next step: pass on the result of the plan that a person asked for."""
 
 
 Step = Think | Act | End | Execute | ChooseWay | Relay

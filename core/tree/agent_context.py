@@ -1,4 +1,4 @@
-"""What an agent's model has been shown so far, and what need not be said again for that reason."""
+"""What an agent's model has been shown so far, and what therefore need not be repeated."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from iact.core.context.tail import Told
 class AgentContext:
     """An agent's context up to its last turn. `fresh`: it has had no turn yet. `first`: its first message.
 
-    `forked`: it began with its caller's history. `known`: functions whose documentation it has read; `offers`: the
-    functions of state-machine modules that it was told of last, by module. `told`: what the history says about the
-    state; None where the next tail must be whole. `full_told`: it was told that its context fills up.
+    `forked`: it began with its caller's history. `known`: functions whose documentation it has read. `offers`: the
+    functions of state-machine modules that it was last shown, by module. `told`: what the history says about the state;
+    None where the next tail must be complete. `full_told`: it was told that its context is filling up.
     """
 
     history: History
@@ -27,5 +27,5 @@ class AgentContext:
     full_told: bool = False
 
     def fork(self) -> AgentContext:
-        """The context of a child that begins with this history."""
+        """Return the context of a child that begins with this history."""
         return AgentContext(self.history.copy(), forked=True, known=set(self.known))

@@ -1,9 +1,10 @@
-"""Which calls can be put to a person together with the one that stands first among an agent's actions. Pure.
+"""Finds the calls that a person can be asked about together with an agent's first pending action. Pure.
 
-An agent often writes one call after the other of the same function: five invitations, the pages of a list. Asked about
-one by one, the second question comes when the first call is over. So those behind the first are asked about with it, and
-a person can answer all of them at once. Only a call with all its arguments written out is asked about ahead of its
-turn: nothing that happens before changes what it is, so what was shown is what is made.
+An agent often writes several calls of the same function in a row: five invitations, the pages of a list. If a person is
+asked one by one, the second question only comes when the first call is over. Therefore the calls after the first are
+asked about with it, and a person can answer all of them at once. A call is only asked about before its turn if all its
+arguments are written out: nothing that happens in between changes it, so the call that was shown is the call that is
+made.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.interpret import digest_of
 
 MOST: Final = 20
-"""Calls that a person is asked about at a time; more are no list that anybody reads."""
+"""The most calls that a person is asked about at a time; people do not read longer lists."""
 
 
 def behind(agent: Agent) -> Iterator[tuple[Pending, Bound]]:
-    """The calls behind the first that can be asked about with it, in order, each with its arguments.
+    """Yield the calls after the first that can be asked about with it, in order, each with its arguments.
 
-    They end at the first that is of another function, names a variable, or was made before.
+    Stops at the first call that is of another function, names a variable, or was made before.
     """
     first = agent.actions[0] if agent.actions else None
     if first is None or first.bound is None or agent.plan is not None:

@@ -1,8 +1,8 @@
 """The pure fold: how each kind of record changes the tree.
 
-The session appends a record and applies it; a replay only applies. So `replay --verify` runs the
-code that ran, over recorded outcomes: in a strict tree every record is checked against what the
-core itself would have done at that point, and the first that differs is named.
+The session appends a record and applies it; a replay only applies. So `replay --verify` runs the same code as the
+session did, over recorded outcomes. In a strict tree every record is checked against what the core itself would have
+done at that point, and the first that differs is named.
 """
 
 from __future__ import annotations
@@ -143,16 +143,16 @@ from iact.core.tree.spawns import expect_spawn
 from iact.core.tree.tree import Tree
 
 _LONGEST_PATH: Final = 4096
-"""Characters of a folder's path that is shown."""
+"""The most characters of a directory's path that are shown."""
 
 _ABOUT_ALL: Final = frozenset({"open", "module", "control", "fork", "adopt", "migrate"})
-"""Kinds of records after which any agent's context can be another."""
+"""Kinds of records after which any agent's context may have changed."""
 
 _LOST: Final = b"(This value did not come along when the session was adopted.)"
 
 
 def apply(tree: Tree, record: Record) -> None:
-    """Take one record in.
+    """Apply one record to the tree.
 
     Raises:
         ReplayMismatch: the record can't follow here, or, in a strict tree, the core would have done something else.
@@ -175,10 +175,10 @@ def apply(tree: Tree, record: Record) -> None:
 
 
 def take_in(tree: Tree, record: Record) -> None:
-    """Take in a record of a stored journal, which may come from anywhere and say anything.
+    """Apply a record of a stored journal, whose origin and content cannot be trusted.
 
     Raises:
-        JournalCorrupt: it says what can't be; names the field where that is known.
+        JournalCorrupt: the record says something impossible; names the field where it is known.
         ReplayMismatch: as `apply`.
     """
     try:
@@ -207,7 +207,7 @@ def read_tree(records: Sequence[Record], blobs: Callable[[str], bytes], *, stric
 
 
 def _tolerant(records: Sequence[Record], blobs: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """What reads blobs: of an adopted session some may be missing, which is no reason not to open it."""
+    """Return a reader of blobs. An adopted session opens even if some of its blobs are missing."""
     if not any(isinstance(record.content, Adopt) for record in records):
         return blobs
 
@@ -221,12 +221,12 @@ def _tolerant(records: Sequence[Record], blobs: Callable[[str], bytes]) -> Calla
 
 
 def migrated_at(records: Sequence[Record]) -> int:
-    """The record from which on the rules of one version hold: of the last migration or adoption, or the first."""
+    """The record from which the rules of one version hold: the last migration or adoption, or else the first record."""
     return next((record.n for record in reversed(records) if isinstance(record.content, (Migrate, Adopt))), 1)
 
 
 def _take(tree: Tree, record: Record) -> None:
-    """What each kind of record does; the most frequent first."""
+    """Dispatch on the kind of the record, the most frequent kinds first."""
     match record.content:
         case Turn() as turn:
             _turn(tree, record, turn)
@@ -330,7 +330,7 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
     )
     if not plans or root.active:
         if root.errand is not None and any(plan_fold.below(tree, root)):
-            root.errand.told = True  # it is the plan's to answer; the root only knows of it
+            root.errand.told = True  # the plan answers it; the root only knows of it
             root.mail.feedback.append(_hear(tree, root, said))
         else:
             _deliver(tree, root, said, record)
@@ -343,15 +343,15 @@ def _say(tree: Tree, record: Record, say: Say) -> None:
 
 
 def has_to_wait(tree: Tree) -> bool:
-    """Whether what is said to the root now is read when the answer that it is at is finished.
+    """Whether a message to the root now is read only after the root has finished its current answer.
 
-    A plan below it is told of it at once, and so is the root.
+    If a plan runs below the root, the plan and the root are told of the message at once.
     """
     return tree.root.active and not any(plan_fold.below(tree, tree.root))
 
 
 def _begin_errand(tree: Tree, root: Agent, errand: Errand) -> None:
-    """What was said becomes the goal of a plan."""
+    """Make the message the goal of a plan."""
     root.mail.task = errand.said.text
     root.mail.feedback.append(_hear(tree, root, errand.said))
     errands.begin(root, errand)
@@ -361,13 +361,13 @@ def _begin_errand(tree: Tree, root: Agent, errand: Errand) -> None:
 
 
 def _tell_plans(tree: Tree, agent: Agent, record: Record, *, at_once: bool) -> None:
-    """What a person says to an agent reaches the plans that run below it: the agent itself waits for them."""
+    """Pass a person's message on to the plans that run below its agent, because the agent waits for them."""
     for plan in tuple(plan_fold.below(tree, agent)):
         plan_fold.interjected(tree, plan, record, at_once=at_once)
 
 
 def _choose(tree: Tree, record: Record, chosen: Choose) -> None:
-    """How a message is worked on follows from what it is like, as a model said."""
+    """Set how a message is worked on, according to a model's assessment of it."""
     root = agent_of(tree, record)
     errand = root.errand
     open_ = errand is not None and errand.mode == "auto"
@@ -387,7 +387,7 @@ def _choose(tree: Tree, record: Record, chosen: Choose) -> None:
 
 
 def _deliver(tree: Tree, agent: Agent, message: Incoming, record: Record) -> None:
-    """Put a message into an agent's inbox, which wakes it if it has to answer."""
+    """Put a message into an agent's inbox. Wakes the agent if the message needs an answer."""
     agent.mail.inbox.append(message)
     if not message.wakes or message.mode == "wait":
         return
@@ -420,7 +420,9 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
 
 
 def _held(tree: Tree, agent: Agent, blocks: Sequence[Block]) -> Literal["", "children"]:
-    """Why a text without actions is no reply yet, if it is none and no message waits that its agent must hear first."""
+    """Why a text without actions is no reply yet. Empty if it is one, or if the agent must read a waiting message
+    first.
+    """
     acts = any(block.action for block in blocks)
     waits = agent.caller != "user" and any(one.kind == "intervention" for one in agent.mail.inbox)
     told = agent.guards.warned
@@ -480,7 +482,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
 
 
 def unread(agent: Agent) -> list[Incoming]:
-    """What a person said to an agent while it was at work, and it has not begun to answer."""
+    """The messages that a person sent to an agent during its work and that it has not begun to answer."""
     return [
         one
         for one in agent.mail.inbox
@@ -489,7 +491,7 @@ def unread(agent: Agent) -> list[Incoming]:
 
 
 def _short_of(reply: Reply) -> str:
-    """What a reply fell short of, for people."""
+    """How a reply fell short, for people."""
     if reply.plan in ("partial", "failed"):
         return reply.plan
     cut = reply.generation is not None and reply.generation.finish == "length"
@@ -497,8 +499,9 @@ def _short_of(reply: Reply) -> str:
 
 
 def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[str]:
-    """What a cancelled agent reads first if it is ever called again: all that it had not answered yet."""
-    # As it may have been sent already, with its notes (the first journals gave them to the turn alone).
+    """What a cancelled agent reads first if it is ever called again: everything that it had not answered yet."""
+    # In the form in which it may have been sent already, with its notes (the first journals added them to the turn
+    # only).
     notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
     agent.context.known.update(notes)
     origin.document(agent, documented(tree, notes, None))
@@ -513,7 +516,7 @@ def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[str]:
 
 
 def _hear(tree: Tree, agent: Agent, message: Incoming) -> str:
-    """An agent reads a message before its next turn begins."""
+    """Let an agent read a message before its next turn begins. Returns the text for it."""
     origin.read(agent, message.labels | labels_shown(tree, agent, message, agent.table))
     text = receive(tree, message, agent.table)
     agent.mail.parts += show(tree, agent, message, agent.table)
@@ -523,7 +526,7 @@ def _hear(tree: Tree, agent: Agent, message: Incoming) -> str:
 def _return(
     tree: Tree, child: Agent, caller: Agent, record: Record, status: str, blocks: Sequence[Block] | None
 ) -> None:
-    """A child's message reaches its caller: as the outcome of the CALL that waits for it, or to be kept."""
+    """Deliver a child's message to its caller: as the outcome of the CALL that waits for it, or into the inbox."""
     waiting = next((one for one in caller.actions if one.call and one.child == child.path), None)
     values = mentions(record.body, child.table)
     reply = Incoming(
@@ -549,7 +552,7 @@ def _return(
 
 
 def _select(tree: Tree, record: Record, select: Select) -> None:
-    """WAIT or QUERY ends: the replies that it took, in the order in which they came."""
+    """End a WAIT or QUERY with the replies that it took, in the order in which they came."""
     agent, wanted = agent_of(tree, record), select.took
     pending = pending_of(tree, agent, record, select)
     if pending is None:
@@ -617,7 +620,7 @@ def _call(tree: Tree, record: Record, call: Call) -> None:
 
 
 def _begin_plan(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> None:
-    """A plan is handed over, and begins."""
+    """Hand over a plan and begin it."""
     plan = plan_fold.hand_over(tree, caller, path, text, tokens, record)
     _activate(tree, plan, record)
     plan_fold.begin(tree, plan)
@@ -626,9 +629,9 @@ def _begin_plan(tree: Tree, caller: Agent, path: str, text: str, tokens: int, re
 def _address(
     tree: Tree, agent: Agent, path: str, bound: Bound, record: Record, call: Call, node: str
 ) -> None:
-    """A CALL is under way: the child gets the message with the variables that it mentions, and its budget.
+    """Begin a CALL: deliver the message, with the variables that it mentions, to the child, and reserve its budget.
 
-    `node`: the step of a plan that it is, if it is one; what a person said to that step comes along.
+    `node`: the plan step that the call is, if any; what a person said to that step is delivered too.
     """
     child = tree.agents.get(path)
     expect(tree, record, child is not None, f"calls {path}, which was not created")
@@ -693,11 +696,11 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     agent.mail.feedback.append(outcome(tree, agent, pending, record, result))
     remote.hear(agent, pending, result)
     if pending.spec.name in (SKILL.name, FRONTEND.name):
-        # What stands in files, or comes from outside.
+        # Content of files, or of outside origin.
         origin.read(agent, origin.of_call(tree, agent, pending))
     elif pending.spec.core:
         origin.read(agent, untrusted_in(result.rows) | origin.passed(pending.bound))
-        if pending.spec.name == "LOAD":  # a mistake is told what modules there are
+        if pending.spec.name == "LOAD":  # an error here lists the available modules
             origin.read(agent, join(tree.shared.named.values()))
     elif result.status in ("ok", "error") or has_output(record, result):
         origin.read(agent, origin.of_call(tree, agent, pending))
@@ -717,14 +720,14 @@ def _kept(result: Result) -> tuple[str, str]:
 
 
 def _to_keep(pending: Pending, result: Result) -> tuple[str, str]:
-    """What kind of memory an action keeps, and which one that replaces."""
+    """Which kind of memory an action keeps, and which memory that replaces."""
     if pending.spec.name != "REMEMBER" or result.status != "ok" or pending.bound is None:
         return "", ""
     return argument_text(pending.bound, "kind"), argument_text(pending.bound, "supersedes")
 
 
 def _directory(tree: Tree, pending: Pending, result: Result) -> str:
-    """The folder in which a call left its agent, if its module is one that has such a thing; empty if not."""
+    """The directory in which a call left its agent, if its module has one; empty if not."""
     loaded = tree.modules.get(pending.spec.module or "")
     cwd = (result.data or {}).get("cwd")
     if loaded is None or not (loaded.origin == "shipped" or loaded.manifest.needs.own_instances):
@@ -750,7 +753,7 @@ def _judge(agent: Agent, pending: Pending, record: Record, result: Result) -> No
 def _compress(tree: Tree, record: Record, cut: Compress) -> None:
     agent, right = agent_of(tree, record), summarizer(tree, agent_of(tree, record))
     known = tree.roles.get(cut.role)
-    # A role that was configured later stands in no record.
+    # A role that was configured later is in no record.
     added = cut.role == "fast" and known is None
     expect(tree, record, added or cut.role == right, f"is by the model of another role than {right!r}")
     expect(tree, record, known is None or cut.model == known.model, "names another model than its role's")
@@ -759,7 +762,7 @@ def _compress(tree: Tree, record: Record, cut: Compress) -> None:
 
 
 def _recall(tree: Tree, record: Record, recall: Recall) -> None:
-    """What memory brought for an agent's next turn."""
+    """Take in what memory recalled for an agent's next turn."""
     agent = agent_of(tree, record)
     lines = lines_in(record.body)
     whole = len(lines) == len(recall.rows)
@@ -782,14 +785,14 @@ def _discard(tree: Tree, record: Record, discard: Discard) -> None:
 
 
 def _notice(tree: Tree, record: Record, notice: Notice) -> None:
-    """For people; a running plan's own follow from its state."""
+    """Apply a notice for people. Notices of a running plan are checked, because they follow from its state."""
     agent = tree.agents.get(record.agent)
     if agent is not None and agent.plan is not None and notice.code == "plan":
         plan_fold.written(tree, agent, record)
 
 
 def _intervene(tree: Tree, agent: Agent, record: Record, said: Inject) -> None:
-    """A person writes into the dialogue of an agent."""
+    """Deliver a message that a person writes into an agent's dialogue."""
     message = plan_fold.intervention(record, said)
     if agent.caller == "user":
         message = dataclasses.replace(message, kind="say")
@@ -798,14 +801,14 @@ def _intervene(tree: Tree, agent: Agent, record: Record, said: Inject) -> None:
 
 
 def _queued(tree: Tree, agent: Agent, record: Record, of: int) -> Incoming | None:
-    """A message of a person's that nobody has read; None in a tree that is not strict, if there is none."""
+    """Return a person's message that has not been read; None if it is missing and the tree is not strict."""
     found = next((one for one in unread(agent) if one.n == of), None)
     expect(tree, record, found is not None, f"is about the message {of}, which does not wait")
     return found
 
 
 def _change_queued(tree: Tree, agent: Agent, record: Record, said: SendNow | Reword | Withdraw) -> None:
-    """What a person thinks better of before it is read. What they took back, they did not say."""
+    """Change a person's message before it is read. A withdrawn message counts as never said."""
     found = _queued(tree, agent, record, said.of)
     if found is None:
         return
@@ -824,14 +827,14 @@ def _change_queued(tree: Tree, agent: Agent, record: Record, said: SendNow | Rew
 
 
 def _stop_behind(agent: Agent) -> None:
-    """What is written behind calls that a person ends is not made; what came of these, their outcomes say."""
+    """Stop the actions after the calls that a person ends; the outcomes of those calls tell the rest."""
     if agent.plan is None and agent.calls:
         for pending in agent.actions:
             pending.stopped = not pending.call
 
 
 def _raise_budget(tree: Tree, root: Agent, record: Record, tokens: int, money: float) -> None:
-    """The session may use more, and answers what it could not afford to."""
+    """Raise the session's budget, and resume work that it could not afford before."""
     right = root is tree.root and tokens >= 0 and money >= 0 and tokens + money > 0
     expect(tree, record, right, "gives tokens or money to nobody who lends them, or none")
     bounded = tree.bounds.money
@@ -844,7 +847,7 @@ def _raise_budget(tree: Tree, root: Agent, record: Record, tokens: int, money: f
 
 
 def _control(tree: Tree, record: Record, said: Content) -> None:
-    """What a person does."""
+    """Apply a person's command."""
     agent = agent_of(tree, record)
     match said:
         case Pause(node=node) | Resume(node=node) if node:
@@ -860,7 +863,7 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             for one in tree.subtree(agent.path):
                 plan_fold.paused(tree, one, record)
         case Cancel(by=by):
-            ends = by == "user" or agent.plan is not None  # the core tells a plan alone, and why
+            ends = by == "user" or agent.plan is not None  # the core only ends plans, and says why
             expect(
                 tree, record, ends and (by == "core") == bool(record.body), "says who did it other than why"
             )

@@ -1,7 +1,7 @@
-"""How steps of a race that write work in copies of the workspace, and what becomes of the copy of the one that wins.
+"""Copies of the workspace for racing steps that write, and what happens to the winner's copy.
 
-The machine of a plan says which steps race, and whose changes are to be taken over (`core.plan.machine`). That the
-copy is there, and what came of taking it over, only the world can say: that is what the records here tell.
+A plan's machine decides which steps race and whose changes are taken over (`core.plan.machine`). Whether the copy could
+be made, and whether taking it over worked, only the world can say: the records here report it.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from iact.core.tree.plan_run import Copied
 from iact.core.tree.tree import Tree
 
 _NAMED: Final = 3
-"""So many names stand in a sentence."""
+"""The most names in a sentence."""
 
 
 def make(tree: Tree, plan: Agent, record: Record, said: MakeCopy) -> None:
-    """A firing has the copy in which it works, or there can be none."""
+    """Note that a firing has the copy in which it works, or that none could be made."""
     found = (one for one in plan.actions if one.index == said.action and one.node == said.node)
     pending = next(found, None)
     due = pending is not None and pending.race != "" and not pending.copied and not pending.call
@@ -44,7 +44,7 @@ def make(tree: Tree, plan: Agent, record: Record, said: MakeCopy) -> None:
 
 
 def wanted(tree: Tree, node: str, copied: Copied) -> TakeOver:
-    """What the record says by which a copy is taken over, but for what only the world can say."""
+    """Build the content of the record that takes over a copy, without the fields that only the world can fill in."""
     return TakeOver(
         node=node,
         call=copied.call,
@@ -55,7 +55,7 @@ def wanted(tree: Tree, node: str, copied: Copied) -> TakeOver:
 
 
 def take_over(tree: Tree, plan: Agent, record: Record, said: TakeOver) -> None:
-    """What a step wrote in its copy stands in the workspace, or can't."""
+    """Apply that a step's changes were taken over from its copy into the workspace, or that they could not be."""
     run = run_of(plan, record)
     copied = run.taking.pop(said.node, None)
     if copied is None:

@@ -1,7 +1,7 @@
-"""How records about what modules ask persons change the tree.
+"""How records about modules' questions to people change the tree.
 
-What a module asks and what a person says are outcomes. That a call asks which is under way, that it is answered once, and
-that only a person gives what fits the form, follows from the records before, so what is forged there is named.
+What a module asks and what a person answers are outcomes. The rest follows from earlier records, so a forgery is named:
+the call that asks is in progress, a question is answered once, and a person's answer fits the form.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from iact.core.tree.tree import Tree
 
 
 def asking(agent: Agent, call: int) -> Pending | None:
-    """The call under way of an agent that has this record."""
+    """Return the agent's call in progress that has this record."""
     return next((one for one in agent.actions if one.call and one.call == call), None)
 
 
 def ask(tree: Tree, record: Record, said: FormAsk) -> None:
-    """A call asks a person."""
+    """Apply a call's question to a person."""
     call = asking(agent_of(tree, record), said.call)
     expect(tree, record, call is not None, "is asked by no call that is under way")
     expect(
@@ -42,7 +42,7 @@ def ask(tree: Tree, record: Record, said: FormAsk) -> None:
 
 
 def answer(tree: Tree, record: Record, said: FormAnswer) -> None:
-    """A person fills it in or refuses; or nobody does."""
+    """Apply the answer: a person filled in the form or refused, or no one did."""
     asked = tree.forms.pop(said.ask, None)
     expect(tree, record, asked is not None, "answers what was not asked")
     decided = said.decision != "cancel"
@@ -52,7 +52,7 @@ def answer(tree: Tree, record: Record, said: FormAnswer) -> None:
 
 
 def _fits(asked: FormAsk, said: FormAnswer) -> bool:
-    """Whether it has all that was asked for, and nothing else; a no has nothing."""
+    """Whether the answer has all that was asked for and nothing else. A refusal has no values."""
     if said.decision != "accept" or not asked.fields:
         return said.values is None
     try:

@@ -1,9 +1,9 @@
-"""How the gate's records change the tree: its decisions, which it must come to again, and who cleared a call.
+"""How the gate's records change the tree: its decisions, which are derived again, and who cleared a call.
 
-What a decision or a question says follows from the tree, field by field, so a forged one is named. Four things are
-outcomes and are taken as they stand: the time of a record (rates are counted by it); whether a question went to a
-person or to an endpoint, and how long a person had (settings); and what they answered (an endpoint's reason in its
-own words). An answer must still be one that whoever was asked could give.
+What a decision or a question says follows from the tree, field by field, so a forged one is named. Four facts are
+outcomes and are taken as recorded: the time of a record (rates are counted by it); whether a question went to a person
+or to an endpoint; how long a person had (both from settings); and what they answered (an endpoint gives its reason in
+its own words). An answer must still be one that the person or endpoint asked could give.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from iact.core.tree.tree import Tree
 
 
 def decide(tree: Tree, record: Record, gate: Gate) -> None:
-    """A decision must be the one that the gate comes to again; what it counts is counted."""
+    """Check that the gate comes to the same decision again, and count what it counts."""
     agent = agent_of(tree, record)
     pending = pending_of(tree, agent, record, gate)
     if pending is None or pending.bound is None:
@@ -52,7 +52,7 @@ def decide(tree: Tree, record: Record, gate: Gate) -> None:
 
 
 def use(tree: Tree, pending: Pending, record: Record, call: Call) -> None:
-    """A call is dispatched: on an allowing decision, which is good for this once."""
+    """Dispatch a call on a decision that allows it. The decision is valid for this one call."""
     expect(
         tree,
         record,
@@ -63,12 +63,12 @@ def use(tree: Tree, pending: Pending, record: Record, call: Call) -> None:
 
 
 def _is(one: float | None, other: float) -> bool:
-    """Whether a number is the same, and written in the same way."""
+    """Whether a number is the same and of the same type."""
     return one == other and type(one) is type(other)
 
 
 def explain(tree: Tree, pending: Pending, record: Record, result: Result) -> None:
-    """An action has its outcome: that of a call, or that of a denial, or it was withdrawn before."""
+    """Check an action's outcome: it was called, or denied, or withdrawn before either."""
     status = result.status
     made = pending.call > 0 and pending.verdict != "denied" and result.call == pending.call
     denied = pending.verdict == "denied" and status == "incomplete"
@@ -76,7 +76,7 @@ def explain(tree: Tree, pending: Pending, record: Record, result: Result) -> Non
 
 
 def ask(tree: Tree, record: Record, said: ClearanceAsk) -> None:
-    """Somebody is asked about a call."""
+    """Apply a question to a person or an endpoint about a call."""
     agent, to, seconds = agent_of(tree, record), said.to, said.seconds
     _bind_ahead(agent, said)
     pending = pending_of(tree, agent, record, said)
@@ -101,7 +101,7 @@ def ask(tree: Tree, record: Record, said: ClearanceAsk) -> None:
 
 
 def _bind_ahead(agent: Agent, said: ClearanceAsk) -> None:
-    """Of a call that is asked about together with the first one: what it is from here on."""
+    """Fix the arguments of a call that is asked about together with the first one."""
     if said.to != "person" or not agent.actions or agent.actions[0].asked_of != "person":
         return
     for pending, bound in behind(agent):
@@ -110,7 +110,7 @@ def _bind_ahead(agent: Agent, said: ClearanceAsk) -> None:
 
 
 def answer(tree: Tree, record: Record, said: ClearanceAnswer) -> None:
-    """They answer."""
+    """Apply the answer to a question about a call."""
     agent = agent_of(tree, record)
     pending = pending_of(tree, agent, record, said)
     if pending is None or pending.bound is None:
@@ -136,13 +136,13 @@ def answer(tree: Tree, record: Record, said: ClearanceAnswer) -> None:
 
 
 def _tell_plan(tree: Tree, agent: Agent, pending: Pending, record: Record) -> None:
-    """A step's time stands still while a person is asked."""
+    """Tell the plan that a person is being asked: the step's time stands still meanwhile."""
     if agent.plan is not None:
         apply_plan.waits(tree, agent, pending, record)
 
 
 def _above(tree: Tree, agent: Agent) -> Iterator[str]:
-    """An agent, and all that wait for it: their time stands still while nobody is there."""
+    """Yield an agent and all that wait for it. Their time stands still while no person is there to answer."""
     path = agent.path
     while path != "user":
         yield path
@@ -150,7 +150,7 @@ def _above(tree: Tree, agent: Agent) -> Iterator[str]:
 
 
 def _can_say(tree: Tree, pending: Pending, given: Answer, said: ClearanceAnswer) -> bool:
-    """Whether this answer can come from whoever was asked."""
+    """Whether this answer can come from the person or endpoint that was asked."""
     match said.by:
         case "endpoint":
             passes = not said.then or given.allow

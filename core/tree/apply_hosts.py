@@ -1,7 +1,7 @@
 """How records about hosts change the tree, and who allows a module to reach one, as a function of the tree.
 
-That somebody wants to connect, and what a person says, are outcomes. By whose word a connection is made follows from
-the policy, the module's manifest and what persons said, so a forged one is named.
+That a module wants to connect, and what a person says, are outcomes. Who allowed a connection follows from the policy,
+the module's manifest and the answers of people, so a forged record is named.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from iact.core.tree.tree import Tree
 
 
 def origin_of(tree: Tree, module: str, host: str, port: int) -> HostOrigin | None:
-    """Who allows `module` to reach `host` at `port` now; None: nobody does. `host`: in lower case."""
+    """Who allows `module` to reach `host` at `port` now; None if no one does. `host`: in lower case."""
     loaded = tree.modules.get(module)
     if loaded is None or tree.lockdown:
         return None
@@ -37,20 +37,20 @@ def origin_of(tree: Tree, module: str, host: str, port: int) -> HostOrigin | Non
 
 
 def may_ask(tree: Tree, module: str, host: str, port: int) -> bool:
-    """Whether a module may reach this if somebody allows it: it must have said what it needs."""
+    """Whether a module may reach this host if a person allows it: its manifest must declare the need."""
     loaded = tree.modules.get(module)
     needs = loaded.manifest.needs.egress if loaded is not None else ()
     return any(target == ANY or covers(target, host, port) for target in needs)
 
 
 def under_way(tree: Tree, module: str) -> tuple[int, ...]:
-    """The records of a module's calls that are under way."""
+    """The records of a module's calls in progress."""
     found = (one for agent in tree.agents.values() for one in agent.actions)
     return tuple(sorted(one.call for one in found if one.call and one.spec.module == module))
 
 
 def ask(tree: Tree, record: Record, said: HostAsk) -> None:
-    """A person is asked about a host."""
+    """Apply a question to a person about a host."""
     hosts = tree.hosts
     unknown = origin_of(tree, said.module, said.host, said.port) is None
     asked = hosts.asked(said.module, said.host, said.port) > 0
@@ -62,7 +62,7 @@ def ask(tree: Tree, record: Record, said: HostAsk) -> None:
 
 
 def answer(tree: Tree, record: Record, said: HostAnswer) -> None:
-    """A person says once, for this session, always, or no."""
+    """Apply a person's answer: once, for this session, always, or no."""
     hosts = tree.hosts
     question = hosts.open.pop(said.ask, None)
     expect(tree, record, question is not None, "answers what was not asked")
@@ -79,7 +79,7 @@ def answer(tree: Tree, record: Record, said: HostAnswer) -> None:
 
 
 def reach(tree: Tree, record: Record, said: HostReach) -> None:
-    """A module connects."""
+    """Apply a module's connection."""
     origin = origin_of(tree, said.module, said.host, said.port)
     expect(tree, record, origin == said.by, f"is allowed by {origin or 'nobody'}")
     what = (said.module, said.host, said.port)
@@ -89,7 +89,7 @@ def reach(tree: Tree, record: Record, said: HostReach) -> None:
 
 
 def allow(tree: Tree, said: AllowHosts) -> None:
-    """What persons allow is this from now on. What they allow newly is not refused any more."""
+    """Set what people allow from now on. A host that is newly allowed is no longer refused."""
     hosts = tree.hosts
     before = hosts.always | hosts.session
     hosts.always, hosts.session = rules_of(said.always), rules_of(said.session)

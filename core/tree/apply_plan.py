@@ -1,8 +1,8 @@
-"""How records change a plan: what the world said is told to its machine, what the machine said is compared.
+"""How records change a plan: outcomes are passed to its machine, and what the machine derives is compared.
 
-Outcomes are the results of its steps, the answers of models, what people did and the time. The records `plan`, `node`,
-`fire` and its notices follow from them: they change nothing, and must be those that the machine wants written, in
-its order. So a plan is verified like an agent, and a crash between any two records leaves nothing to guess.
+Outcomes are the results of its steps, the answers of models, what people did, and the time. The records `plan`, `node`,
+`fire` and its notices follow from them. They change nothing, and must be the records that the machine wants written, in
+its order. A plan is therefore verified like an agent, and a crash between any two records leaves nothing to guess.
 """
 
 from __future__ import annotations
@@ -77,21 +77,21 @@ _STEP_BY_USER: Final = "The user cancelled this step."
 _UNKEPT: Final = "What it wrote in its copy of the workspace could not be kept, so nothing of it was put into the workspace."
 _LARGEST_JSON: Final = 1 << 20
 _PRINTED: Final = 2_000
-"""Characters of what a step had printed that are told with its failure."""
+"""The most characters of a step's output that are reported with its failure."""
 _KNOWN: Final = frozenset(
     {
         "text/plain", "text/markdown", "text/csv", "text/html", "application/json", "application/pdf",
         "image/png", "image/jpeg", "image/gif", "image/webp", "audio/wav", "audio/mpeg",
     }
 )  # fmt: skip
-"""Types that a value keeps when its author may have chosen them for what they say."""
+"""Media types that a value keeps even when an untrusted author may have chosen the type for its wording."""
 
 
 # --- a plan begins ------------------------------------------------------------------------------------------
 
 
 def made(spawn: Spawn) -> PlanRun | None:
-    """The plan that a `spawn` record makes; None if it makes an agent."""
+    """Return the plan that a `spawn` record makes; None if it makes an agent."""
     terms = spawn.plan
     if terms is None:
         return None
@@ -106,9 +106,9 @@ def made(spawn: Spawn) -> PlanRun | None:
 
 
 def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, record: Record) -> Agent:
-    """A plan begins, on its share of its caller's budget: `tokens`, as the record says.
+    """Hand over a plan. It begins on its share of its caller's budget: `tokens`, as the record says.
 
-    It gets the variables that `text` mentions, as a child gets those of its message.
+    The plan gets the variables that `text` mentions, as a child gets those of its message.
     """
     plan = tree.agents.get(path)
     if plan is None or plan.plan is None or plan.active:
@@ -134,7 +134,7 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
 
 
 def begin(tree: Tree, plan: Agent) -> None:
-    """It has been handed over, and does its first steps."""
+    """Begin a plan that has been handed over, with its first steps."""
     run = plan.plan
     assert run is not None
     if tree.format == FORMAT:
@@ -144,7 +144,7 @@ def begin(tree: Tree, plan: Agent) -> None:
 
 
 def take_over(tree: Tree, plan: Agent, record: Record) -> None:
-    """A plan that was begun by an older program goes on by the rules of this one."""
+    """Continue a plan that an older program began by the rules of this program."""
     run = run_of(plan, record)
     if run.machine is not None or not plan.active:
         return
@@ -160,14 +160,14 @@ def take_over(tree: Tree, plan: Agent, record: Record) -> None:
 
 
 def _begin(tree: Tree, plan: Agent, run: PlanRun) -> None:
-    """Make the machine, and let it begin, or go on after what an older program had done."""
+    """Make the machine, and let it begin or continue from where an older program stopped."""
     past = run.history
     working = past.state.work_in("running", "waiting_human")
     try:
         machine = PlanMachine(
             run.source,
             mode=make_mode(run.mode, run.options, tree.bounds.plans, run.experience),
-            # How long a person has is the gate's to say.
+            # The gate decides how long a person has.
             limits=_limits(tree, run),
             catalogue=_Catalogue(tree, plan.path),
             asks=run.thinks,
@@ -195,11 +195,11 @@ _ROLES: Final[Mapping[str, tuple[QuestionKind, ...]]] = {
     "patcher": ("patch",),
     "reporter": ("reason", "synthesize"),
 }
-"""Which questions the model of each part in a plan answers."""
+"""Which questions are answered by the model of each role in a plan."""
 
 
 def _limits(tree: Tree, run: PlanRun) -> PlanLimits:
-    """The bounds of a plan: the session's, and what whoever started it asked for."""
+    """Return the bounds of a plan: the session's, adjusted by the options that the plan was started with."""
     bounds = tree.bounds.plans
     parts = {part: getattr(bounds, part) for part in _ROLES}
     role = run.options.get("model")
@@ -222,7 +222,7 @@ def _limits(tree: Tree, run: PlanRun) -> PlanLimits:
 
 
 class _Catalogue:
-    """The functions that a plan may call, as they are at the moment."""
+    """The functions that a plan may call at the moment."""
 
     def __init__(self, tree: Tree, path: str) -> None:
         self._tree = tree
@@ -250,7 +250,7 @@ class _Catalogue:
 
 
 def run_of(plan: Agent, record: Record) -> PlanRun:
-    """The run of a plan that a record is about."""
+    """Return the run of the plan that a record is about."""
     if plan.plan is None:
         raise mismatch(record, f"is about the plan {plan.path}, which is none")
     return plan.plan
@@ -268,10 +268,10 @@ def _machine_of(plan: Agent, record: Record) -> tuple[PlanRun, PlanMachine]:
 
 @contextmanager
 def telling(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool = False) -> Iterator[None]:
-    """The machine is told something within; behind it, what it wants is noted.
+    """Pass input to the machine inside the context; afterwards note what it wants.
 
-    A bug of ours in it ends the plan and nothing else (law 10): the record that it was told of is in the journal, and
-    the session must be read again. `going_on`: it begins where an older program stopped.
+    A bug in the machine ends the plan and nothing else (law 10): the record with the input is in the journal already,
+    and the session must stay readable. `going_on`: the plan begins where an older program stopped.
     """
     tree.stirred.add(plan.path)
     try:
@@ -285,9 +285,9 @@ def telling(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool = False) ->
 
 
 def _follow(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool) -> None:
-    """Note what the machine wants: what is to be written, fired, stopped and asked.
+    """Note what the machine wants to have written, fired, stopped and asked.
 
-    Where it is `going_on`, there may be results that no step has yet.
+    If `going_on`, there may be results that no step has yet.
     """
     machine = run.machine
     assert machine is not None
@@ -303,7 +303,7 @@ def _follow(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool) -> None:
 
 
 def _changed(plan: Agent, run: PlanRun, change: NodeChange) -> None:
-    """A step's state changes. What it gave stands in the record that brought it."""
+    """Note a step's change of state. Its result is in the record that brought it."""
     output, labels, result = change.output, change.labels, 0
     if change.cause == "succeeded":
         settled = run.latest.get(change.node)
@@ -337,7 +337,7 @@ def _changed(plan: Agent, run: PlanRun, change: NodeChange) -> None:
 def _fired(
     tree: Tree, plan: Agent, run: PlanRun, machine: PlanMachine, firing: Firing, going_on: bool
 ) -> None:
-    """A step is to be carried out, unless that goes on already, or can't be."""
+    """Begin a step, unless it is already in progress or cannot be carried out."""
     node = firing.node.id
     if node in run.firing:
         return
@@ -367,7 +367,7 @@ def _other(
     | PlanNotice
     | Assessed,
 ) -> None:
-    """The commands that are seldom."""
+    """Note the less frequent commands."""
     match command:
         case PlanVersion():
             lines = "\n".join(f"- {_in_words(node)}" for node in (*command.add, *command.rewire))
@@ -402,7 +402,7 @@ def _other(
 
 
 def _assessed(told: Assessed) -> said.ProfileRisk | said.ProfileRule | said.ProfileTrust:
-    """What a record says of how a mode judges a plan."""
+    """Build the record of a mode's assessment of a plan."""
     match told:
         case Risk():
             return said.ProfileRisk(**told._asdict())
@@ -413,7 +413,7 @@ def _assessed(told: Assessed) -> said.ProfileRisk | said.ProfileRule | said.Prof
 
 
 def _in_words(node: PlanNode) -> str:
-    """A step as one line, for people."""
+    """Describe a step in one line, for people."""
     data = node_to_json(node)
     after = ", ".join(node.dependencies)
     what = (
@@ -426,7 +426,7 @@ def _in_words(node: PlanNode) -> str:
 
 
 def written(tree: Tree, plan: Agent, record: Record) -> None:
-    """A record that follows from those before it: it must be the next that the plan owes."""
+    """Check a record that follows from earlier ones: it must be the next that the plan owes."""
     run = run_of(plan, record)
     if run.machine is None:
         _written_then(tree, plan, run, record)
@@ -439,7 +439,7 @@ def written(tree: Tree, plan: Agent, record: Record) -> None:
 
 
 def _written_then(tree: Tree, plan: Agent, run: PlanRun, record: Record) -> None:
-    """The same in a journal of an older format, where such records changed the plan."""
+    """Do the same in a journal of an older format, in which these records changed the plan."""
     match record.content:
         case said.Plan():
             for node in run.history.version(record).add:
@@ -491,7 +491,7 @@ def _arguments(record: Record) -> dict[str, JSON]:
 
 
 def end(tree: Tree, plan: Agent, record: Record, reply: Reply) -> str | None:
-    """A plan ends: what its message to the caller must be; None if it did not come to its own end."""
+    """End a plan. Returns what its message to the caller must be; None if the plan did not end on its own."""
     run = run_of(plan, record)
     _read_all(plan, run)
     run.ending = ending_from(reply)
@@ -508,13 +508,13 @@ def end(tree: Tree, plan: Agent, record: Record, reply: Reply) -> str | None:
 
 
 def message_of(plan: Agent) -> str:
-    """What a plan that came to its own end says to a person who wanted it; empty if it did not."""
+    """What a plan that ended on its own reports to a person who asked for it; empty if it did not."""
     run = plan.plan
     return "" if run is None or run.ending is None else answer_of(run, run.ending)
 
 
 def conclusion(plan: Agent, run: PlanRun) -> tuple[Reply, str]:
-    """What the reply of a plan says that has come to its end, and its message to the caller."""
+    """Return the reply of a plan that has ended, and its message to the caller."""
     if run.cancelled:
         return Reply(to=plan.caller, status="cancelled"), run.cancelled
     if run.running is None:
@@ -524,7 +524,7 @@ def conclusion(plan: Agent, run: PlanRun) -> tuple[Reply, str]:
 
 
 def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
-    """A model answered a question about the plan, or can't."""
+    """Apply a model's answer to a question about the plan, or its failure to answer."""
     run = run_of(plan, record)
     _read_all(plan, run)
     run.asked += 1
@@ -548,7 +548,7 @@ def answered(tree: Tree, plan: Agent, record: Record, ask: said.Ask) -> None:
 def answer_to(
     tree: Tree, thought: int, question: PlanQuestion, usage: Tokens, failed: str, waits: tuple[Wait, ...]
 ) -> said.Ask:
-    """What the record of an answer to a question says."""
+    """Build the record of an answer to a question."""
     role = role_of(tree, question)
     return said.Ask(
         thought=thought,
@@ -569,7 +569,7 @@ def role_of(tree: Tree, question: PlanQuestion) -> str:
 
 
 def drafted(tree: Tree, plan: Agent, record: Record, draft: said.Draft) -> None:
-    """A planner has written more of its plan."""
+    """Apply a further part of the plan that a planner is writing."""
     run, machine = _machine_of(plan, record)
     asking = _asking_of(run, record, draft.thought)
     if not asking.pieces:
@@ -586,14 +586,14 @@ def _asking_of(run: PlanRun, record: Record, thought: int) -> Asking:
 
 
 def _rest_of(asking: Asking, record: Record) -> str:
-    """What an answer holds behind what was read of it while it was written."""
+    """The rest of an answer, after the part that was read while it was written."""
     if not record.body.startswith(asking.read):
         raise mismatch(record, "is another answer than what was read of it before")
     return record.body[len(asking.read) :]
 
 
 def cut_off(tree: Tree, plan: Agent, record: Record, discard: Discard) -> None:
-    """An answer was stopped: it is asked for again, unless nobody wants it any more."""
+    """Apply that an answer was stopped. It is asked for again unless it is no longer needed."""
     run = run_of(plan, record)
     if run.running is None:
         return
@@ -611,7 +611,7 @@ def _cut_off(run: PlanRun, machine: PlanMachine, thought: int, at: float) -> Non
 
 
 def woken(tree: Tree, plan: Agent, record: Record, wake: said.Wake) -> None:
-    """Its time has come, or the session goes on after it had stopped."""
+    """Wake a plan: something is due, or the session continues after it had stopped."""
     run, machine = _machine_of(plan, record)
     since, at = run.heard - run.epoch, run.at(record.at)
     on_time = wake.reopened or (machine.due is not None and machine.due <= at)
@@ -626,7 +626,7 @@ def woken(tree: Tree, plan: Agent, record: Record, wake: said.Wake) -> None:
 
 
 def paused(tree: Tree, plan: Agent, record: Record) -> None:
-    """A pause has begun, or ended, at the plan or above it."""
+    """Apply the beginning or end of a pause of the plan or of an agent above it."""
     run = plan.plan
     if run is None or run.running is None or not plan.active:
         return
@@ -635,7 +635,7 @@ def paused(tree: Tree, plan: Agent, record: Record) -> None:
 
 
 def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
-    """All of it is to end, or one step."""
+    """Cancel the whole plan, or one step."""
     run = run_of(plan, record)
     machine = run.running
     if machine is None or not plan.active:
@@ -652,14 +652,14 @@ def cancelled(tree: Tree, plan: Agent, record: Record, cancel: Cancel) -> None:
 
 
 def started(tree: Tree, plan: Agent, record: Record) -> None:
-    """A person has looked at the plan, and it may begin."""
+    """Begin a plan that a person has reviewed."""
     run, machine = _machine_of(plan, record)
     with telling(tree, plan, run):
         machine.start(run.at(record.at))
 
 
 def edited(tree: Tree, plan: Agent, record: Record) -> None:
-    """A person writes other steps for what has not started."""
+    """Replace the steps that have not started by those that a person wrote."""
     run, machine = _machine_of(plan, record)
     try:
         wanted = read_plan(record.body, id=plan.name)
@@ -671,7 +671,7 @@ def edited(tree: Tree, plan: Agent, record: Record) -> None:
 
 
 def retried(tree: Tree, plan: Agent, record: Record, node: str) -> None:
-    """A person lets a step run once more, also of a plan that had ended."""
+    """Run a step again because a person asked for it, even if the plan had ended."""
     run, machine = _machine_of(plan, record)
     _step_of(run, record, node, "retries")
     try:
@@ -684,7 +684,7 @@ def retried(tree: Tree, plan: Agent, record: Record, node: str) -> None:
 
 
 def paused_step(tree: Tree, plan: Agent, record: Record, node: str, *, closes: bool) -> None:
-    """A person pauses one step, or lets it go on."""
+    """Pause one step, or resume it, for a person."""
     run, machine = _machine_of(plan, record)
     _step_of(run, record, node, "pauses" if closes else "resumes")
     if closes == run.held(node):
@@ -709,17 +709,17 @@ def _step_of(run: PlanRun, record: Record, node: str, does: str) -> NodeRecord:
 
 
 def interjected(tree: Tree, plan: Agent, record: Record, *, at_once: bool) -> None:
-    """A person says something to the running plan."""
+    """Pass a person's message to the running plan."""
     run, machine = _machine_of(plan, record)
     with telling(tree, plan, run):
         machine.interject(record.body, run.at(record.at), at_once=at_once)
 
 
 def told_step(tree: Tree, plan: Agent, record: Record, said: Inject) -> Agent | None:
-    """A person says something about one step: the child that hears it now, if it has one.
+    """Pass on a person's message about one step. Returns the child that receives it now, if there is one.
 
-    One that is still to be called hears it with its task. Nobody else can hear it at a tool: so whoever judges the
-    plan does.
+    A child that is still to be called receives it with its task. A function cannot receive a message, so for such a
+    step the model that judges the plan does.
     """
     run, machine = _machine_of(plan, record)
     step = _step_of(run, record, said.node, "is about")
@@ -735,19 +735,19 @@ def told_step(tree: Tree, plan: Agent, record: Record, said: Inject) -> Agent | 
 
 
 def intervention(record: Record, said: Inject) -> Incoming:
-    """What a person injects, as an agent below the root hears it."""
+    """Build the message that a person injects, as an agent below the root receives it."""
     return Incoming(record.n, "intervention", "the user", record.body, mode=said.mode, labels=origin.WRITTEN)
 
 
 def called_by(tree: Tree, plan: Agent, node: str) -> Agent | None:
-    """The agent that works for a step of a plan now."""
+    """The agent that is working for a step of a plan."""
     calling = (one for one in plan.actions if one.node == node and one.call and one.child)
     found = next(calling, None)
     return tree.agents.get(found.child) if found is not None else None
 
 
 def below(tree: Tree, agent: Agent) -> Iterator[Agent]:
-    """The plans that run below an agent, but not those below another of them."""
+    """Yield the plans that run below an agent, without those below another of these plans."""
     for path in agent.children.values():
         child = tree.agents[path]
         if child.plan is None or not child.active:
@@ -757,7 +757,7 @@ def below(tree: Tree, agent: Agent) -> Iterator[Agent]:
 
 
 def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
-    """A call begins to wait for a person, or has its answer."""
+    """Note that a call begins to wait for a person, or has the answer."""
     run = run_of(plan, record)
     machine = run.running
     if machine is None:
@@ -773,7 +773,9 @@ def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
 
 
 def _read_all(plan: Agent, run: PlanRun) -> None:
-    """Whoever judges a plan, or hears how it ended, reads what its steps gave; a step alone reads only its refs."""
+    """Let the plan read all results. Judging a plan or reporting its end reads every result; a step only reads its
+    refs.
+    """
     origin.read(plan, run.failures | join(frozenset(record.labels) for record in run.state.nodes.values()))
 
 
@@ -781,7 +783,7 @@ def _read_all(plan: Agent, run: PlanRun) -> None:
 
 
 def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: Result) -> None:
-    """A firing has its `result`."""
+    """Apply the `result` of a firing."""
     value = None
     if result.status == "ok":
         value = result_value(tree, plan, pending, record, result)
@@ -797,10 +799,10 @@ def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: 
 
 
 def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: Incoming) -> None:
-    """A child has replied to the step that called it.
+    """Apply a child's reply to the step that called it.
 
-    Steps after it are told what it brings by name, and nothing else of it. So where it has read strange content, its
-    variables get names and types of ours: theirs are words that it chose.
+    Later steps are given only the names of what the child brings, and nothing else of it. If the child has read strange
+    content, its variables therefore get names and types from us, because it chose the original ones.
     """
     if reply.status != "ok":
         run_of(plan, record).failures |= reply.labels
@@ -819,7 +821,7 @@ def returned(tree: Tree, plan: Agent, pending: Pending, record: Record, reply: I
 
 
 def _plain(value: Value) -> Value:
-    """The same content under a type that is known, or the plainest that fits."""
+    """The same content under a known type, or under the plainest type that fits."""
     if value.media in _KNOWN:
         return value
     return replace(value, media="text/plain" if value.is_text else "application/octet-stream")
@@ -840,17 +842,17 @@ def _settle(
     attempt = run.state.nodes[pending.node].attempts
     settled = StepOutcome(pending.node, attempt, record.n, outcome, value, brought, copied)
     run.settled[pending.index] = run.latest[pending.node] = settled
-    tree.stirred.add(plan.path)  # also where a bug ended it: this may have been the last that it waited for
+    tree.stirred.add(plan.path)  # even after a bug: this may have been the last it waited for
     machine = run.running
     if machine is not None and plan.active and pending.node in machine.run.attempts:
-        # What was stopped has no outcome, unless one came before it could be.
+        # A stopped attempt has no outcome, unless one arrived before it could be stopped.
         stopped = machine.run.attempts[pending.node].ending and _is_cancelled(record)
         with telling(tree, plan, run):
             machine.attempt_ended(pending.node, None if stopped else outcome, run.at(record.at))
 
 
 def _is_cancelled(record: Record) -> bool:
-    """Whether a result or a reply says that there is none."""
+    """Whether a result or a reply says that the work was cancelled or dropped."""
     content = record.content
     return isinstance(content, Result | Reply) and content.status in ("cancelled", "forked")
 
@@ -878,7 +880,7 @@ def _outcome(plan: Agent, pending: Pending, record: Record, result: Result, valu
 
 
 def _output(value: Value) -> JSON:
-    """A result as refs look into it: JSON as data, other text as it is, anything else by what it is."""
+    """A result as refs see it: JSON as data, other text unchanged, anything else as a description."""
     if not value.is_text:
         return {"media": value.media, "size": value.size, "sha256": value.sha256}
     text = value.text()

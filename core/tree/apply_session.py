@@ -1,4 +1,4 @@
-"""How records about the session as a whole change the tree: its beginning, its version, its modules, a fork."""
+"""How records about the whole session change the tree: its beginning, its version, its modules, a fork."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree
 
 _LATER: Final = frozenset({"fork"})
-"""The label of files that came with a fork as they were when it was made, and not as its records have them."""
+"""The label of files that a fork copied as they were when it was made, rather than as its records describe them."""
 
 
 def open_session(tree: Tree, record: Record, opened: Open) -> None:
-    """A session begins, with its root."""
+    """Begin a session, with its root."""
     take_version(tree, record, opened.format)
     tree.session = opened.session
     tree.workspace = opened.workspace
@@ -45,7 +45,7 @@ def open_session(tree: Tree, record: Record, opened: Open) -> None:
 
 
 def take_version(tree: Tree, record: Record, version: str) -> None:
-    """The rules of which format hold from here on."""
+    """Set the format whose rules hold from here on."""
     tree.format = version
     if version != FORMAT:
         later = "once the session was opened again it is verified from there on"
@@ -54,7 +54,7 @@ def take_version(tree: Tree, record: Record, version: str) -> None:
 
 
 def take_roles(tree: Tree, record: Record, models: Mapping[str, RoleTerms]) -> dict[str, Role]:
-    """The models that a record names, with their prompts."""
+    """Return the models that a record names, with their prompts."""
     return {name: _role(tree, record, name, terms) for name, terms in models.items()}
 
 
@@ -67,7 +67,7 @@ def _role(tree: Tree, record: Record, name: str, terms: RoleTerms) -> Role:
 
 
 def migrate(tree: Tree, record: Record, migrated: Migrate) -> None:
-    """From here on the rules and prompts are those of the program that wrote this; agents keep what they have."""
+    """Switch to the rules and prompts of the program that wrote the record. Agents keep what they have."""
     known = {name: role.terms() for name, role in tree.roles.items()}
     expect(tree, record, migrated.from_ == tree.format, f"follows on other rules than those of {tree.format}")
     expect(tree, record, migrated.models == known, "names other models than the session has")
@@ -80,7 +80,7 @@ def migrate(tree: Tree, record: Record, migrated: Migrate) -> None:
 
 
 def set_models(tree: Tree, record: Record, models: Mapping[str, RoleTerms]) -> None:
-    """Other models play the roles. What an agent read and wrote stays, behind the prompt of the model that goes on."""
+    """Assign other models to the roles. What an agent read and wrote stays, after the prompt of its new model."""
     expect(tree, record, tree.roles.keys() <= models.keys(), "leaves out a role that the session has")
     before, tree.roles = tree.roles, take_roles(tree, record, models)
     tree.foreseen.clear()
@@ -91,7 +91,7 @@ def set_models(tree: Tree, record: Record, models: Mapping[str, RoleTerms]) -> N
 
 
 def create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
-    """A new agent, which has heard nothing yet."""
+    """Create an agent that has received nothing yet."""
     known = tree.roles.get(model) or tree.roles.get("smart")
     static = known.static if known is not None else STANDARD
     agent = tree.agents[path] = Agent(
@@ -101,7 +101,7 @@ def create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
 
 
 def change_module(tree: Tree, record: Record, said: Module) -> None:
-    """A module is there in some version, or is not there any more."""
+    """Apply that a module is available in some version, or is no longer available."""
     name, before = said.name, tree.functions
     modules = {one: loaded for one, loaded in tree.modules.items() if one != name}
     if said.state:
@@ -119,12 +119,12 @@ def change_module(tree: Tree, record: Record, said: Module) -> None:
         tree.set_modules({**modules, manifest.name: loaded})
     changed = {one for one, spec in before.items() if tree.functions.get(one) != spec}
     for agent in tree.agents.values():
-        agent.context.known -= changed  # what is said of it now has not been told yet
+        agent.context.known -= changed  # its new documentation has not been shown yet
     start_afresh(tree)
 
 
 def _tell_gone(tree: Tree, record: Record, name: str) -> None:
-    """Tell the agents that know functions of a module; they hear of it when they next have something to do."""
+    """Tell the agents that know functions of a module. They read it when they next have something to do."""
     text = f"The module `{name}` is not available any more."
     for agent in tree.agents.values():
         if any(function.startswith(f"{name}.") for function in agent.context.known):
@@ -132,32 +132,33 @@ def _tell_gone(tree: Tree, record: Record, name: str) -> None:
 
 
 def start_afresh(tree: Tree) -> None:
-    """The grant changed or a module came back: calls that did not complete may be tried again."""
+    """Allow incomplete calls to be tried again, because the grant changed or a module came back."""
     for agent in tree.agents.values():
         agent.guards.incomplete.clear()
 
 
 def fork(tree: Tree, record: Record, forked: Fork) -> None:
-    """What stands before was copied from another session; from here on this is a session of its own."""
+    """Turn the records so far, which were copied from another session, into a session of its own."""
     here = forked.from_ == tree.session and forked.after == record.n - 1
     expect(tree, record, here, f"does not continue the session {tree.session}, forked at {record.n - 1}")
     if forked.workspace == "current":
-        # They are later than the records that came along: nobody here knows who wrote what since.
+        # The files are later than the copied records, so it is unknown here who has written them since.
         tree.shared.files |= _LATER
     if forked.drops:
         _come_to_rest(tree)
     tree.session = forked.session
     tree.hosts.open.clear()
-    tree.hosts.session = frozenset()  # what a person allowed in a session they allowed in that one
-    # The overlay stays with the session that it belongs to, and with it what waits there; nor is what that session
-    # added to the directory this one's own.
+    tree.hosts.session = frozenset()  # what a person allowed in one session holds in that session only
+    # The overlay and the changes waiting in it stay with the session that they belong to. What that session added to
+    # the directory does not belong to this one either.
     tree.live = LiveFolder(overlay=tree.live.overlay)
 
 
 def _come_to_rest(tree: Tree) -> None:
-    """Nothing that was under way is carried out here. Whoever opens the session writes down what is dropped so.
+    """Drop all work in progress; it is not carried out here. The program that opens the session records what is
+    dropped.
 
-    The root only rests: what it had heard and not answered is read with whatever is said to it next.
+    The root only rests: what it had received and not answered is read with the next message to it.
     """
     for agent in tree.agents.values():
         agent.forked = agent.active and agent.caller != "user"

@@ -1,17 +1,17 @@
-"""How calls change what agents share: labels follow what was touched, whatever a call was rated.
+"""How calls change what agents share: labels follow what was touched, whatever impact a call was rated at.
 
-Files. A call that may write counts as writing from its dispatch to its outcome, and what is read meanwhile carries
-its labels. Then what it really changed decides: the version of the workspace is another one than before the call, or
-there is none to compare, so it touched something, and its labels stay with the files for good. A version is another
-one as soon as any inode was touched (`sandbox.workspace.versions`). Of a directory of the user's the overlay tells, if there is
-one. A job that goes on behind its call touches what it likes,
-and when; so does a module that does not ship with the product: nobody knows what it left running.
+Files. A call that may write counts as writing from its dispatch to its outcome, and everything read meanwhile carries
+its labels. The outcome then decides by what really changed. If the version of the workspace differs from the version
+before the call, or there is no version to compare, the call touched something, and its labels stay with the files for
+good. Touching any inode makes a new version (`sandbox.workspace.versions`). For a live directory, the overlay reports
+changes if there is one. A job that continues after its call may touch anything at any time. So may a module that does
+not ship with the product, because nobody knows what it left running.
 
-Modules. What an agent gives to a module can come back to another. A module that ships either keeps nothing, or keeps
-it for one agent, and then shows that by having states or instances of its own. Of any other all agents' calls go to
-one process, so what it says to one carries what all have given it.
+Modules. What an agent passes to a module can come back to another agent. A module that ships either keeps nothing, or
+keeps it for one agent, which it shows by having states or its own instances. All agents' calls of any other module go
+to one process, so what it returns to one agent carries the labels of what all agents have passed to it.
 
-One set for all files, and not one for each: a script reads what it likes, and says nothing of it.
+There is one set of labels for all files, not one for each file: a script reads what it likes and does not report it.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.tree import Tree
 
 _NAMES: Final = "DEPLOY"
-"""The action by which an agent gives a module its name."""
+"""The action by which an agent names a module."""
 
 
 def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call) -> None:
-    """A call is dispatched: `record` is its `call`."""
+    """Apply the dispatch of a call: `record` is its `call`."""
     shared, spec = tree.shared, pending.spec
     put = origin.written(tree, agent, pending)
     if spec.core:
@@ -52,9 +52,9 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
 
 
 def end(tree: Tree, agent: Agent, pending: Pending, result: Result) -> None:
-    """A call has its outcome. What it touched carries its labels from here on."""
+    """Apply the outcome of a call. From here on, what it touched carries its labels."""
     shared = tree.shared
-    if pending.base:  # its copy is nobody else's, and goes away
+    if pending.base:  # its copy is used by no other call, and is discarded
         return
     if result.state is not None:
         move(tree, agent, pending.spec.name, result.state, pending.step)
@@ -73,23 +73,23 @@ def end(tree: Tree, agent: Agent, pending: Pending, result: Result) -> None:
 
 
 def beside(tree: Tree, pending: Pending, version: str) -> tuple[int, ...]:
-    """The other calls of which something may be in the version that was kept behind this one."""
+    """The other calls that may have contributed to the version kept after this call."""
     return tuple(sorted(tree.shared.since - {pending.call})) if version and not pending.base else ()
 
 
 def written_since(tree: Tree) -> tuple[int, ...]:
-    """The calls of which something may be in a version that is kept now, and in none before."""
+    """The calls that may have contributed to a version kept now, and to none before."""
     return tuple(sorted(tree.shared.since))
 
 
 def take_over(tree: Tree, version: str, put: Labels) -> None:
-    """What a call wrote in a copy of the workspace stands in the workspace, of which a version was kept behind it."""
+    """Take over what a call wrote in a copy. It is in the workspace now, and a version was kept afterwards."""
     tree.shared.version, tree.shared.since = version, set(tree.shared.writing)
     origin.touch_files(tree, put)
 
 
 def move(tree: Tree, agent: Agent, function: str, state: ModuleState, step: str) -> None:
-    """A module's part of an agent, or of a step of a plan, may have come to another state."""
+    """Note the new state of a module's instance for an agent or for a step of a plan."""
     module = function.split(".", 1)[0]
     holder, loaded = origin.holder_of(tree, module, agent), tree.modules.get(module)
     if holder is None or loaded is None or not loaded.manifest.states:
@@ -104,13 +104,13 @@ def move(tree: Tree, agent: Agent, function: str, state: ModuleState, step: str)
 
 
 def restore(tree: Tree) -> None:
-    """A person put the files back. What wrote them since may have left more than they hold; its labels stay."""
+    """Apply that a person restored the files. Labels stay: earlier writers may have left more than the files hold."""
     tree.shared.version = ""
     tree.shared.since = set(tree.shared.writing)
 
 
 def _may_write(tree: Tree, spec: ActionSpec) -> bool:
-    """Whether a module could write into the workspace; what one that does not ship says of its needs is its word."""
+    """Whether a module could write into the workspace. A module that does not ship is not trusted about its needs."""
     loaded = tree.modules.get(spec.module or "")
     return loaded is None or loaded.origin != "shipped" or loaded.manifest.needs.workspace == "write"
 
@@ -127,7 +127,7 @@ def _touched(tree: Tree, agent: Agent, pending: Pending, result: Result, before:
 
 
 def _seen_meanwhile(tree: Tree, put: Labels) -> None:
-    """A call left nothing; but what ran beside it may have seen what it wrote and took away again."""
+    """Label what ran at the same time: the call left nothing, but others may have seen what it wrote and removed."""
     for agent in tree.agents.values():
         for pending in agent.actions:
             if pending.call:

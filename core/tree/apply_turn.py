@@ -1,4 +1,4 @@
-"""What a turn does to its agent: the context that it answers becomes history, and so does what was said."""
+"""How a turn changes its agent: the context that it answers and its text become history."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from iact.core.tree.window import own_reply
 
 
 def answered(tree: Tree, agent: Agent, made: Generation, last: LastTurn) -> PreparedContext:
-    """The context that a text answers, built from what its record says that was seen."""
+    """Build the context that a text answers, from what its record says was seen."""
     return prepare(
         tree, agent, made.seen, notes=noted(made.notes), took=made.took, last=last, full=made.full
     )  # fmt: skip
 
 
 def _check(tree: Tree, agent: Agent, record: Record, made: Generation) -> None:
-    """What is told of a text beside what its context shows."""
+    """Check what the record says about a text beyond the context."""
     known = tree.roles.get(agent.model)
     same = made.role == agent.model and (known is None or made.model == known.model)
     expect(tree, record, same, "is by another model than its agent has")
@@ -45,9 +45,9 @@ def _check(tree: Tree, agent: Agent, record: Record, made: Generation) -> None:
 def take_turn(
     tree: Tree, agent: Agent, record: Record, made: Generation, *, last: LastTurn = ""
 ) -> Sequence[Block]:
-    """The model spoke: its input becomes history, and so does its text; gives the fenced blocks of that.
+    """Apply a turn: the model's input and its text become history. Returns the fenced blocks of the text.
 
-    `last`: why this was its last turn.
+    `last`: why this was the agent's last turn.
     """
     sent, (_, epoch) = made.context, tree.stamp(agent)
     foreseen = tree.foreseen.pop(agent.path, None)
@@ -76,7 +76,7 @@ def take_turn(
     for message in agent.mail.inbox:
         if message.n in prepared.took:
             origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
-    if prepared.seen.files is not None:  # whoever could write there chose the names
+    if prepared.seen.files is not None:  # anyone who could write there chose the names
         origin.read(agent, tree.shared.files | join(tree.shared.writing.values()))
     agent.mail.take(prepared.took)
     if agent.mail.refused:
@@ -99,7 +99,7 @@ def take_turn(
 
 
 def _calibrate(tree: Tree, agent: Agent, usage: Tokens, prepared: PreparedContext) -> None:
-    """Learn from what the endpoint counted how far our estimate of tokens is off for this model."""
+    """Learn from the endpoint's token count how far our estimate is off for this model."""
     if not usage.estimated:
         reply = agent.context.history.messages()[-1]
         dropped = estimate(prepared.tail) if tree.layout == "whole" else 0
@@ -109,7 +109,7 @@ def _calibrate(tree: Tree, agent: Agent, usage: Tokens, prepared: PreparedContex
 
 
 def count(tree: Tree, agent: Agent, usage: Tokens, role: str = "") -> None:
-    """Add what a model call took to what the agent has spent. `role`: of another model than the agent's own."""
+    """Add the usage of a model call to what the agent has spent. `role`: set if the model is not the agent's own."""
     agent.account.spent += usage.prompt + usage.completion
     played = tree.roles.get(role or agent.model)
     if played is not None and played.price is not None:

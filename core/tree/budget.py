@@ -1,16 +1,14 @@
-"""One pool of tokens for the whole tree: a call reserves tokens for the child, what is unused flows back.
+"""One pool of tokens for the whole tree: a call reserves tokens for the child, and unused tokens flow back.
 
-An agent's allowance is what its caller reserved for it, the root's is the session's bound. What is
-left of it falls with every token that the agent uses and every reservation that it makes; when a
-child returns, its reservation is replaced by what the child really used. So the totals at the root
-equal the sum over the tree, at every moment.
+An agent's allowance is what its caller reserved for it; the root's is the session's bound. What is left of it falls
+with every token that the agent uses and every reservation that it makes. When a child returns, its reservation is
+replaced by what the child really used. So the totals at the root equal the sum over the tree at every moment.
 
-A child for which its caller waits gets nearly all that the caller has. One that works beside its
-caller, perhaps with hundreds of others, begins with enough for a turn and a report. Whoever runs
-short draws more before it asks its model: from its lender, and through it from all above, as long
-as each of them keeps enough to report. What is drawn is a record, so two agents never count on the
-same tokens. An agent that can afford no second turn is told that this one is its last, so whoever
-is cut off can still report.
+A child whose caller waits for it gets nearly all that the caller has left. A child that works at the same time as its
+caller, perhaps with hundreds of others, begins with enough for a turn and a report. An agent that runs short draws more
+before it asks its model: from its lender, and through it from all above, as long as each of them keeps enough to
+report. Each draw is a record, so two agents never count on the same tokens. An agent that cannot afford a second turn
+is told that this one is its last, so an agent that is cut off can still report.
 """
 
 from __future__ import annotations
@@ -23,41 +21,42 @@ from iact.core.tree.agent import Agent
 from iact.core.tree.tree import Tree
 
 _SYNC: Final = 0.9
-"""Share of what a caller has left that a child gets while its caller waits for it."""
+"""The share of a caller's remaining tokens that a child gets while its caller waits for it."""
 
 _START: Final = 4096
-"""Tokens with which a child begins that works beside its caller: a first turn and a report."""
+"""Tokens that a child working concurrently with its caller begins with: a first turn and a report."""
 
 _AHEAD: Final = 1 / 32
-"""Share of what is above that an agent which runs short may draw beyond what it needs at once."""
+"""The share of the tokens above it that an agent running short may draw beyond its immediate need."""
 
 _LOW: Final = 0.2
-"""Below this share of its allowance an agent is shown what it has left."""
+"""Below this share of its allowance, an agent is shown what it has left."""
 
 _REPORT_TOKENS: Final = 512
-"""Tokens that a report may take."""
+"""The most tokens that a report may take."""
 
 
 def above(tree: Tree, agent: Agent) -> int:
-    """What an agent can draw: all that those above it can give away, its lender, that one's lender and so on."""
+    """The tokens that an agent can draw: all that its lender, its lender's lender and so on can give away."""
     lender = tree.agents.get(agent.account.lender)
     return 0 if lender is None else _reach(tree, lender)
 
 
 def _reach(tree: Tree, lender: Agent) -> int:
-    """What an agent can give away, of its own and of what it can draw itself."""
+    """The tokens that an agent can give away, from its own and from what it can draw itself."""
     return max(0, _spare(lender) + above(tree, lender))
 
 
 def _spare(lender: Agent) -> int:
-    """What an agent has beyond what it needs to report; negative if it has not even that."""
+    """The tokens that an agent has beyond what it needs to report; negative if it lacks even that."""
     return lender.account.left - 2 * cost_of_turn(lender.context.history.tokens)
 
 
 def share(tree: Tree, caller: Agent, child: Agent | None, *, waits: bool) -> int:
-    """Tokens that a CALL reserves for `child` (None: a new one). `waits`: the caller does nothing until it returns.
+    """Return the tokens that a CALL reserves for `child` (None: a new child). `waits`: the caller is idle until it
+    returns.
 
-    A child that works for this caller already gets none: it draws what it needs.
+    A child that is already working for this caller gets none: it draws what it needs.
     """
     if child is not None and child.active and child.account.lender == caller.path:
         return 0
@@ -66,9 +65,9 @@ def share(tree: Tree, caller: Agent, child: Agent | None, *, waits: bool) -> int
 
 
 def short(tree: Tree, agent: Agent, cost: int) -> int:
-    """How much an agent must draw before a turn of `cost` tokens; 0 if it has enough or nobody has more.
+    """How much an agent must draw before a turn of `cost` tokens; 0 if it has enough or there is nothing to draw.
 
-    Enough is this turn and a report. Where there is not that much, it is only what this turn needs.
+    Enough means this turn and a report. If that is not available, it is only what this turn needs.
     """
     missing = 2 * cost - agent.account.left
     if missing <= 0 or agent.account.lender not in tree.agents:
@@ -80,9 +79,9 @@ def short(tree: Tree, agent: Agent, cost: int) -> int:
 
 
 def draw(tree: Tree, agent: Agent, tokens: int) -> None:
-    """Take `tokens` more from the lender, or as much as can be given.
+    """Take `tokens` more from the lender, or as many as it can give.
 
-    What the lender has not got it draws from its own: a start is soon too small to lend from.
+    What the lender lacks it draws from its own lender: a starting share is soon too small to lend from.
     """
     lender = tree.agents.get(agent.account.lender)
     if lender is not None and tokens > 0:
@@ -93,7 +92,7 @@ def draw(tree: Tree, agent: Agent, tokens: int) -> None:
 
 
 def reserve(tree: Tree, lender: Agent, child: Agent, tokens: int) -> None:
-    """The child works for `lender` from now on, and gets `tokens` of its allowance or of what it can draw."""
+    """Let the child work for `lender` from now on, with `tokens` of its allowance or of what it can draw."""
     if child.account.lender != lender.path:
         refund(tree, child)
         child.account.lender = lender.path
@@ -102,7 +101,7 @@ def reserve(tree: Tree, lender: Agent, child: Agent, tokens: int) -> None:
 
 
 def refund(tree: Tree, child: Agent) -> None:
-    """The child came to rest: its lender pays what it used and gets back the rest."""
+    """Settle with the lender when a child comes to rest: the lender pays for what was used and gets the rest back."""
     lender = tree.agents.get(child.account.lender)
     if lender is not None:
         lender.account.settle(child.path, child.account.spent)
@@ -110,7 +109,7 @@ def refund(tree: Tree, child: Agent) -> None:
 
 
 def lender_for(tree: Tree, child: Agent) -> Agent:
-    """Who pays for an agent that a person woke: the nearest above it that is at work, or the root."""
+    """Return the agent that pays for an agent woken by a person: the nearest active one above it, or the root."""
     path = child.caller
     while path != "user" and not tree.agents[path].active and tree.agents[path].caller != "user":
         path = tree.agents[path].caller
@@ -118,31 +117,31 @@ def lender_for(tree: Tree, child: Agent) -> Agent:
 
 
 def low(tree: Tree, agent: Agent) -> int | None:
-    """What an agent has left and can draw, if that is so little that it should know."""
+    """The tokens that an agent has left and can draw, if they are so few that it should know; else None."""
     more = above(tree, agent)
     tokens = agent.account.left + more
     return max(0, tokens) if tokens < (agent.account.allowance + more) * _LOW else None
 
 
 def used(agent: Agent, agents: Mapping[str, Agent]) -> int:
-    """Tokens that an agent and all who work on its budget have used, also those that have not returned."""
+    """Tokens used by an agent and all agents working on its budget, including those that have not returned."""
     lent = agent.account.reserved
     return agent.account.spent + sum(used(agents[path], agents) for path in lent if path in agents)
 
 
 def exhausted(tree: Tree) -> bool:
-    """Whether the root can't have even one more turn, so that a message would not be answered."""
+    """Whether the root cannot afford even one more turn, so that a message would not be answered."""
     root = tree.root
     return root.account.left * 2 < cost_of_turn(root.context.history.tokens)
 
 
 def cost_of_turn(context: int) -> int:
-    """Tokens that a turn over a context of `context` tokens will about take, with a report as reply."""
+    """Estimate the tokens of a turn over a context of `context` tokens, with a report as reply."""
     return context + _REPORT_TOKENS
 
 
 def last_turn(tree: Tree, agent: Agent, cost: int) -> LastTurn:
-    """Whether the turn that begins now is the last that the agent can have."""
+    """Why the turn that begins now is the last that the agent can have; empty if it is not."""
     if agent.guards.turns + 1 >= tree.bounds.turns:
         return "turns"
     return "tokens" if agent.account.left < 2 * cost else ""

@@ -1,7 +1,7 @@
-"""How much an agent or a plan draws from those above it: what it lacks for the turn, or the answer, that begins now.
+"""How much an agent or a plan draws from those above it: what it lacks for the turn or answer that begins now.
 
-The record says what the turn would show of the world, or which question is asked. All else follows from the tree, so
-whoever verifies builds the same context and counts it again.
+The record holds what the turn would show of the world, or which question is asked. All else follows from the tree, so a
+verifier builds the same context and counts it again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from iact.core.tree.tree import Tree
 
 
 def draw(tree: Tree, agent: Agent, record: Record, said: Draw) -> None:
-    """An agent takes more tokens from those above it before it asks its model."""
+    """Apply that an agent takes more tokens from those above it before it asks its model."""
     there = 0 < said.tokens <= budget.above(tree, agent)
     expect(tree, record, there, f"draws {said.tokens} tokens that are not there")
     if tree.strict:
@@ -27,7 +27,7 @@ def draw(tree: Tree, agent: Agent, record: Record, said: Draw) -> None:
 
 
 def _cost(tree: Tree, agent: Agent, record: Record, said: Draw) -> int:
-    """What the turn or the answer costs before which this is drawn."""
+    """The cost of the turn or answer that the tokens are drawn for."""
     if agent.plan is not None:
         asking = agent.plan.asking.get(said.thought)
         expect(

@@ -1,7 +1,7 @@
-"""What calls of a module found out, for later calls of it with the same key in this session.
+"""Caches what a module's calls found out, for later calls of it with the same key in this session.
 
-A page that was read is the same to whoever reads it again, in a session that was closed meanwhile, too. The content is
-the module's own business: no agent sees it but through what a call of the module makes of it.
+A page that was read is the same for every agent that reads it again, even in a session that was closed meanwhile. The
+content is private to the module: agents only see what a call of the module makes of it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from iact.core.tree.interpret import argument_text
 from iact.core.tree.tree import Tree
 
 _MOST: Final = 256
-"""What is cached of one session; the oldest makes room."""
+"""The most entries cached in one session; the oldest makes room."""
 _LONGEST: Final = 2000
-"""Characters of a key."""
+"""The most characters of a key."""
 
 
 def key_of(pending: Pending) -> str:
-    """Under which key what a call finds out is cached; empty if it is not."""
+    """The key under which a call's findings are cached; empty if they are not cached."""
     if not pending.spec.cache_key or pending.bound is None:
         return ""
     key = argument_text(pending.bound, pending.spec.cache_key).strip()
@@ -30,7 +30,7 @@ def key_of(pending: Pending) -> str:
 
 
 def cache(tree: Tree, pending: Pending, record: Record, result: Result) -> None:
-    """Take what a call found out, if it says so."""
+    """Cache what a call found out, if its result holds any."""
     found = result.cached
     if found is None:
         return

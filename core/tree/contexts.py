@@ -1,7 +1,7 @@
-"""Builds the context of an agent's next turn from its state: pure, so a replay builds the same bytes.
+"""Builds the context of an agent's next turn from its state. Pure, so a replay builds the same bytes.
 
-What is not a function of the agent's own state (the time, files, which messages had arrived when
-the turn began) is handed in and stands in the turn's record.
+Whatever is not a function of the agent's own state (the time, files, which messages had arrived when the turn began) is
+passed in and is in the turn's record.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from iact.core.tree.window import fitted
 
 _NOTES: Final = 3
 _LONG: Final = 20_000
-"""Characters of a message from which on it is a variable as well."""
+"""Messages of at least this many characters are kept as a variable too."""
 _FRONT: Final = -1
 _WORDS: Final = re.compile(r"[\w.]+")
 _TURNS_LEFT: Final = 3
@@ -40,7 +40,7 @@ _LAST: Final = {
 
 
 def undocumented(tree: Tree, agent: Agent) -> list[ActionSpec]:
-    """The functions whose documentation an agent has not read, as far as it could use it."""
+    """The functions that an agent could use and whose documentation it has not read."""
     if tree.roles[agent.model].small:
         return []
     known = agent.context.known
@@ -52,10 +52,10 @@ def undocumented(tree: Tree, agent: Agent) -> list[ActionSpec]:
 
 
 def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
-    """Functions whose documentation became relevant with the input that waits: by keyword, name or meaning.
+    """Choose the functions whose documentation the waiting input makes relevant: by keyword, name or meaning.
 
-    Each with the record of the message behind which its note stands, 0 for feedback: a generation that came
-    to nothing is repeated with what arrived since, and what was sent must not move.
+    Returns each with the record of the message that its note follows; 0 for feedback. The place is fixed because a
+    failed generation is repeated with whatever has arrived since, and what was already sent must not move.
     """
     unknown = undocumented(tree, agent)
     names = {spec.name for spec in unknown}
@@ -66,7 +66,7 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
         child = tree.agents.get(message.child)
         if child is not None and child.plan is not None and PLAN.name in names:
             found.setdefault(PLAN.name, message.n)
-        # The task of a step speaks of its plan; that is no reason to write one.
+        # The task of a step mentions its plan; that is no reason to write a plan.
         asks = message.kind in ("say", "intervention") or (message.kind == "caller" and not step)
         waiting.append((message.n, message.text, asks))
     for n, text, asks in waiting if unknown else ():
@@ -83,7 +83,9 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
 
 
 def noted(notes: Mapping[str, int] | tuple[str, ...] | None) -> dict[str, int]:
-    """The notes of a turn's record. Those of the first journals, a mere list, stood in front of all else."""
+    """Return the notes of a turn's record. In the first journals they were a mere list, which came before everything
+    else.
+    """
     if isinstance(notes, tuple):
         return dict.fromkeys(notes, _FRONT)
     return dict(notes or {})
@@ -111,10 +113,10 @@ def compose(
     notes: Mapping[str, int],
     took: Sequence[int] | None = None,
 ) -> Composed:
-    """All that is new in the context for an agent's next turn, but for what depends on how long it is.
+    """Build all that is new in the context for an agent's next turn, except the parts that depend on its length.
 
-    `notes`: functions to be documented, each with the message behind which that stands (`choose_notes`).
-    `took`: records of the messages it holds (default: all that wait).
+    `notes`: functions to document, each with the message that its note follows (`choose_notes`). `took`: records of the
+    messages to include (default: all that wait).
     """
     wanted = None if took is None else set(took)
     inbox = [message for message in agent.mail.ready if wanted is None or message.n in wanted]
@@ -132,9 +134,9 @@ def compose(
 def complete(
     tree: Tree, agent: Agent, composed: Composed, *, last: LastTurn = "", full: int = 0
 ) -> PreparedContext:
-    """The context itself. `last`: why this turn is the agent's last ("turns", "tokens"), if it is.
+    """Build the context itself. `last`: why this turn is the agent's last ("turns", "tokens"), if it is.
 
-    `full`: how full its context is, in percent, if it must be told.
+    `full`: how full its context is, in percent, if the agent must be told.
     """
     more: list[str] = []
     remaining = tree.bounds.turns - agent.guards.turns
@@ -161,9 +163,9 @@ def heard(
     *,
     catalogue: int | None = None,
 ) -> list[str]:
-    """What reached an agent: its feedback and these messages, with the notes behind what they are about.
+    """Return the texts that reached an agent: its feedback and these messages, each followed by its notes.
 
-    What the messages bring is put into `table`. `catalogue`: the record since which functions are as noted.
+    Puts what the messages bring into `table`. `catalogue`: the record since which the functions are as documented.
     """
     front, behind = (list(_documentation(tree, notes, place, catalogue)) for place in (_FRONT, 0))
     parts = [*front, *agent.mail.feedback, *behind]
@@ -173,15 +175,15 @@ def heard(
 
 
 def labels_shown(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Labels:
-    """The labels of what a message shows beside its text. `table`: as for `show`, and before it takes the message in."""
+    """The labels of what a message shows besides its text. `table`: as for `show`, before it takes the message in."""
     return join(value.labels for _, value in _beside(tree, agent, message, table))
 
 
 def show(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterator[Part]:
-    """What a message shows beside its text: the variables that it embeds, and a file that the user hands over.
+    """Yield what a message shows besides its text: variables that it embeds, and a file that the user hands over.
 
-    Only what came with the message counts; the user may embed what the agent has. What stands in its history
-    already is not shown again. `table`: as `receive` left it.
+    Only variables that came with the message count, but the user may embed any of the agent's. What is already in the
+    agent's history is not shown again. `table`: as `receive` left it.
     """
     for found, _ in _beside(tree, agent, message, table):
         if not any(found in earlier.parts for earlier in agent.context.history.messages()):
@@ -211,18 +213,18 @@ def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
 
 
 def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:
-    """The functions that an agent is told of with its first message."""
+    """The functions that an agent's first message lists."""
     functions = tree.offered(agent.path, catalogue)
     role = tree.roles[agent.model]
     if role.small:
-        # Such a model can use what its examples show it, and is only confused by more.
+        # Such a model can use what its examples show, and is only confused by more.
         shown = "".join(message.content for message in role.static.examples)
         functions = [spec for spec in functions if spec.name in shown or (spec.alias or spec.name) in shown]
     return [spec for spec in functions if is_offered(tree, agent, spec)]
 
 
 def documented(tree: Tree, notes: Iterable[str], catalogue: int | None) -> list[ActionSpec]:
-    """What the notes are about; `catalogue`: the record since which the functions are as noted."""
+    """The functions that the notes are about. `catalogue`: the record since which the functions are as documented."""
     functions = tree.functions if catalogue is None else tree.catalogues.get(catalogue, {})
     found = [functions.get(name) or CORE_ACTIONS.get(name) for name in notes]
     return [spec for spec in found if spec is not None]
@@ -235,7 +237,7 @@ def _documentation(tree: Tree, notes: Mapping[str, int], place: int, catalogue: 
 
 
 def receive(tree: Tree, message: Incoming, table: Table) -> str:
-    """Put what a message brings into `table`, and label it."""
+    """Put what a message brings into `table`. Returns the message's text with its label."""
     if message.kind == "news":
         return labels.note(message.text)
     if message.status != "ok":
@@ -248,7 +250,7 @@ def receive(tree: Tree, message: Incoming, table: Table) -> str:
     brought = {new: table[new] for new in names.values()}
     if message.kind != "child":
         capture(text, table, message)
-        if len(text) > _LONG:  # where it does not fit, this is what is left to read it from
+        if len(text) > _LONG:  # if the text does not fit the context, the rest can be read from this variable
             variable = table.keep("message", text_value(text, labels=message.labels, origin=message.source))
             brought = {**brought, variable: table[variable]}
         return labels.message(message.source, text, brought)
@@ -261,12 +263,15 @@ def receive(tree: Tree, message: Incoming, table: Table) -> str:
 
 
 def capture(text: str, table: Table, message: Incoming) -> None:
-    """Every fenced code block of an incoming message becomes `code_1`, `code_2`, … `text`: with its variables renamed."""
+    """Keep the fenced code blocks of an incoming message as `code_1`, `code_2`, …
+
+    `text`: the message's text with its variables renamed.
+    """
     if "```" not in text and "~~~" not in text:
         return
     blocks = message.blocks if text == message.text else None
     if blocks is None or any(block.action for block in blocks):
-        blocks = scan(text, lambda name: False).blocks  # where nothing acts, all blocks are plain code
+        blocks = scan(text, lambda name: False).blocks  # nothing acts here: all blocks are plain
     for block in blocks:
         table.keep(
             "code", code_value(block.info, block.body, message.child or message.source, message.labels)
@@ -274,6 +279,6 @@ def capture(text: str, table: Table, message: Incoming) -> None:
 
 
 def code_value(info: str, body: str, origin: str, provenance: Labels) -> Value:
-    """A code block as a value; the first word of its info string is kept as the type."""
+    """A code block as a value; the first word of its info string becomes the type."""
     language = info.split(None, 1)[0].lower() if info else "plain"
     return text_value(body, media=f"text/{language}", labels=provenance, origin=origin)

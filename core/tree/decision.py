@@ -1,8 +1,8 @@
-"""What the gate says to a call, as a function of the tree: asked when the call is made, and again on replay.
+"""The gate's decision about a call, as a function of the tree: computed when the call is made, and again on replay.
 
-Everything that does not follow from the tree is in the records that the answer goes into: the time (of the
-record), whether an endpoint is asked, and what an authority answered. So a verification comes to the same
-decision or names the record.
+Everything that does not follow from the tree is in the records that the decision goes into: the time (of the record),
+whether an endpoint is asked, and what an authority answered. A verification therefore comes to the same decision or
+names the record.
 """
 
 from __future__ import annotations
@@ -32,15 +32,17 @@ from iact.core.tree.origin import provenance_of
 from iact.core.tree.tree import Tree
 
 Asked = Literal["person", "endpoint"]
-"""Whom a question is put to."""
+"""Who is asked a question."""
 
 _INLINE: Final = 16_384
-"""Bytes of a value passed by name that stand among the parameters of a record; longer ones become blobs."""
+"""The largest value passed by name, in bytes, that a record holds inline as a parameter; longer ones become blobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What the gate says now. `tally`: the rates behind it. `asked`: what an authority is to be asked, or was."""
+    """The gate's current decision. `tally`: the rates after it. `asked`: the question that an authority must answer or
+    has.
+    """
 
     verdict: Ticket | Denial | Question
     impact: Impact
@@ -56,14 +58,14 @@ class Decision:
 
     @property
     def reason(self) -> str:
-        """Why, for people."""
+        """The reason, for people."""
         return self.impact.why if isinstance(self.verdict, Ticket) else self.verdict.reason
 
 
 def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint: bool) -> Decision:
-    """Decide the call that stands first among an agent's actions.
+    """Decide the first of an agent's pending actions.
 
-    `at`: time of the record that the answer goes into. `endpoint`: whether an endpoint is asked about every call.
+    `at`: time of the record that the decision goes into. `endpoint`: whether an endpoint is asked about every call.
     """
     assert pending.bound is not None
     spec, bound, policy = pending.spec, pending.bound, tree.policy
@@ -105,17 +107,17 @@ def _settled(
 
 
 def texts(bound: Bound) -> dict[str, JSON]:
-    """A call's arguments in full, what is passed by name among them."""
+    """All arguments of a call, including those passed by name."""
     return {**bound.arguments, **{name: value.text() for name, value in bound.attached.items()}}
 
 
 def by_endpoint(pending: Pending) -> bool:
-    """Whether an endpoint had its say about a call."""
+    """Whether an endpoint has answered about a call."""
     return pending.passed or (pending.answer is not None and pending.asked_of == "endpoint")
 
 
 def gate_content(agent: Agent, pending: Pending, decision: Decision) -> Gate:
-    """What a `gate` record says of a decision."""
+    """Build the `gate` record of a decision."""
     return Gate(
         turn=agent.turn,
         action=pending.index,
@@ -138,7 +140,9 @@ def answer_content(
     then: Literal["", "person"] = "",
     remember: JSON = None,
 ) -> ClearanceAnswer:
-    """What a `clearance` record says of an answer. `by`: who gave it; "time" if nobody did, "policy" if nobody was there. `remember`: as `kept` takes it."""
+    """Build the `clearance` record of an answer. `by`: who gave it; "time" if the time ran out, "policy" if no person
+    was available. `remember`: as `kept` takes it.
+    """
     return ClearanceAnswer(
         turn=agent.turn,
         action=pending.index,
@@ -153,7 +157,7 @@ def answer_content(
 
 
 def _remembered(said: JSON) -> Literal["call"] | ClearanceRule | None:
-    """As it stands in a record what a person wants remembered, which was looked at before."""
+    """What a person wants remembered, in the form of a record. It was validated before."""
     match said:
         case "call":
             return "call"
@@ -165,7 +169,7 @@ def _remembered(said: JSON) -> Literal["call"] | ClearanceRule | None:
 
 
 def as_said(remember: Literal["call"] | ClearanceRule) -> JSON:
-    """The way back."""
+    """The inverse of `_remembered`."""
     if not isinstance(remember, ClearanceRule):
         return remember
     named: JSON = dict(remember.arguments) if remember.arguments is not None else {}
@@ -173,18 +177,18 @@ def as_said(remember: Literal["call"] | ClearanceRule) -> JSON:
 
 
 def nobody_answered(seconds: float) -> Answer:
-    """The answer if a person had so long, and gave none."""
+    """The answer if a person had this long and did not answer."""
     return Answer(False, f"Nobody answered within {seconds:g} s.")
 
 
 def without_person(tree: Tree, pending: Pending) -> Then | None:
-    """What the policy says of the question about a call where nobody is there to answer it."""
+    """What the policy says about a call's question when no person is available to answer it."""
     assert pending.bound is not None
     return unattended(tree.policy, pending.spec.name, texts(pending.bound), tree.spent)
 
 
 def by_policy(then: Then) -> Answer:
-    """The answer of the policy, where nobody is there to give one."""
+    """The policy's answer when no person is available to give one."""
     if then == "allow":
         return Answer(True, "Nobody is there to ask, and the policy allows it.")
     return Answer(False, "Nobody is there to ask, and the policy denies it.")
@@ -198,7 +202,7 @@ def ask_content(
     to: Asked,
     seconds: float | None,
 ) -> tuple[ClearanceAsk, dict[str, bytes]]:
-    """What a `clearance` record says of a question, and the blobs that it names: the call in full.
+    """Build the `clearance` record of a question, and the blobs that it names: the whole call.
 
     `seconds`: how long a person has.
     """
@@ -235,17 +239,17 @@ def ask_content(
 
 
 def _storable(params: Mapping[str, JSON]) -> Mapping[str, JSON]:
-    """The same as JSON that any reader takes: what UTF-8 or JSON can't hold is replaced."""
+    """The same values as portable JSON: what UTF-8 or JSON can't represent is replaced."""
     text = json.dumps(params, ensure_ascii=False).encode("utf-8", "replace").decode()
     found: dict[str, JSON] = json.loads(text, parse_constant=str)
     return found
 
 
 def decide_again(tree: Tree, agent: Agent, pending: Pending, record: Record) -> Decision:
-    """What the gate says now to the call that a `gate` or `clearance` record is about.
+    """Decide again the call that a `gate` or `clearance` record is about.
 
     Raises:
-        ReplayMismatch: its time is none.
+        ReplayMismatch: the record's time is invalid.
     """
     said = record.content
     endpoint = (isinstance(said, ClearanceAsk) and said.to == "endpoint") or by_endpoint(pending)

@@ -1,9 +1,9 @@
-"""What calls really changed in a live directory, and what becomes of it: one transaction each time one looks.
+"""What calls really changed in a live directory, and what happens to it: one transaction per inspection.
 
-After a call that could write, the session looks at the overlay. What is new there is one transaction: applied as a
-whole at once if its highest impact is within the rights of every agent that could have caused it and nothing else
-speaks against it, else it waits as a whole for a person. What a look saw is an outcome; everything that follows from
-it is derived here, live as well as on replay, so a forged judgement is named.
+After a call that could write, the session inspects the overlay. The changes that are new form one transaction. It is
+applied at once as a whole if its highest impact is within the rights of every agent that could have caused it and
+nothing else speaks against it; otherwise it waits as a whole for a person. What an inspection saw is an outcome.
+Everything that follows from it is derived here, live and on replay, so a forged judgement is named.
 """
 
 from __future__ import annotations
@@ -31,17 +31,18 @@ from iact.core.tree.live_folder import After, Intention, LiveFolder, PendingChan
 from iact.core.tree.tree import Tree
 
 INLINE: Final = 16_384
-"""Bytes of a list of changes or paths that stand in a record itself; a longer one is a blob."""
+"""The longest list of changes or paths, in bytes, that a record holds inline; a longer one is a blob."""
 
 _NAMED: Final = 3
-"""So many names stand in a sentence."""
+"""The most names in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """What a look at the overlay saw. `seen`: the last record before it. `changes`: what differs from what was known.
+    """What an inspection of the overlay saw. `seen`: the last record before it. `changes`: what differs from the known
+    state.
 
-    `gone`: what waited and does not differ from the directory any more.
+    `gone`: changes that waited and no longer differ from the directory.
     """
 
     after: After
@@ -52,7 +53,9 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class LookOutcome:
-    """What follows from a look. `fresh`: the transaction; `restated`: what waits already, seen against a directory that moved."""
+    """What follows from an inspection. `fresh`: the transaction. `restated`: changes that wait already, compared with a
+    directory that has changed meanwhile.
+    """
 
     works: tuple[UnseenCall, ...]
     fresh: Mapping[str, PendingChange]
@@ -67,7 +70,7 @@ class LookOutcome:
         return bool(self.fresh) and not self.held
 
     def content(self, looked: Effects) -> Effects:
-        """What the record says of it, beside what was `looked` at."""
+        """Build the record of the outcome, from `looked`: the record of what was seen."""
         fresh = bool(self.fresh)
         return replace(
             looked,
@@ -84,7 +87,7 @@ class LookOutcome:
 
 
 def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call) -> None:
-    """A call is about to be made; if it can write in a live directory, what it leaves there is its own."""
+    """Note a call that is about to be made and can write in a live directory, so its effects are attributed to it."""
     if not tree.live.overlay or (call.impact or 0) <= 0:
         return
     function = call.function
@@ -95,7 +98,7 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
 
 
 def unchanged(tree: Tree, result: Result) -> None:
-    """A call's result says that it, and all before it, left nothing new in the overlay."""
+    """Apply a result's statement that its call, and all calls before it, left nothing new in the overlay."""
     until = result.unchanged
     for n in [one for one in tree.live.working if one <= until]:
         del tree.live.working[n]
@@ -104,14 +107,14 @@ def unchanged(tree: Tree, result: Result) -> None:
 def difference(
     folder: LiveFolder, changes: Iterable[FileChange]
 ) -> tuple[tuple[FileChange, ...], tuple[str, ...]]:
-    """What is new since the last look, and what waited and is gone."""
+    """Return what is new since the last inspection, and what waited and is gone."""
     known, found = folder.pending, {one.path: one for one in changes}
     fresh = tuple(one for path, one in found.items() if path not in known or known[path].change != one)
     return fresh, tuple(path for path in known if path not in found)
 
 
 def weigh(tree: Tree, look: Look, n: int) -> LookOutcome:
-    """Judge what a look saw. `n`: the record that tells of it."""
+    """Judge what an inspection saw. `n`: the record that reports it."""
     folder = tree.live
     works = tuple(work for work in folder.working.values() if work.n <= look.seen)
     fresh = [one for one in look.changes if not _waits(folder, one)]
@@ -137,7 +140,7 @@ def weigh(tree: Tree, look: Look, n: int) -> LookOutcome:
 
 
 def _waits(folder: LiveFolder, change: FileChange) -> bool:
-    """Whether this very change waits already, whatever became of what is below it."""
+    """Whether exactly this change waits already, regardless of what happened to entries below it."""
     known = folder.pending.get(change.path)
     return known is not None and known.change.now == change.now
 
@@ -153,10 +156,10 @@ def _union(one: tuple[_Item, ...], other: tuple[_Item, ...]) -> tuple[_Item, ...
 def _held(
     tree: Tree, look: Look, works: tuple[UnseenCall, ...], fresh: list[FileChange], effect: Effect
 ) -> tuple[Held, str]:
-    """What keeps a transaction from being applied at once, and the sentence for people."""
+    """Return what keeps a transaction from being applied at once, and the sentence for people."""
     if tree.lockdown or tree.policy.lockdown:
         return "lockdown", "Everything is locked down."
-    # What an agent left running behind its calls can have changed something, too.
+    # A job that an agent left running after its calls can have changed something, too.
     writers = tuple(sorted({agent for _, agent in tree.shared.busy if agent in tree.agents}))
     if look.after == "open" or not (works or writers):
         return "unasked", "It was found in the overlay, and no call that ended accounts for it."
@@ -186,7 +189,7 @@ def _held(
 def _limits(
     tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...]
 ) -> Iterable[tuple[str, str, float]]:
-    """Who could have caused a change, and how much each may do. A function is named where its cap is what counts."""
+    """Yield who could have caused a change, and how much each may do. Names a function if its cap is what limits."""
     for work in works:
         grant = tree.grant_of(work.agent)
         cap = grant.scope.cap(work.function)
@@ -202,7 +205,7 @@ def _labels(tree: Tree, works: tuple[UnseenCall, ...], writers: tuple[str, ...])
 
 
 def _touching(pending: Mapping[str, PendingChange], paths: Iterable[str]) -> list[str]:
-    """The paths of something that waits, or in it, or around it."""
+    """Return the paths that are equal to, below or above a path that waits."""
     around = {above for one in pending for above in parents(one)}
     return [
         path
@@ -212,7 +215,7 @@ def _touching(pending: Mapping[str, PendingChange], paths: Iterable[str]) -> lis
 
 
 def parents(path: str) -> Iterable[str]:
-    """The folders that a path lies in, the nearest first."""
+    """The folders that contain a path, the innermost first."""
     while "/" in path:
         path = path.rsplit("/", 1)[0]
         yield path
@@ -228,7 +231,7 @@ def _names(many: Iterable[str]) -> str:
 
 
 def changed(tree: Tree, record: Record, said: Effects) -> None:
-    """An `effects` record: somebody looked at the overlay, and something was new."""
+    """Apply an `effects` record: the overlay was inspected, and something was new."""
     folder, look = tree.live, look_of(tree, record, said)
     expect(
         tree, record, folder.overlay and folder.intended is None, "looks at an overlay that is not at rest"
@@ -254,7 +257,7 @@ def changed(tree: Tree, record: Record, said: Effects) -> None:
 
 
 def intend(tree: Tree, record: Record, said: ApplyChanges | DropChanges) -> None:
-    """A person applies or drops what waits; what comes of it is told by the next `settle`."""
+    """Note that a person applies or drops waiting changes. The next `settle` reports the result."""
     folder, op = tree.live, said.OP
     paths = unlisted(tree, record, "paths", said.paths, str)
     known = all(path in folder.pending for path in paths)
@@ -266,7 +269,7 @@ def intend(tree: Tree, record: Record, said: ApplyChanges | DropChanges) -> None
 
 
 def settle(tree: Tree, record: Record, said: Settle) -> None:
-    """What became of what was written ahead."""
+    """Apply the result of an intention that was recorded in advance."""
     folder, intended = tree.live, tree.live.intended
     expect(
         tree,
@@ -293,7 +296,7 @@ def settle(tree: Tree, record: Record, said: Settle) -> None:
 
 
 def _own(folder: LiveFolder, change: FileChange) -> None:
-    """What was applied is the session's own if it is new, or was its own before."""
+    """Count an applied change as the session's own if the file is new or was its own before."""
     if change.now is None:
         folder.own.pop(change.path, None)
     elif change.kind == "add" or change.path in folder.own:
@@ -304,7 +307,7 @@ def _own(folder: LiveFolder, change: FileChange) -> None:
 
 
 def look_content(look: Look) -> tuple[Effects, dict[str, bytes]]:
-    """What an `effects` record says of a look, before it was judged, and the blobs that it names."""
+    """Build the `effects` record of an inspection before it is judged, and the blobs that it names."""
     blobs: dict[str, bytes] = {}
     changes = listed(tuple(change_row(one) for one in look.changes), blobs)
     gone = listed(look.gone, blobs)
@@ -312,7 +315,7 @@ def look_content(look: Look) -> tuple[Effects, dict[str, bytes]]:
 
 
 def listed(items: tuple[_Row, ...], blobs: dict[str, bytes]) -> Listed[_Row]:
-    """A list as a record has it: itself, or the name of a blob if it is long."""
+    """A list as a record holds it: the list itself, or the name of a blob if it is long."""
     rows = [one if isinstance(one, str) else encode_part(one) for one in items]
     data = json.dumps(rows, ensure_ascii=False, separators=(",", ":")).encode()
     if len(data) <= INLINE:
@@ -325,7 +328,7 @@ def listed(items: tuple[_Row, ...], blobs: dict[str, bytes]) -> Listed[_Row]:
 def unlisted(
     tree: Tree, record: Record, name: str, value: Listed[_Row], kind: type[_Row]
 ) -> tuple[_Row, ...]:
-    """The way back.
+    """The inverse of `listed`.
 
     Raises:
         ReplayMismatch: the blob does not hold such a list.
@@ -340,10 +343,10 @@ def unlisted(
 
 
 def look_of(tree: Tree, record: Record, said: Effects) -> Look:
-    """A look as an `effects` record has it.
+    """Read the inspection that an `effects` record holds.
 
     Raises:
-        ReplayMismatch: it holds something that is none.
+        ReplayMismatch: it holds an invalid change.
     """
     rows = unlisted(tree, record, "changes", said.changes, PathChange)
     changes = [_change(one) for one in rows]
@@ -358,12 +361,12 @@ def look_of(tree: Tree, record: Record, said: Effects) -> Look:
 
 
 def outcome_rows(some: Iterable[AppliedChange]) -> tuple[PathOutcome, ...]:
-    """As a `settle` record has them."""
+    """Outcomes as a `settle` record holds them."""
     return tuple(PathOutcome(path=one.path, outcome=one.outcome, why=one.why) for one in some)
 
 
 def left_json(some: Iterable[AppliedChange]) -> list[JSON]:
-    """As clients have them."""
+    """Outcomes as clients receive them."""
     return [encode_part(one) for one in outcome_rows(some)]
 
 
@@ -389,11 +392,11 @@ def _row(state: FileState | None) -> PathState | None:
 _SIDES: Final[Mapping[ChangeKind, tuple[bool, bool]]] = {
     "add": (False, True), "modify": (True, True), "delete": (True, False),
 }  # fmt: skip
-"""Whether something was there before, and is there now."""
+"""Whether a file existed before, and exists now."""
 
 
 def _change(row: PathChange) -> FileChange | None:
-    """Back from a record; None if it tells of no such change."""
+    """Read a change from a record; None if the row is not a valid change."""
     if (row.was is not None, row.now is not None) != _SIDES[row.kind]:
         return None
     return FileChange(row.path, row.kind, _state(row.was), _state(row.now), row.conflict)

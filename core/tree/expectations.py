@@ -1,4 +1,4 @@
-"""What every rule of the fold asks of a record: that it can follow here, and that it is what the core would do."""
+"""What every rule of the fold requires of a record: it can follow here, and the core would write the same."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ from iact.core.tree.mismatch import mismatch
 from iact.core.tree.tree import Tree
 
 OfAction: TypeAlias = Call | Gate | ClearanceAsk | ClearanceAnswer | Result | Select
-"""What is said of one action."""
+"""The contents of records that are about one action."""
 
 NOT_RUN: Final = ("cancelled", "skipped", "forked")
-"""An outcome that an action can have before it was bound."""
+"""Outcomes that an action can have before it is bound."""
 
 GATED: Final = ("LOAD", "DEPLOY", "SKILL", "FRONTEND")
 """Actions of the core that the gate decides about."""
 
 _SHOWN: Final = 200
-"""Characters of a value that a sentence about a record repeats."""
+"""The most characters of a value that are quoted in a sentence about a record."""
 
 
 def expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
-    """Say that a record differs unless `holds`. `what`: the end of the sentence "it …".
+    """Raise that a record differs unless `holds`. `what`: the end of the sentence "it …".
 
     Raises:
         ReplayMismatch: it does not hold, in a strict tree.
@@ -41,7 +41,7 @@ def expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
 
 
 def expect_content(tree: Tree, record: Record, expected: Content) -> None:
-    """Say that a record differs unless it says exactly this.
+    """Raise that a record differs unless it has exactly this content.
 
     Raises:
         ReplayMismatch: it does not, in a strict tree.
@@ -59,7 +59,9 @@ def expect_content(tree: Tree, record: Record, expected: Content) -> None:
 
 
 def _identical(one: Content, other: Content) -> bool:
-    """Whether two contents say exactly the same. A representation tells `true` from 1, which are equal otherwise."""
+    """Whether two contents are exactly the same. Compares by `repr` where needed, because `true` and 1 are equal in
+    Python.
+    """
     if type(one) is not type(other):
         return False
     for name, _, _ in layout_of(type(other)).written:
@@ -83,7 +85,7 @@ def _shown(fields: Mapping[str, JSON], name: str) -> str:
 
 
 def expect_said(tree: Tree, record: Record, expected: Content, body: str = "") -> None:
-    """Say that a record differs unless it says exactly this, and its body is this one.
+    """Raise that a record differs unless it has exactly this content and this body.
 
     Raises:
         ReplayMismatch: it does not, in a strict tree.
@@ -93,15 +95,17 @@ def expect_said(tree: Tree, record: Record, expected: Content, body: str = "") -
 
 
 def is_gated(spec: ActionSpec) -> bool:
-    """Whether the gate decides about an action before it is carried out: a module's function, LOAD, DEPLOY, SKILL or FRONTEND."""
+    """Whether the gate decides about an action before it is carried out: a module's function, LOAD, DEPLOY, SKILL or
+    FRONTEND.
+    """
     return not spec.core or spec.name in GATED
 
 
 def agent_of(tree: Tree, record: Record) -> Agent:
-    """The agent that a record is about.
+    """Return the agent that a record is about.
 
     Raises:
-        ReplayMismatch: there is none.
+        ReplayMismatch: there is no such agent.
     """
     agent = tree.agents.get(record.agent)
     if agent is None:
@@ -110,7 +114,7 @@ def agent_of(tree: Tree, record: Record) -> Agent:
 
 
 def pending_of(tree: Tree, agent: Agent, record: Record, said: OfAction) -> Pending | None:
-    """The action that a record is about; in a strict tree it must be there, and bound."""
+    """Return the action that a record is about. In a strict tree it must exist and be bound."""
     index = said.action
     found = next((one for one in agent.actions if one.index == index), None)
     here = found is not None and said.turn == agent.turn and found.spec.name == said.function

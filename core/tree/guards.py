@@ -14,12 +14,12 @@ Repeats = MutableMapping[Call, tuple[str, int]]
 
 @dataclass(slots=True)
 class Guards:
-    """The counts of one activation: from the message that woke an agent to its reply.
+    """The counts of one activation, from the message that woke an agent to its reply.
 
-    `began`: when it began; `pauses`: from when to when the agent itself was paused, the last one open ("") while it
-    is. `turns`: how many it took. `warned`: it was told that children are still at work. `repeats` and `incomplete`:
-    calls that went wrong, for `core.tree.loops`; a call that did not complete is forgotten with the next message that
-    must be answered. `ended`: why its work must end now, if so.
+    `began`: when it began. `pauses`: when the agent itself was paused and resumed; the last end is "" during a pause.
+    `turns`: the number of turns so far. `warned`: it was told that children are still at work. `repeats` and
+    `incomplete`: calls that went wrong, for `core.tree.loops`; an incomplete call is forgotten with the next message
+    that must be answered. `ended`: why its work must end now, if it must.
     """
 
     began: str = ""
@@ -31,18 +31,18 @@ class Guards:
     ended: str = ""
 
     def begin(self, at: str) -> None:
-        """A message wakes the agent."""
+        """Start counting: a message wakes the agent."""
         self.began, self.turns, self.warned, self.ended = at, 0, False, ""
         self.repeats.clear()
 
     def pause(self, at: str) -> None:
-        """The agent is paused."""
+        """Note that the agent is paused."""
         self.pauses.append((at, ""))
 
     def stood(self, since: str, until: str) -> None:
-        """Its time stood still. A pause that is open stays the last one."""
+        """Note that its time stood still in this span. An open pause stays the last one."""
         self.pauses.insert(0, (since, until))
 
     def resume(self, at: str) -> None:
-        """It goes on."""
+        """Note that the agent resumes."""
         self.pauses[-1] = (self.pauses[-1][0], at)

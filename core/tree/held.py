@@ -1,4 +1,4 @@
-"""Which calls wait for a person although nobody is there, and whether nothing else goes on. Pure."""
+"""Which calls wait indefinitely for a person, and whether nothing else can proceed. Pure."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from iact.core.tree.tree import Tree
 
 
 def is_held(tree: Tree, pending: Pending) -> bool:
-    """Whether a call waits for a person as long as that takes, because nobody was there when it was asked about."""
+    """Whether a call waits for a person without a time limit, because none was available to be asked."""
     asks = pending.asked > 0 and pending.asked_of == "person" and pending.answer is None
     return asks and pending.seconds == 0 and without_person(tree, pending) == "hold"
 
 
 def held(tree: Tree) -> Iterator[Pending]:
-    """The calls of a session that wait so."""
+    """Yield a session's calls that wait without a time limit."""
     for agent in tree.at_work.values():
         yield from (one for one in agent.actions if is_held(tree, one))
 
 
 def only_held(tree: Tree) -> bool:
-    """Whether some calls wait so, and nothing goes on until a person answers."""
+    """Whether some calls wait without a time limit, and nothing proceeds until a person answers."""
     if not tree.policy.nobody:
         return False
     return any(held(tree)) and not any(_goes_on(tree, one) for one in tree.at_work.values())
 
 
 def _goes_on(tree: Tree, agent: Agent) -> bool:
-    """Whether something happens to an agent by itself; not if it waits for such a call, or for another agent."""
+    """Whether an agent proceeds on its own. It does not if it waits for a held call or for another agent."""
     if any(one.call and not one.child for one in agent.actions):
         return True
     if tree.paused(agent.path):

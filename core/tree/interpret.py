@@ -1,12 +1,12 @@
 """The interpreter's pure half: from a reply's blocks to pending actions, and from outcomes to feedback.
 
-Actions are settled strictly in the order written. What needs nothing from outside (VAR, SHOW, a
-mistake) is settled here, when its turn comes; a CALL or a module function stays at the head of
-the queue until a record brings its outcome.
+Actions are settled strictly in the order in which they were written. Actions that need nothing from outside (VAR, SHOW,
+a mistake) are settled here when their turn comes. A CALL or a module function stays at the head of the queue until a
+record brings its outcome.
 
-Consecutive calls that only read may overlap in time: those behind the head are bound ahead of their
-turn, as far as none of them needs what one before it brings. Their outcomes are still recorded in the
-order written, so neither feedback nor the names of results depend on which ended first.
+Consecutive calls that only read may overlap in time. Calls after the head are bound before their turn, as long as none
+of them needs what an earlier one returns. Their outcomes are still recorded in the order written, so neither feedback
+nor the names of results depend on which call ended first.
 """
 
 from __future__ import annotations
@@ -39,20 +39,23 @@ from iact.core.tree.tree import Tree
 
 _NOTHING: Final = ActionSpec("", "", core=True)
 _SETTLED: Final = frozenset({"VAR", "SHOW", "COMPRESS"})
-"""Actions that are done when they are settled; of others, what is said then is why they can't be begun."""
+"""Actions that are complete once they are settled. For any other action, settling means that it can't begin, and why.
+"""
 
 _TOGETHER: Final = 8
-"""Calls of one agent that are under way at a time, at most."""
+"""The most calls of one agent in progress at a time."""
 
 _TOLD: Final = 5
-"""Functions of a new module that are documented at once; the others are when they become relevant."""
+"""The most functions of a new module that are documented at once; others follow when they become relevant."""
 
 KEPT: Final = 5
 """Messages that survive a compression: the last two turns, and the reply before them."""
 
 
 def begin(tree: Tree, agent: Agent, blocks: Sequence[Block], *, cut_off: bool) -> None:
-    """Queue the actions of a reply, which has these blocks. `cut_off`: it ended at a length limit, so an unclosed block is not run."""
+    """Queue the actions of a reply with these blocks. `cut_off`: it ended at a length limit, so an unclosed block is
+    not run.
+    """
     registry = tree.registry(agent.path)
     for block in blocks:
         if not block.action:
@@ -68,7 +71,7 @@ def begin(tree: Tree, agent: Agent, blocks: Sequence[Block], *, cut_off: bool) -
 
 
 def name_block(agent: Agent, block: Block) -> None:
-    """An ordinary code block with `name=…` on its first line defines a variable."""
+    """Define a variable from an ordinary code block with `name=…` on its first line."""
     if "name=" not in block.info:
         return
     taken = split(block.info)
@@ -94,7 +97,7 @@ def _pend(tree: Tree, agent: Agent, registry: Registry, index: int, block: Block
 
 
 def advance(tree: Tree, agent: Agent) -> None:
-    """Settle what stands first among the pending actions and needs nothing from outside."""
+    """Settle the first pending actions for as long as they need nothing from outside."""
     while agent.actions and not agent.actions[0].call:
         _comes_first(tree, agent, agent.actions[0])
         feedback = _settle(tree, agent, agent.actions[0])
@@ -108,10 +111,10 @@ def advance(tree: Tree, agent: Agent) -> None:
 
 
 def _comes_first(tree: Tree, agent: Agent, pending: Pending) -> None:
-    """It is the turn of a call that a person was asked about ahead of it.
+    """Ask again, if necessary, about a call that a person was asked about before its turn, which has come now.
 
-    What they were shown is what will be made. But if the agent has meanwhile read something from outside that did not
-    stand there, and that is not what such a call itself brought, the person is asked anew.
+    What the person was shown is what will be made. But the agent may meanwhile have read other content from outside,
+    which the question did not show and no call of this function brought. The person is then asked again.
     """
     if pending.ahead is None:
         return
@@ -127,7 +130,8 @@ def _reads(pending: Pending) -> bool:
 def _look_ahead(tree: Tree, agent: Agent) -> None:
     """Bind the reading calls that follow a reading head, up to the first that must wait for its turn.
 
-    That is one that does more than read or belongs to a state machine, names what is not there yet, or was made before without completing.
+    A call must wait if it does more than read, belongs to a state machine, names a variable that does not exist yet, or
+    was made before without completing.
     """
     made = set(agent.guards.incomplete)
     for pending in agent.actions if agent.actions and agent.actions[0].bound else ():
@@ -148,27 +152,27 @@ def _look_ahead(tree: Tree, agent: Agent) -> None:
 
 
 def together(agent: Agent) -> list[Pending]:
-    """The calls to be made now: the first pending action, and those bound behind it that may overlap with it."""
+    """The calls to make now: the first pending action, and the calls bound after it that may overlap with it."""
     now = takewhile(lambda pending: _reads(pending) and pending.bound is not None, agent.actions)
     return list(islice(now, _TOGETHER)) or agent.actions[:1]
 
 
 def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
-    """Feedback for an action that is settled now; None if it needs an outcome from outside."""
+    """Return feedback for an action that is settled now; None if it needs an outcome from outside."""
     if pending.bound is None:
         taken = split(pending.info)
         bound = (
             taken if isinstance(taken, Mistake) else bind(pending.spec, taken[1], pending.body, agent.table)
         )
         if isinstance(bound, Mistake):
-            origin.document(agent, [pending.spec])  # it names parameters
+            origin.document(agent, [pending.spec])  # the mistake names parameters
             return bound.sentence
         pending.bound = bound
     if pending.spec.core:
-        # What it says of a number or a name that it read shows what stands there.
+        # The feedback depends on numbers or names that were read, and so reveals them.
         origin.read(agent, join(pending.bound.labels.values()))
     if pending.spec.name in ("WAIT", "QUERY"):
-        # Whom it waits for, and what it says of them, follows from what stands there.
+        # The names passed decide which children it waits for and what it reports about them.
         origin.read(agent, origin.passed(pending.bound))
     match pending.spec.name:
         case "":
@@ -192,13 +196,13 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
         case "PLAN":
             return plan_checks.aim(tree, agent, pending, pending.bound, argument_text(pending.bound, "plan"))
         case name:
-            # Known from here on, whether the gate lets it through or not: a context must not tell (law 7).
+            # Known from here on, whether or not the gate allows it: a context must not reveal that (law 7).
             agent.context.known.add(name)
             return _refuse(agent, name, digest_of(pending.bound))
 
 
 def _refuse(agent: Agent, function: str, arguments: str) -> str | None:
-    """A call that did not complete is not made again unchanged; None if this one may be made."""
+    """Refuse to repeat an incomplete call unchanged; None if this call may be made."""
     count = agent.guards.incomplete.get((function, arguments))
     if count is None:
         return None
@@ -214,7 +218,7 @@ def running_children(tree: Tree, agent: Agent) -> list[str]:
 
 
 def _named(agent: Agent, pending: Pending) -> list[str]:
-    """The children that a WAIT or QUERY is about: those named, or all."""
+    """The children that a WAIT or QUERY is about: the named ones, or all."""
     assert pending.bound is not None
     words = argument_text(pending.bound, "names").replace(",", " ").split()
     return [agent.children[word] for word in words if word in agent.children] or list(agent.children.values())
@@ -227,7 +231,7 @@ def ready(agent: Agent, pending: Pending) -> list[int]:
 
 
 def awaited(tree: Tree, agent: Agent) -> tuple[list[str], int]:
-    """The children at work for which an agent waits now, and how many it waits for in all, those that replied included."""
+    """The working children that an agent waits for, and how many it waits for including those that replied."""
     if not agent.active or agent.plan is not None or not agent.actions:
         return [], 0
     head = agent.actions[0]
@@ -246,7 +250,7 @@ def satisfied(tree: Tree, agent: Agent, pending: Pending) -> bool:
 
 
 def summarizer(tree: Tree, agent: Agent) -> str:
-    """The role of the model that summarizes an agent's history: the "fast" one, if that can hold it."""
+    """The role of the model that summarizes an agent's history: "fast", if that model can hold the history."""
     own, fast = tree.roles.get(agent.model), tree.roles.get("fast")
     if own is None or fast is None:
         return agent.model
@@ -254,7 +258,9 @@ def summarizer(tree: Tree, agent: Agent) -> str:
 
 
 def cut_of(tree: Tree, agent: Agent, first: ChatMessage) -> History | None:
-    """An agent's history behind `first`, cut to its last turns; to fewer where they fill most of its window. None: it is too short."""
+    """Cut an agent's history after `first` to its last turns, or to fewer if these fill most of its window. None if it
+    is too short to cut.
+    """
     history, role = agent.context.history, tree.roles.get(agent.model)
     most = role.context * 4 // 5 if role is not None else history.tokens
     shortest: History | None = None
@@ -271,7 +277,7 @@ def cut_of(tree: Tree, agent: Agent, first: ChatMessage) -> History | None:
 def compress(tree: Tree, agent: Agent, summary: str | None) -> bool:
     """Cut an agent's history to its first message, a summary and its last turns; False if it is too short.
 
-    `summary` is None if the agent's last reply holds it.
+    `summary`: None if the agent's last reply holds it.
     """
     cut = cut_of(tree, agent, ChatMessage("user", f"{agent.context.first}\n\n{labels.compressed(summary)}"))
     if cut is None:
@@ -282,7 +288,7 @@ def compress(tree: Tree, agent: Agent, summary: str | None) -> bool:
 
 
 def _aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> str | None:
-    """Note whom a CALL is for; a sentence if it can't be made at all."""
+    """Note which agent a CALL is for. Returns a sentence if the call can't be made at all."""
     model = bound.arguments.get("model")
     if isinstance(model, str) and model not in tree.roles:
         return f"`CALL` was not run: there is no model role {model!r}; there are {', '.join(sorted(tree.roles))}."
@@ -303,12 +309,12 @@ def argument_text(bound: Bound, name: str) -> str:
 
 
 def digest_of(bound: Bound) -> str:
-    """The digest over an action's arguments that stands in its `call` record: enough to tell honest ones apart."""
+    """The digest of an action's arguments in its `call` record. Long enough unless calls are forged to match."""
     return whole_digest_of(bound)[:16]
 
 
 def whole_digest_of(bound: Bound) -> str:
-    """The digest that a ticket, and a person's yes, is bound to: nobody finds two calls that share it."""
+    """The digest that a ticket, and a person's yes, is bound to. It is collision-resistant."""
     if not bound.digests:
         attached = {name: value.sha256 for name, value in bound.attached.items()}
         bound.digests.append(arguments_digest(bound.arguments, attached))
@@ -360,7 +366,7 @@ def _line_range(wanted: str, count: int) -> tuple[int, int]:
 
 
 def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
-    """Feedback for an action from its `result` record; a value that it brought becomes a variable."""
+    """Return feedback for an action from its `result` record. A value that it brought becomes a variable."""
     match result.status:
         case "incomplete":
             return labels.incomplete(pending.spec.name)
@@ -406,7 +412,7 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
 
 
 def _answered(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
-    """What an agent elsewhere said, which is read as the message of a child is."""
+    """The answer of a remote agent, which is read like the message of a child."""
     value, name = result_value(tree, agent, pending, record, result), pending.remote
     variable, said = agent.table.keep(name, value), remote.source(agent.remote[name], name)
     if value.is_text:
@@ -417,15 +423,16 @@ def _answered(tree: Tree, agent: Agent, pending: Pending, record: Record, result
 
 
 def has_output(record: Record, result: Result) -> bool:
-    """Whether a call printed something that its agent reads, though it did not come to its end.
+    """Whether a call printed something that its agent reads, although the call did not complete.
 
-    What a lost module had printed is the person's alone: an agent must not tell that from a denial (law 7).
+    What a lost module had printed is only for people: an agent must not be able to distinguish it from a denial (law
+    7).
     """
     return result.status != "incomplete" and (result.blob is not None or bool(record.body))
 
 
 def _printed(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
-    """What a call had printed when it was ended; empty if that is nothing."""
+    """What a call had printed when it was ended; empty if it had printed nothing."""
     if not has_output(record, result):
         return ""
     value = result_value(tree, agent, pending, record, result)
@@ -434,7 +441,7 @@ def _printed(tree: Tree, agent: Agent, pending: Pending, record: Record, result:
 
 
 def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
-    """A module is there now: its functions, and the documentation of the first of them."""
+    """Describe a newly available module: its functions, and the documentation of the first of them."""
     module = argument_text(pending.bound, "name") if pending.bound is not None else ""
     specs = [spec for spec in tree.registry(agent.path).functions() if spec.module == module]
     listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
@@ -442,14 +449,14 @@ def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
     origin.read(agent, origin.passed(pending.bound))
     for spec in [spec for spec in specs if spec.documentation][:_TOLD]:
         agent.context.known.add(spec.name)
-        if pending.spec.name == "LOAD":  # what it deploys comes from the source that it gave
+        if pending.spec.name == "LOAD":  # DEPLOY documents functions from source that the agent itself passed
             origin.document(agent, [spec])
         told.append(labels.documentation(spec.name, spec.alias, spec.documentation))
     return "\n\n".join(told)
 
 
 def _artifacts(tree: Tree, agent: Agent, result: Result, provenance: Labels) -> Iterator[str]:
-    """Keep what a call brought forth beside its result; one line about each."""
+    """Keep what a call produced in addition to its result. Yields one line about each."""
     for one in result.artifacts:
         name = one.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
         value = _blob_value(tree, one, one.media or "application/octet-stream", result.function, provenance)
@@ -458,7 +465,7 @@ def _artifacts(tree: Tree, agent: Agent, result: Result, provenance: Labels) -> 
 
 
 def _attach(tree: Tree, agent: Agent, name: str, value: Value) -> bool:
-    """Put a value behind the agent's next message, if its model takes it and there is room."""
+    """Attach a value to the agent's next message, if its model takes it and there is room."""
     found = part(name, value, tree.roles[agent.model].takes)
     if found is None or len(agent.mail.parts) >= MOST:
         return False

@@ -1,4 +1,4 @@
-"""What the tree knows of a live directory that is seen through an overlay: as data, changed by `core.tree.effects`."""
+"""The tree's knowledge of a live directory seen through an overlay, as data that `core.tree.effects` changes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,14 @@ from iact.core.ports import FileChange, FileState
 from iact.core.records.calls import Held
 
 After = Literal["call", "person", "open"]
-"""What the overlay was looked at after: a call, a person's wish to see, or opening the session."""
+"""What the overlay was inspected after: a call, a person's request, or opening the session."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnseenCall:
-    """A call that could write, and whose effects were not looked at yet. `n`: its record; `labels`: of all that it wrote."""
+    """A call that could write, and whose effects were not inspected yet. `n`: its record. `labels`: of all that it
+    wrote.
+    """
 
     n: int
     agent: str
@@ -27,7 +29,7 @@ class UnseenCall:
 
 @dataclass(frozen=True, slots=True)
 class PendingChange:
-    """A change that is in the overlay and not in the directory. `n`: the record that told of its present form.
+    """A change that is in the overlay and not in the directory. `n`: the record that reported its present form.
 
     `reason`: why it waits, a sentence for people. `calls`, `agents`, `labels`: where it comes from.
     """
@@ -44,7 +46,9 @@ class PendingChange:
 
 @dataclass(frozen=True, slots=True)
 class Intention:
-    """Changes that are about to be applied or dropped; written ahead as record `n`. `force`: in spite of a conflict."""
+    """Changes that are about to be applied or dropped, recorded in advance as record `n`. `force`: paths that are
+    applied in spite of a conflict.
+    """
 
     n: int
     op: Literal["apply", "drop"]
@@ -54,9 +58,11 @@ class Intention:
 
 @dataclass(slots=True)
 class LiveFolder:
-    """`overlay`: modules see the directory through one. `own`: what this session added to the directory, as it left it.
+    """The state of a live directory. `overlay`: modules see the directory through one. `own`: what this session added
+    to the directory, as it left it.
 
-    `working`: calls whose effects were not looked at yet, by record. `intended`: what was written ahead and is not settled.
+    `working`: calls whose effects were not inspected yet, by record. `intended`: an intention that was recorded and is
+    not settled yet.
     """
 
     overlay: bool = False

@@ -1,4 +1,4 @@
-"""What has reached an agent and waits for its next turn."""
+"""Messages and feedback that have reached an agent and wait for its next turn."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from iact.core.ports import Part
 
 @dataclass(frozen=True, slots=True)
 class Incoming:
-    """A message that waits for the agent's next turn. `n`: its record; `values`: variables that it brings.
+    """A message that waits for the agent's next turn. `n`: its record. `values`: variables that it brings.
 
-    `mode`: of an intervention (queue, deliver, interrupt); "wait": until the answer that its agent is at is finished.
-    `child`, `status`: of a child's reply. `labels`: where its
-    text comes from. `blocks`: what fenced blocks it has, if that is known. News wake nobody.
+    `mode`: how an intervention is delivered (queue, deliver, interrupt); "wait": after its agent's current answer.
+    `child`, `status`: of a child's reply. `labels`: the sources of its text. `blocks`: its fenced blocks, if they are
+    known. News does not wake an agent.
     """
 
     n: int
@@ -34,24 +34,24 @@ class Incoming:
 
     @property
     def wakes(self) -> bool:
-        """Whether an agent at rest has to answer it; a child's late reply, a file and news are only there."""
+        """Whether an agent at rest has to answer it. A child's late reply, a file and news do not need an answer."""
         return self.kind not in ("child", "upload", "news")
 
     @property
     def by_person(self) -> bool:
-        """Whether a person wrote it, who may think better of it until it is read."""
+        """Whether a person wrote it. The person can still change it until it is read."""
         return self.kind in ("say", "intervention")
 
 
 @dataclass(slots=True)
 class Mail:
-    """What an agent's next turn reads. `inbox`: messages; `feedback`: what its own actions gave, and notes about them.
+    """What an agent's next turn reads. `inbox`: messages. `feedback`: the results of its own actions, and notes on
+    them.
 
-    `parts`: what the feedback shows beside text. `task`: what the agent was asked last.
-    `answering`: messages that a text answered which was stopped: its model has read them. `recalled`: what memory
-    brought for the next turn, line by line; `refused`: why actions could not even be begun; `meant`: functions that
-    what it reads is about in meaning, each with
-    the record of that message.
+    `parts`: what the feedback shows besides text. `task`: the agent's latest task. `answering`: messages that a stopped
+    text was answering, so the model has read them. `recalled`: what memory recalled for the next turn, line by line.
+    `refused`: why actions could not even begin. `meant`: functions that are relevant in meaning to what it reads, each
+    with the record of that message.
     """
 
     inbox: list[Incoming] = field(default_factory=list)
@@ -70,16 +70,16 @@ class Mail:
 
     @property
     def urgent(self) -> bool:
-        """Whether a message is to be read before another action begins."""
+        """Whether a message must be read before another action begins."""
         return any(message.mode in ("deliver", "interrupt") for message in self.inbox)
 
     @property
     def wakes(self) -> bool:
-        """Whether a message has to be answered that waits for nothing else."""
+        """Whether a message must be answered and waits for nothing else."""
         return any(message.wakes for message in self.ready)
 
     def release(self) -> bool:
-        """The answer is finished that messages waited for: they are to be read now. Whether there were any."""
+        """Make the messages readable that waited for an answer to finish. Returns whether there were any."""
         late = [message for message in self.inbox if message.mode == "wait"]
         self.inbox = [replace(message, mode="") if message in late else message for message in self.inbox]
         if late:
@@ -87,11 +87,11 @@ class Mail:
         return bool(late)
 
     def take(self, took: Container[int]) -> None:
-        """A turn read the feedback, what memory brought, and the messages of these records."""
+        """Remove what a turn has read: the feedback, what memory recalled, and the messages of these records."""
         self.inbox = [message for message in self.inbox if message.n not in took]
         self.feedback, self.parts = [], []
         self.forget_recalled()
 
     def forget_recalled(self) -> None:
-        """What memory brought was for a turn that is over."""
+        """Forget what memory recalled for a turn that is over."""
         self.recalled, self.meant = (), {}

@@ -1,8 +1,8 @@
 """What of a session is worth remembering: one pure function of the tree and the record that it has just taken in.
 
-A running session and a rebuild of memory share it, so both leave the same fragments. What a text comes from
-is what the tree itself knows of its agent (`core.tree.origin`), so memory marks as untrusted what the gate
-would call so, and what memory brings back from outside taints its reader again: storing cleans nothing.
+A running session and a rebuild of memory share it, so both leave the same fragments. The sources of a text are what the
+tree knows about its agent (`core.tree.origin`), so memory marks as untrusted what the gate would call untrusted, and
+outside content recalled from memory taints its reader again: storing cleans nothing.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from iact.core.tree.apply import take_in
 from iact.core.tree.tree import Tree
 
 _FAILURE: Final = 300
-"""Characters of an error that are remembered."""
+"""The most characters of an error that are remembered."""
 
 
 def project_of(tree: Tree) -> str:
-    """What groups this session with others: the live directory that it works in; empty for a scratch one."""
+    """The live directory that groups this session with others; empty for a scratch workspace."""
     return "" if tree.workspace == "scratch" else tree.workspace
 
 
 def happening(tree: Tree, record: Record) -> MemoryEvent | None:
-    """What a record gives that `tree` has just taken in; None for most."""
+    """Return the memory event of the record that `tree` has just taken in; None for most records."""
     match record.content:
         case Say():
             return _made(tree, record, "say", record.body, first=len(tree.said) == 1, own=True)
@@ -44,7 +44,7 @@ def happening(tree: Tree, record: Record) -> MemoryEvent | None:
             shown = " ".join(record.body.split())[:_FAILURE]
             return _made(tree, record, "failure", f"{function} failed: {shown}")
         case Reply(plan=plan) if plan and record.agent == "/":
-            return None  # the plan itself said it
+            return None  # the plan itself reported it
         case Reply(status=status):
             ok = status == "ok"
             return _made(tree, record, "reply" if ok else "failure", record.body)
@@ -56,14 +56,13 @@ def happening(tree: Tree, record: Record) -> MemoryEvent | None:
 def happenings(
     records: Sequence[Record], blobs: Callable[[str], bytes], *, foreign: bool = False
 ) -> Iterator[MemoryEvent]:
-    """Everything worth remembering of one journal. `blobs` reads a blob by its SHA-256.
+    """Yield everything worth remembering in one journal. `blobs` reads a blob by its SHA-256.
 
-    What stands in a `foreign` session, or stood in one that was adopted, is untrusted, whoever is said to have
-    written it.
+    Content of a `foreign` session, or from before an adoption, is untrusted, regardless of its recorded author.
 
     Raises:
-        ReplayMismatch: the records don't make a session.
-        JournalCorrupt: one of them says what can't be.
+        ReplayMismatch: the records don't form a session.
+        JournalCorrupt: one of them says something impossible.
     """
     tree = Tree(strict=False, blobs=blobs)
     theirs = next((record.n for record in reversed(records) if isinstance(record.content, Adopt)), 0)
@@ -97,7 +96,7 @@ def _made(
     own: bool = False,
     supersedes: tuple[str, ...] = (),
 ) -> MemoryEvent | None:
-    """`own`: a person wrote it, whatever the agent has read."""
+    """Build the event; None if the text is empty. `own`: a person wrote it, so the agent's labels do not apply."""
     if not text.strip():
         return None
     agent = tree.agents[record.agent]

@@ -1,4 +1,4 @@
-"""What is said of a record that is not what the core would have written."""
+"""The error for a record that is not what the core would have written."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from iact.core.records.record import Record
 
 
 def mismatch(record: Record, what: str) -> ReplayMismatch:
-    """The error that names a record. `what`: the end of the sentence "it …"."""
+    """Return the error that names a record. `what`: the end of the sentence "it …"."""
     return ReplayMismatch(f"Record {record.n} ({record.kind}) differs: it {what}.", n=record.n)

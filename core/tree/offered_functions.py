@@ -1,9 +1,10 @@
-"""State-machine modules: what a module offers an agent depends on the state of the agent's part of it.
+"""State-machine modules: what a module offers an agent depends on the state of the agent's instance.
 
-An agent is told of the functions of the initial state with its first message, and of those of another state when a
-call led there, or it came there by itself: at the end of its context, as all feedback. A call that the state does not offer is refused by the
-module, which knows its state best and says what it offers. That it was lost meanwhile, or stopped, is told by nothing
-else: what an agent reads must not tell a call that was denied from one whose module was lost (law 7).
+An agent is told the functions of the initial state with its first message. It is told those of another state when a
+call led there, or when the module moved there on its own: at the end of its context, like all feedback. A call that the
+state does not offer is refused by the module, which knows its state best and reports what it offers. The agent is not
+told in any other way that the instance was lost or stopped, because it must not be able to distinguish a denied call
+from a call whose module was lost (law 7).
 """
 
 from __future__ import annotations
@@ -28,19 +29,20 @@ _CODE: Final = re.compile(r"^(```|~~~).*?(?:^\1|\Z)", re.MULTILINE | re.DOTALL)
 _PARTS: Final = re.compile(r";[ \t]+\w|[；。؛।]")
 _ACTION: Final = re.compile(r"\bPLAN\b")
 _SEVERAL: Final = 3
-"""So many items or parts make a task one of several steps."""
+"""This many items or parts make a task one of several steps."""
 
 
 def touches(spec: ActionSpec, text: str, lower: str, words: AbstractSet[str]) -> bool:
-    """Whether a text is about a function: a keyword, its name or its alias stands in it. `lower`: the text in lower case,
-    and its `words`."""
+    """Whether a text is about a function: it contains a keyword, its name or its alias. `lower`: the text in lower
+    case; `words`: the words in it.
+    """
     if spec.name == PLAN.name:
         return _ACTION.search(text) is not None
     return not words.isdisjoint(spec.keywords) or spec.name in lower or (spec.alias or "\0").lower() in words
 
 
 def asks_for_plan(text: str, words: AbstractSet[str], kept: Iterable[str]) -> bool:
-    """Whether a message is about plans, names a kept one, or tells a task of several foreseeable steps: a list of them."""
+    """Whether a message is about plans, names a kept plan, or lists several foreseeable steps of a task."""
     if not words.isdisjoint(_ABOUT_PLANS) or any(_names(name, text) for name in kept):
         return True
     said = _CODE.sub("", text)
@@ -52,7 +54,7 @@ def _names(kept: str, text: str) -> bool:
 
 
 def module_state(change: StateChange) -> ModuleState:
-    """A change of state as it stands in a record."""
+    """A change of state in the form of a record."""
     return ModuleState(name=change.state, offers=change.entry_points, note=change.note)
 
 
@@ -62,13 +64,13 @@ def has_states(tree: Tree, spec: ActionSpec) -> bool:
 
 
 def is_offered(tree: Tree, agent: Agent, spec: ActionSpec) -> bool:
-    """Whether a function is one of those that its module offers this agent now, as far as the agent was told."""
+    """Whether a function is among those that its module offers this agent now, as far as the agent was told."""
     machine = _machine(tree, spec.module)
     return machine is None or spec.name.split(".", 1)[1] in _told(agent, machine)
 
 
 def shift(tree: Tree, agent: Agent, function: str, shown: ModuleState) -> str:
-    """Take a change of state in; what the agent is told of it, empty if it offers what it did."""
+    """Apply a change of state. Returns what the agent is told about it; empty if the offer is unchanged."""
     machine = _machine(tree, function.split(".", 1)[0])
     if machine is None:
         return ""
