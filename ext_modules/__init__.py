@@ -1,1 +1,1 @@
-"""What runs in the sandbox: a small SDK and the modules that we ship. The core never imports it."""
+"""The code that runs in the sandbox: a small SDK and the modules that iact ships. The core never imports it."""

@@ -1,1 +1,1 @@
-"""Agents of other people's, asked by the Agent2Agent protocol."""
+"""Asks other people's agents by the Agent2Agent protocol."""

@@ -1,4 +1,4 @@
-"""Where an agent is, and what is shown there: checked before anything is sent."""
+"""The address of an agent, and the token that is shown there. Addresses are checked before anything is sent."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from urllib.parse import urlsplit
 from .transport import AgentFailed
 
 TOKENS: Final = "A2A_TOKENS"
-"""The secret with a line for each host: its name, a space, the token."""
+"""The secret with one line per host: its name, a space, the token."""
 CARD: Final = "/.well-known/agent-card.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`base`: below which the card is."""
+    """The address of an agent. `base`: the address below which its card is."""
 
     scheme: str
     host: str
@@ -25,20 +25,20 @@ class Address:
 
     @property
     def token(self) -> str:
-        """What the host wants to see, if it was stored."""
+        """The token for this host, or "" if none is stored."""
         return _tokens(os.environ).get(self.host, "")
 
     def leads_on_to(self, url: str) -> bool:
-        """Whether a card of here may name this as where its agent takes messages."""
+        """Whether a card at this address may name `url` as the place where its agent takes messages."""
         parts = urlsplit(url)
         return parts.hostname == self.host and parts.scheme in ("https", self.scheme)
 
 
 def address_of(at: str) -> Address:
-    """The address of an agent, or of its card.
+    """Parse the address of an agent, or of its card.
 
     Raises:
-        AgentFailed: it is none.
+        AgentFailed: it is not valid.
     """
     try:
         parts = urlsplit(at.strip())
@@ -56,7 +56,7 @@ def address_of(at: str) -> Address:
 
 
 def without_tokens(text: str) -> str:
-    """`text` without what is shown to hosts, should one say it back."""
+    """Remove the hosts' tokens from `text`, in case a host repeats one."""
     for token in _tokens(os.environ).values():
         text = text.replace(token, f"[secret {TOKENS}]")
     return text

@@ -1,6 +1,6 @@
-"""One message to an agent and what it comes to: followed as a stream where the agent has one, looked after where not.
+"""One message to an agent and its result: followed as a stream if the agent supports it, and polled otherwise.
 
-Who waits no longer, for whatever reason, has the task cancelled: what nobody waits for is not to go on working.
+When the caller stops waiting, for whatever reason, the task is cancelled: no agent should go on working for nobody.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ from .transport import AgentFailed, EgressTransport
 
 _CARD_WITHIN: Final = 30.0
 _GIVING_UP: Final = 2.0
-"""Seconds for an agent to say what its task is called, and again to take the news that nobody waits for it any more."""
+"""Seconds for an agent to name its task, and again to accept the cancellation when the caller stops waiting."""
 _FIRST, _LONGEST = 0.2, 5.0
-"""Seconds between two looks at a task."""
+"""Seconds between two polls of a task."""
 
 
 @asynccontextmanager
 async def reached(address: Address) -> AsyncIterator[httpx.AsyncClient]:
-    """What asks at an address."""
+    """Open an HTTP client for an address."""
     async with httpx.AsyncClient(
         transport=EgressTransport(address.host, address.token),
         trust_env=False,
@@ -55,10 +55,10 @@ async def reached(address: Address) -> AsyncIterator[httpx.AsyncClient]:
 
 
 async def card_at(call: Call, address: Address, http: httpx.AsyncClient) -> AgentCard:
-    """The card of the agent.
+    """Fetch the agent's card.
 
     Raises:
-        AgentFailed: there is none, or it leads elsewhere.
+        AgentFailed: there is none, or it names another host for messages.
     """
     try:
         async with call.limit(_CARD_WITHIN):
@@ -78,7 +78,7 @@ async def card_at(call: Call, address: Address, http: httpx.AsyncClient) -> Agen
 
 
 class Dialogue:
-    """What is said to one agent in one call."""
+    """The messages to one agent in one call."""
 
     def __init__(self, call: Call, address: Address, http: httpx.AsyncClient, card: AgentCard) -> None:
         self._call = call
@@ -93,10 +93,10 @@ class Dialogue:
             self._client: Client = ClientFactory(config).create(card)
 
     async def say(self, text: str, *, task: str, context: str, within: float) -> TaskUpdates:
-        """Say something, and follow the task until it ends or asks.
+        """Send a message, and follow the task until it ends or asks something.
 
         Raises:
-            AgentFailed: it did neither within so many seconds, or not as an agent does.
+            AgentFailed: it did neither within `within` seconds, or did not answer as an agent does.
         """
         updates = TaskUpdates(task=task, context=context)
         try:
@@ -111,7 +111,7 @@ class Dialogue:
         return updates
 
     async def _followed(self, text: str, updates: TaskUpdates) -> None:
-        """Say it and follow the task. Who gives up too early to know what the task is called hears that name first."""
+        """Send a message and follow the task. If cancelled early, wait for the task's name, needed to cancel it."""
         named = asyncio.Event()
 
         async def follow() -> AgentFailed | None:
@@ -158,7 +158,7 @@ class Dialogue:
             updates.whole(await self._client.get_task(GetTaskRequest(id=updates.task)))
 
     async def _cancel(self, updates: TaskUpdates) -> str:
-        """Let a task that nobody waits for end; says whether it did."""
+        """Cancel a task that nobody waits for. Returns a phrase that says whether it worked."""
         if not updates.task or updates.replied or updates.state in ENDED:
             return "no task of it is known."
         with contextlib.suppress(AgentFailed, TimeoutError):
@@ -176,7 +176,7 @@ async def _events(client: Client, message: Message) -> AsyncGenerator[StreamResp
 
 @contextlib.contextmanager
 def _explained(address: Address) -> Iterator[None]:
-    """What goes wrong in the SDK is told in one sentence. A server can send anything, which it reads in many ways."""
+    """Turn the SDK's errors into one sentence. A server can send anything, so reading it can fail in many ways."""
     try:
         yield
     except A2AClientError as error:

@@ -1,7 +1,7 @@
-"""Agents of other people's: their card, a message to them, the answer to what they ask.
+"""Other people's agents: their cards, messages to them, and answers to their questions.
 
-What they say comes from outside: the core labels it so. A message to one leaves our hands, so it has impact 2; whom it can
-reach is what a policy or a person allows this module, host by host.
+What they send comes from outside: the core labels it so. A message to an agent leaves our control, so it has impact 2.
+A policy or a person allows the hosts that this module can reach, one by one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ module = Module(
 )  # fmt: skip
 
 _LONGEST: Final = 60_000
-"""Characters given back."""
+"""The most characters returned."""
 _SKILLS: Final = 50
 
 
@@ -107,10 +107,10 @@ async def _said(
 
 
 def _result(call: Call, at: str, dialogue: str, updates: TaskUpdates) -> Result:
-    """What the agent said, and how to go on with it. `dialogue`: the name by which CALL does, if it does.
+    """The agent's answer, and how to continue. `dialogue`: the name for `CALL` to continue with, or "".
 
     Raises:
-        AgentFailed: it says that it failed.
+        AgentFailed: the agent reports that it failed.
     """
     text, state = updates.text(), TaskState.Name(updates.state).removeprefix("TASK_STATE_").lower()
     if not updates.replied and updates.state not in (*ASKS, TaskState.TASK_STATE_COMPLETED):
@@ -154,7 +154,7 @@ def _bounded(text: str) -> str:
 
 @contextlib.contextmanager
 def _scrubbed() -> Iterator[None]:
-    """What is told of a failure has no token in it either."""
+    """Remove tokens from error messages as well."""
     try:
         yield
     except AgentFailed as error:

@@ -1,4 +1,4 @@
-"""What an agent says of its task, put together from the pieces in which it comes: all of it is a stranger's word."""
+"""An agent's reports on its task, assembled from the pieces in which they arrive. All of it is untrusted."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ ENDED: Final = frozenset(
 )
 _NAME: Final = re.compile(r"[!-~]{1,200}")
 _MOST: Final = 200
-"""Artifacts of a task."""
+"""The most artifacts of a task."""
 
 
 @dataclass(slots=True)
 class TaskUpdates:
-    """`task`, `context`: by what names the agent knows them, once it told. `replied`: it answered with a message alone."""
+    """The task so far. `task`, `context`: the agent's names for them, once known. `replied`: it sent only a message."""
 
     task: str = ""
     context: str = ""
@@ -51,14 +51,14 @@ class TaskUpdates:
 
     @property
     def rests(self) -> bool:
-        """Whether the agent does nothing more unless it is told something."""
+        """Whether the agent does nothing more until it gets another message."""
         return self.replied or self.state in ENDED or self.state in ASKS
 
     def take(self, event: StreamResponse) -> str:
-        """Take the next piece; gives what it says of how far the agent is.
+        """Take the next piece. Returns what it says about progress.
 
         Raises:
-            AgentFailed: it is about another task, or names it as nothing can be named.
+            AgentFailed: it is about another task, or contains an invalid name.
         """
         match event.WhichOneof("payload"):
             case "message":
@@ -74,7 +74,7 @@ class TaskUpdates:
         return ""
 
     def whole(self, task: Task) -> None:
-        """Take a task as it is now."""
+        """Take the complete current state of a task."""
         self._named(task.id, task.context_id)
         self._stands(task.status)
         self._artifacts = {}
@@ -82,7 +82,7 @@ class TaskUpdates:
             self._artifact(TaskArtifactUpdateEvent(artifact=one))
 
     def text(self) -> str:
-        """What it came to, in words; the files are in `files`."""
+        """The result in words; files are in `files`."""
         made = [self._words(parts) for parts in self._artifacts.values()]
         said = self._words(self._status)
         if said and all(said not in one for one in made):

@@ -1,9 +1,9 @@
-"""The way to an agent's server: tunnels of the egress proxy, with bounds that the far side can't move.
+"""The connection to an agent's server: tunnels of the egress proxy, with limits that the other side can't change.
 
-The SDK is handed an HTTP client whose every connection, an unencrypted one too, is a tunnel. So the proxy decides who is
-reached, as for any other module. What comes back is counted as it arrives: nothing that a server sends without end, or
-packed, becomes more than `LARGEST`. A redirect is not followed: an agent that moved has another address, for which
-whoever asks has to decide anew.
+The SDK gets an HTTP client in which every connection, even an unencrypted one, is a tunnel. So the proxy decides which
+hosts are reached, as for any other module. Data is counted as it arrives: nothing that a server sends, endless or
+compressed, becomes more than `LARGEST`. Redirects are not followed: an agent that moved has another address, and the
+caller must decide about that address again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import httpcore
 import httpx
 
 LARGEST: Final = 8 << 20
-"""Bytes that one call may receive."""
+"""The most bytes that one call may receive."""
 _HEAD: Final = 4096
 
 
@@ -28,7 +28,7 @@ class AgentFailed(Exception):
 
 
 class EgressTransport(httpx.AsyncBaseTransport):
-    """The transport of one call, to one host. `token`: shown to that host, over encrypted connections."""
+    """The transport of one call, to one host. `token`: shown to that host, over encrypted connections only."""
 
     def __init__(self, host: str, token: str) -> None:
         self._host = host
@@ -42,7 +42,7 @@ class EgressTransport(httpx.AsyncBaseTransport):
         """Make one request.
 
         Raises:
-            AgentFailed: it is for another host, or the answer is none that an agent gives.
+            AgentFailed: it is for another host, or the answer is not one that an agent gives.
         """
         url = request.url
         if url.host != self._host:
@@ -73,10 +73,10 @@ class EgressTransport(httpx.AsyncBaseTransport):
         return httpx.Response(response.status, headers=headers, stream=body)
 
     def take(self, size: int) -> None:
-        """Note that so much came.
+        """Count received bytes.
 
         Raises:
-            AgentFailed: that is too much.
+            AgentFailed: there are too many.
         """
         self._received += size
         if self._received > LARGEST:
@@ -92,7 +92,7 @@ class EgressTransport(httpx.AsyncBaseTransport):
         )
 
     async def pieces(self, response: httpcore.Response) -> AsyncIterator[bytes]:
-        """The body of an answer, counted."""
+        """Yield the body of an answer, counting its bytes."""
         assert isinstance(response.stream, AsyncIterable)
         try:
             async for piece in response.stream:
@@ -120,7 +120,7 @@ class _Body(httpx.AsyncByteStream):
 
 
 def _refused(host: str, status: int, headers: httpx.Headers) -> str:
-    """Why an answer is not read; empty: it is."""
+    """The reason not to read an answer, or "" to read it."""
     if 300 <= status < 400:
         return f"{host} redirects to {headers.get('Location', 'nowhere')[:200]!r}, which is not followed."
     if headers.get("Content-Encoding", "identity").strip().lower() != "identity":
@@ -129,7 +129,7 @@ def _refused(host: str, status: int, headers: httpx.Headers) -> str:
 
 
 class _Tunnels(httpcore.AsyncNetworkBackend):
-    """Connects by the proxy that the environment names. It may have to ask a person first, so nothing here ends by time."""
+    """Connects through the proxy that the environment names. It may ask a person first, so nothing here times out."""
 
     def __init__(self) -> None:
         self._near = httpcore.AnyIOBackend()
@@ -166,7 +166,7 @@ class _Tunnels(httpcore.AsyncNetworkBackend):
 
 
 async def _answered(tunnel: httpcore.AsyncNetworkStream) -> int:
-    """The proxy's answer. Read byte by byte: what stands behind it is the far end's."""
+    """Read the status of the proxy's answer, byte by byte: the bytes after it belong to the other end."""
     head = b""
     while not head.endswith(b"\r\n\r\n"):
         byte = await tunnel.read(1)
@@ -177,5 +177,5 @@ async def _answered(tunnel: httpcore.AsyncNetworkStream) -> int:
 
 
 def _trust() -> ssl.SSLContext:
-    """Whose certificates are believed: the list that came with the module, or the one a test names."""
+    """The trusted certificates: the list that came with the module, or the one that a test names."""
     return ssl.create_default_context(cafile=os.environ.get("SSL_CERT_FILE") or certifi.where())

@@ -2,9 +2,9 @@
 
     idle --serve--> serving --serve--> serving --stop, or the app ends--> idle
 
-The app answers HTTP on a unix socket of its own beside the module's, so that only the core's server reaches it; no
-function here calls it, since then an agent could ask it for what was typed. Nothing that it prints once it serves
-is kept.
+The app answers HTTP on its own unix socket, next to the module's, so that only the core's server reaches it. No
+function here calls the app, because an agent could then ask it for what the user typed. The app's output is discarded
+once it serves.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ module = Module(
 )  # fmt: skip
 
 SOCKETS: Final = Path(os.environ.get("IACT_SOCKETS", "/run/iact"))
-"""The one folder that the core sees too. It holds eight files at most."""
+"""The only folder that the core sees as well. It holds at most eight files."""
 _PORT: Final = os.environ.get("IACT_APPS_PORT", "")
-"""Where the user reaches the apps, on the user's machine."""
+"""The port on the user's machine at which the user reaches the apps."""
 _MOST: Final = 4
 _UP_WITHIN: Final = 15.0
 _RUNNER: Final = str(Path(__file__).with_name("runner.py"))
@@ -46,7 +46,7 @@ class AppFailed(Exception):
 
 @dataclass(eq=False, slots=True)
 class _App:
-    """One app that is served. `stop`: set to end it; `over`: set when it has ended."""
+    """An app that is being served. `stop`: set to end it; `over`: set when it has ended."""
 
     name: str
     process: Process
@@ -65,7 +65,7 @@ _group: list[asyncio.TaskGroup] = []
 @module.lifespan
 @asynccontextmanager
 async def serving() -> AsyncIterator[None]:
-    """All apps end with the module."""
+    """End all apps together with the module."""
     async with asyncio.TaskGroup() as group:
         _group.append(group)
         try:
@@ -116,7 +116,7 @@ async def _start(source: str) -> _App:
     """Start the app and wait until it listens.
 
     Raises:
-        AppFailed: it does not; with what it printed, since nobody can have typed anything yet.
+        AppFailed: it does not. The message has the app's output, since the user can't have typed anything yet.
     """
     name = secrets.token_hex(8)
     file = Path("/tmp") / f"app-{name}.py"
@@ -144,7 +144,7 @@ async def _start(source: str) -> _App:
 
 
 async def _watch(key: tuple[str, str], app: _App, state: AgentState) -> None:
-    """Drop what the app prints until it ends, or is to; then clean up after it."""
+    """Discard the app's output until it ends or is told to end; then clean up after it."""
     dropping = asyncio.create_task(_drop(app.process))
     stopping = asyncio.create_task(app.stop.wait())
     try:

@@ -1,7 +1,7 @@
 """Serves one WSGI app on a unix socket: `runner.py SOURCE SOCKET`. Prints `ready` when it listens.
 
-What is typed into the app lives in this process alone. So other processes may not look into it, nothing of a
-request is logged, and what the app prints from then on goes nowhere (the module drops it).
+Whatever the user types into the app is in this process only. So other processes may not inspect it, requests are not
+logged, and the module discards everything that the app prints from then on.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
 _PR_SET_DUMPABLE = 4
 _LARGEST = 1 << 20
-"""Bytes of a request's body."""
+"""The most bytes of a request's body."""
 
 
 class _Server(socketserver.ThreadingMixIn, WSGIServer):
@@ -24,13 +24,13 @@ class _Server(socketserver.ThreadingMixIn, WSGIServer):
     daemon_threads = True
 
     def server_bind(self) -> None:
-        """As usual, but that a unix socket has neither host nor port."""
+        """Bind as usual, except that a unix socket has neither host nor port."""
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = "app", 80
         self.setup_environ()
 
     def get_request(self) -> tuple[socket.socket, tuple[str, int]]:
-        """Who asks has no address on a unix socket, and the standard library wants one."""
+        """Supply a client address, which a unix socket lacks and the standard library requires."""
         return super().get_request()[0], ("core", 0)
 
 
@@ -41,10 +41,10 @@ class _Handler(WSGIRequestHandler):
         return "core"
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: an address may hold what was typed."""
+        """Log nothing: an address may contain what the user typed."""
 
     def parse_request(self) -> bool:
-        """Refuse what is too large before the app sees it."""
+        """Refuse requests that are too large before the app sees them."""
         if not super().parse_request():
             return False
         length = self.headers.get("Content-Length", "0")
@@ -56,7 +56,7 @@ class _Handler(WSGIRequestHandler):
 
 def main() -> None:
     source, path = sys.argv[1:]
-    # Else any process of the same user may read this one's memory through /proc.
+    # Otherwise, any process of the same user could read this one's memory through /proc.
     if ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0) != 0:
         raise OSError("The process can't be closed to others.")
     app = runpy.run_path(source, run_name="app").get("app")

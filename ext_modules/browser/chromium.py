@@ -1,7 +1,8 @@
-"""One Chromium for a container, started when the first page is opened; each agent has a context of its own in it.
+"""One Chromium per container, started when the first page is opened; each agent has its own context in it.
 
 It runs without Chromium's own sandbox, which needs the name spaces that ours takes away: the container is the
-wall. What it reaches outside goes through the egress proxy, which speaks CONNECT only, so `https` it is.
+isolation. It reaches outside hosts through the egress proxy, which supports CONNECT only, so addresses default to
+`https`.
 """
 
 from __future__ import annotations
@@ -23,14 +24,14 @@ _SIZE: Final = (1280, 800)
 
 
 class AddressRefused(Exception):
-    """The address can't be opened; the message says what can."""
+    """The address can't be opened; the message says which addresses can."""
 
 
 def checked(url: str) -> str:
-    """`url`, if it is one that a page may be opened at; "example.com/x" becomes "https://example.com/x".
+    """Check `url` and return it; "example.com/x" becomes "https://example.com/x".
 
     Raises:
-        AddressRefused: it isn't.
+        AddressRefused: no page may be opened at it.
     """
     given = url.strip()
     if "://" not in given and not given.startswith(("file:", "data:", "about:", "javascript:", "chrome:")):
@@ -56,7 +57,7 @@ class Chromium:
         self._starting = asyncio.Lock()
 
     async def context(self) -> BrowserContext:
-        """A new, empty context: no cookies and no history of others."""
+        """Open a new, empty context: no cookies or history of others."""
         async with self._starting:
             if self._driver is None:
                 self._driver = await async_playwright().start()
@@ -74,7 +75,7 @@ class Chromium:
         )
 
     async def close(self) -> None:
-        """End it, if it was started."""
+        """End the browser, if it was started."""
         if self._browser is not None:
             await self._browser.close()
         if self._driver is not None:
@@ -83,5 +84,5 @@ class Chromium:
 
 def _proxy() -> ProxySettings | None:
     server = os.environ.get("HTTPS_PROXY")
-    # Chromium leaves the loopback out by itself.
+    # Chromium bypasses the proxy for loopback addresses on its own.
     return {"server": server} if server else None

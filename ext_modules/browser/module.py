@@ -2,8 +2,8 @@
 
     closed --open--> page | form --click, submit, back--> page | form --close--> closed
 
-Each agent has a page of its own, with its own cookies. What a page says comes from outside: the core labels it
-so, and nothing in it is ever interpreted.
+Each agent has its own page, with its own cookies. The content of a page comes from outside: the core labels it so, and
+nothing in it is ever interpreted.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ module = Module(
 
 _OPEN: Final = ("page", "form")
 _LONGEST: Final = 40_000
-"""Characters of a page that are given back at once."""
+"""The most characters of a page that are returned at once."""
 _SUBMIT: Final = """element => {
     const form = element.closest('form') || document.querySelector('form');
     if (!form) throw new Error('There is no form on the page.');
@@ -51,18 +51,19 @@ _SUBMIT: Final = """element => {
     window.removeEventListener('submit', note);
     return leaves && form.method !== 'dialog' && ['', '_self'].includes(form.target);
 }"""
-"""Submits the form around an element; tells whether that leads to another page, or is left to the page's own code."""
+"""Submits the form around an element. Returns whether that leads to another page or is handled by the page's own code.
+"""
 _chromium = Chromium()
 
 
 class PageFailed(Exception):
-    """The page can't be had, or did not do what was asked; the message says why."""
+    """The page can't be opened, or the action failed; the message says why."""
 
 
 @module.lifespan
 @asynccontextmanager
 async def serving() -> AsyncIterator[None]:
-    """Chromium, if anybody needs it, ends with the module."""
+    """End Chromium, if it was started, together with the module."""
     try:
         yield
     finally:
@@ -107,7 +108,7 @@ async def open_page(call: Call, url: str = "", html: str = "") -> Result:
 
 
 async def _way(address: str, within: float) -> None:
-    """Wait until a page's host can be reached, or is refused, which the page's own failure then tells."""
+    """Wait until a page's host can be reached or is refused. A refusal shows when the page fails to load."""
     parts = urlsplit(address)
     if parts.hostname:
         await egress.wait_for_way(parts.hostname, parts.port or 443, max(1.0, within))
@@ -220,18 +221,18 @@ def _tab(call: Call) -> Tab:
 
 
 async def _drop(call: Call) -> None:
-    """Close what was open before, if anything was."""
+    """Close the page that was open, if any."""
     tab = call.state.pop("tab", None)
     if isinstance(tab, Tab):
         await tab.close()
 
 
 async def _act(tab: Tab, target: str, act: Callable[[Locator], Awaitable[object]]) -> object:
-    """Do something with what `target` names; gives what `act` gives.
+    """Call `act` with the element that `target` names. Returns the result of `act`.
 
     Raises:
-        NotFound: there is no such thing.
-        PageFailed: it can't be done.
+        NotFound: there is no such element.
+        PageFailed: the action failed.
     """
     found = await tab.find(target)
     try:
@@ -241,7 +242,7 @@ async def _act(tab: Tab, target: str, act: Callable[[Locator], Awaitable[object]
 
 
 async def _put(field: Locator, value: str) -> None:
-    """Fill in a field, whatever kind it is."""
+    """Fill in a field of any kind."""
     kind = await field.evaluate("element => element.tagName === 'SELECT' ? 'select' : element.type || 'text'")
     if kind == "select":
         await field.select_option(label=value)
@@ -269,6 +270,6 @@ async def _content(tab: Tab, form: Literal["tree", "text", "html"]) -> Result:
 
 
 def _said(error: Error) -> str:
-    """What went wrong, without the log of how Playwright came to it."""
+    """What went wrong, without Playwright's log of how it got there."""
     first = error.message.partition("\n")[0]
     return re.sub(r"^(Page|Locator|Frame)\.\w+: (Error: )?", "", first)[:300]

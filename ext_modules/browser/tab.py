@@ -1,7 +1,7 @@
-"""An agent's page: what is on it, where it went, and how to find what the agent means.
+"""An agent's page: its content, where it navigated, and how to find the element that the agent means.
 
-Playwright's snapshot of a page for models names every element that can be acted on ("[ref=e12]"). An agent points
-with such a name, or with what it sees: a label, a button's or a link's text.
+Playwright's snapshot of a page for models gives every element that can be acted on a name ("[ref=e12]"). An agent
+refers to an element by such a name, or by what it sees: a label, or the text of a button or link.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from playwright.async_api import TimeoutError as Late
 from ext_modules.sdk.call import AgentState
 
 _GRACE: Final = 0.5
-"""Seconds after an action in which a page may begin to go elsewhere."""
+"""Seconds after an action in which a page may begin to navigate."""
 _ARRIVE: Final = 20_000.0
 """Milliseconds that a page may take to load."""
 _ACT: Final = 10_000.0
@@ -27,12 +27,12 @@ _REFERENCE: Final = re.compile(r"(f\d+)?e\d+")
 
 
 class NotFound(Exception):
-    """Nothing on the page is what was named; the message says how to name it."""
+    """No element on the page has that name; the message says how to name one."""
 
 
-@dataclass(eq=False)  # without slots: Playwright leaves notes on the object whose methods listen
+@dataclass(eq=False)  # without slots: Playwright stores notes on the object whose methods listen
 class Tab:
-    """One agent's page, in a context of its own. Moves the agent's state when the page changes, however it does."""
+    """One agent's page, in its own context. Moves the agent's state whenever the page changes, whatever the cause."""
 
     context: BrowserContext
     page: Page
@@ -42,7 +42,7 @@ class Tab:
 
     @classmethod
     async def make(cls, context: BrowserContext, state: AgentState) -> Tab:
-        """An empty page in `context`."""
+        """Open an empty page in `context`."""
         tab = cls(context, await context.new_page(), state)
         context.on("page", tab._follow)
         tab._listen(tab.page)
@@ -55,7 +55,7 @@ class Tab:
         page.on("crash", lambda _: self.state.move("closed", note="the page crashed"))
 
     async def _follow(self, page: Page) -> None:
-        """A link opened another page: that is the page now."""
+        """Switch to another page that a link opened."""
         if page is self.page:
             return
         self._listen(page)
@@ -64,7 +64,7 @@ class Tab:
             await before.close()
 
     def _on_request(self, request: Request) -> None:
-        with suppress(Error):  # it has no frame yet when a page is being made
+        with suppress(Error):  # it has no frame yet while a page is being created
             if request.is_navigation_request() and request.frame == self.page.main_frame:
                 self._requested.set()
 
@@ -76,19 +76,19 @@ class Tab:
                 await self.settle()
 
     async def settle(self) -> None:
-        """Say which state fits the page as it is now."""
+        """Move to the state that fits the current page."""
         fields = await self.page.locator(_FIELDS).count()
         name, note = ("form" if fields else "page"), f"the page is now {self.page.url}"[:200]
         if (self.state.name, self.state.now.note) != (name, note):
             self.state.move(name, note=note)
 
     def expect(self) -> None:
-        """Take note from now on of whether the page goes elsewhere."""
+        """Watch for navigation from now on."""
         self._requested.clear()
         self._arrived.clear()
 
     async def follow(self, *, sure: bool = False) -> None:
-        """After an action: wait until the page that it led to is there, if it led to one, as it does if that is `sure`."""
+        """After an action: wait until the page it led to has loaded, if any. `sure`: the action does lead to a page."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._requested.wait(), _ARRIVE / 1000 if sure else _GRACE)
             await asyncio.wait_for(self._arrived.wait(), _ARRIVE / 1000)
@@ -97,7 +97,7 @@ class Tab:
         await self.settle()
 
     async def find(self, target: str) -> Locator:
-        """The element that `target` names; without a name the one that has the focus.
+        """Find the element that `target` names; without a name, the element with the focus.
 
         Raises:
             NotFound: there is none.
@@ -127,6 +127,6 @@ class Tab:
         )
 
     async def close(self) -> None:
-        """Close it with all that belongs to it."""
+        """Close the page with its context."""
         with suppress(Error):
             await self.context.close()

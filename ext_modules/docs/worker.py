@@ -1,6 +1,6 @@
-"""Reads one document, in a process of its own that can be killed: documents come from anywhere.
+"""Reads one document, in a separate process that can be killed: documents come from anywhere.
 
-What a document is follows from its first bytes and not from its name. Archives are looked at before they are unpacked.
+The type of a document is detected from its first bytes, not its name. Archives are inspected before they are unpacked.
 Nothing that a document refers to is fetched or opened.
 """
 
@@ -24,18 +24,18 @@ _KNOWN: Final = "PDF, Word (.docx), Excel (.xlsx) and HTML"
 _UNPACKED: Final = 256 << 20
 _MEMBERS: Final = 10_000
 _SHOWN_ROWS: Final = 50
-"""Rows of a sheet that stand in its Markdown; all of them are in its table."""
+"""The most rows of a sheet in its Markdown; its table has all of them."""
 _MOST_ROWS: Final = 100_000
 _MOST_COLUMNS: Final = 200
 _MOST_TABLES: Final = 200
 _WIDEST: Final = 300
 _LARGEST_PICTURE: Final = 1800
-"""Pixels of the longer side."""
+"""The most pixels of the longer side."""
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table and where it stands."""
+    """A table and its place in the document."""
 
     where: str
     rows: Sequence[Sequence[str]]
@@ -60,10 +60,10 @@ def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
 
 
 def kind_of(data: bytes) -> Kind:
-    """What a document is.
+    """Detect the type of a document.
 
     Raises:
-        NotDone: none that can be read here.
+        NotDone: it is not of a type that can be read here.
     """
     if b"%PDF-" in data[:1024]:
         return "pdf"
@@ -101,7 +101,7 @@ def _packed(data: bytes) -> Kind:
 def _cut(
     facts: Mapping[str, JSON], parts: Iterable[str], start: int, most: int
 ) -> tuple[Mapping[str, JSON], bytes]:
-    """`most` characters from `start`; no more of the document is read than that takes."""
+    """Return `most` characters from `start`, reading no more of the document than needed."""
     text, enough = "", start + most + 1
     for part in parts:
         text += part
@@ -112,10 +112,10 @@ def _cut(
 
 
 def chosen(text: str, count: int) -> list[int]:
-    """The pages that "2-5,8" names, from 1; all without a choice.
+    """The pages that "2-5,8" names, counted from 1; all pages if the text is empty.
 
     Raises:
-        NotDone: it is no such choice.
+        NotDone: the text is not valid.
     """
     if not text.strip():
         return list(range(1, count + 1))
@@ -165,7 +165,7 @@ def tables_of_pdf(data: bytes, pages: str) -> Iterator[Table]:
 
 
 def drawn(data: bytes, number: int) -> bytes:
-    """A page as PNG."""
+    """Draw a page as PNG."""
     import pypdfium2
 
     document = pypdfium2.PdfDocument(data)
@@ -229,7 +229,7 @@ def _tables_of(html: str) -> Iterator[Table]:
 
 
 def sheets(data: bytes) -> Iterator[Table]:
-    """Each sheet, without what is empty at its right and below."""
+    """Yield each sheet, without empty cells at its right and empty rows below."""
     import openpyxl
 
     book = openpyxl.load_workbook(io.BytesIO(data), read_only=True, data_only=True, keep_links=False)

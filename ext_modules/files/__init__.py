@@ -1,1 +1,1 @@
-"""The files module: the session's workspace, read, written, edited, searched and compared."""
+"""The files module: read, write, edit, search and compare files of the session's workspace."""

@@ -1,4 +1,4 @@
-"""Exact replacements: what to replace with what, and the text after it. No I/O."""
+"""Exact replacements: parse them, and apply them to a text. No I/O."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CLOSE: Final = re.compile(r">{7}( .*)?")
 
 
 class EditProblem(Exception):
-    """The replacement can't be made; nothing was. The message says what to change."""
+    """The replacement can't be made and nothing was changed. The message says what to correct."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,10 +25,10 @@ class Change:
 
 
 def parse(body: str) -> list[Change]:
-    """The changes in `body`: blocks of old and new lines between `<<<<<<<`, `=======` and `>>>>>>>`.
+    """Parse `body`: blocks of old and new lines between `<<<<<<<`, `=======` and `>>>>>>>`.
 
     Raises:
-        EditProblem: it is not made of such blocks.
+        EditProblem: it does not consist of such blocks.
     """
     changes: list[Change] = []
     old: list[str] = []
@@ -57,7 +57,7 @@ def parse(body: str) -> list[Change]:
 
 
 def apply(text: str, changes: Sequence[Change]) -> str:
-    """`text` after all `changes`, one after the other.
+    """Apply all `changes` to `text`, one after another.
 
     Raises:
         EditProblem: an old text is empty, does not occur, or occurs more than once.
@@ -83,7 +83,7 @@ def apply(text: str, changes: Sequence[Change]) -> str:
 
 
 def _fitting(text: str, change: Change) -> Change:
-    """`change` for the file's own line ends, and for a last line that has none."""
+    """Adapt `change` to the file's line ends, and to a last line without one."""
     if "\r\n" in text and "\r\n" not in change.old:
         change = Change(change.old.replace("\n", "\r\n"), change.new.replace("\n", "\r\n"))
     end = "\r\n" if change.old.endswith("\r\n") else "\n"
@@ -94,7 +94,7 @@ def _fitting(text: str, change: Change) -> Change:
 
 
 def _lines(text: str, old: str) -> list[int]:
-    """Numbers of the lines at which `old` begins, also where it overlaps itself."""
+    """Numbers of the lines at which `old` begins, including overlapping occurrences."""
     lines, line, before, start = [], 1, 0, text.find(old)
     while start >= 0:
         line += text.count("\n", before, start)
@@ -104,7 +104,7 @@ def _lines(text: str, old: str) -> list[int]:
 
 
 def _nearest(text: str, old: str) -> str:
-    """Where its first line stands, if only white space or what follows differs."""
+    """Describe where the first line of `old` occurs, if only white space or the following lines differ."""
     first = next((line.strip() for line in old.splitlines() if line.strip()), "")
     if not first:
         return ""

@@ -1,4 +1,4 @@
-"""What is in a folder, as lines for an agent."""
+"""The content of a folder, as lines for an agent."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from typing import Final
 from . import place
 
 MOST: Final = 1000
-"""Entries in one listing."""
+"""The most entries in one listing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line. `path` relative to the listed folder."""
+    """One line of a listing. `path` is relative to the listed folder."""
 
     path: str
     mode: int
@@ -34,7 +34,7 @@ class Entry:
 
 
 def entries(path: str, depth: int, *, hidden: bool) -> Iterator[Entry]:
-    """All that is in the folder at `path`, `depth` levels deep, by name, folders before what is in them.
+    """Yield the content of the folder at `path`, `depth` levels deep, by name, each folder before its content.
 
     Raises:
         place.FileProblem: there is no such folder.
@@ -58,7 +58,7 @@ def _below(parent: int, prefix: str, depth: int, hidden: bool) -> Iterator[Entry
 def _inside(parent: int, name: str, prefix: str, depth: int, hidden: bool) -> Iterator[Entry]:
     try:
         inner = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
-    except OSError:  # it went, or became something else, just now
+    except OSError:  # it has just disappeared or become something else
         return
     try:
         yield from _below(inner, prefix, depth, hidden)

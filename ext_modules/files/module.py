@@ -1,7 +1,7 @@
-"""`files`: the workspace's files, looked at and changed without a shell.
+"""`files`: read and change the workspace's files without a shell.
 
-Nothing is kept between calls. Reading, searching and comparing change nothing (impact 0), so an agent that
-may only observe can do all of them; the workspace is what the core versions, so writing is impact 1.
+Nothing is kept between calls. Reading, searching and comparing change nothing (impact 0), so an agent that may only
+observe can do all of them. The core keeps versions of the workspace, so writing is impact 1.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ module = Module(
 
 _WORKER: Final = str(Path(__file__).with_name("worker.py"))
 _LONGEST_READ: Final = 2000
-"""Lines in one reading, unless a range is given."""
+"""The most lines in one reading, unless a range is given."""
 _LARGEST_OUTPUT: Final = 256 * 1024
 
 
@@ -76,7 +76,7 @@ def read(path: str, start: int = 1, end: int = 0) -> Result:
 
 
 def _lines(file: int, start: int, end: int) -> Result:
-    """The lines from `start` to `end` of an opened text file, and a remark where something is left out."""
+    """The lines from `start` to `end` of an opened text file, with a remark if something is left out."""
     last = end or start + _LONGEST_READ - 1
     taken: list[str] = []
     size, number, cut = 0, 0, False
@@ -183,7 +183,7 @@ async def diff(call: Call, path: str, other: str = "", content: str = "") -> Res
 
 @contextlib.contextmanager
 def _memory(text: str) -> Iterator[int]:
-    """A descriptor of a file in memory that holds `text`."""
+    """A descriptor of a file in memory that contains `text`."""
     file = os.memfd_create("text")
     try:
         with open(file, "wb", closefd=False) as stream:
@@ -194,10 +194,10 @@ def _memory(text: str) -> Iterator[int]:
 
 
 async def _work(call: Call, arguments: Sequence[str], descriptors: Sequence[int]) -> AsyncIterator[str]:
-    """What the worker prints, as it comes, capped; it ends with this, however this ends.
+    """Run the worker and yield its output as it comes, up to a cap. The worker ends with this generator.
 
     Raises:
-        FileProblem: the time was over.
+        FileProblem: the worker failed.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     process = await Process.start(

@@ -1,8 +1,8 @@
-"""The workspace, opened so that no link leads out of it.
+"""The workspace, opened in such a way that no link leads out of it.
 
-Other modules of the session write to the same folder, at the same time and with whatever in mind. So no
-path is ever looked up as a whole: each step is opened below the one before, and a link at any step is
-refused with a sentence that says where it points. What is opened to be read is a regular file.
+Other modules of the session write to the same folder at the same time, and may be hostile. So no path is ever resolved
+as a whole: each step is opened relative to the previous one, and a link at any step is refused with a sentence that
+says where it points. Only regular files are opened for reading.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Final
 
 LARGEST: Final = 32 << 20
-"""Bytes of a file that is read or written as a whole."""
+"""The most bytes of a file that is read or written as a whole."""
 
 _FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class FileProblem(Exception):
-    """A file can't be had as asked; the message says why, and what to do instead."""
+    """A file can't be used as requested; the message says why, and what to do instead."""
 
 
 def root() -> Path:
@@ -33,10 +33,10 @@ def root() -> Path:
 
 
 def parts_of(path: str) -> tuple[str, ...]:
-    """The steps of `path` below the workspace; none for the workspace itself.
+    """The steps of `path` below the workspace; empty for the workspace itself.
 
     Raises:
-        FileProblem: it is not a path below the workspace.
+        FileProblem: the path is not below the workspace.
     """
     if "\0" in path:
         raise FileProblem("The path holds a NUL character; write it without.")
@@ -59,10 +59,10 @@ def parts_of(path: str) -> tuple[str, ...]:
 
 @contextlib.contextmanager
 def folder(steps: tuple[str, ...], *, make: bool = False) -> Iterator[int]:
-    """A descriptor (`O_PATH`) of the folder at `steps`; `make`: those that are missing are made.
+    """Open the folder at `steps`. Yields a descriptor (`O_PATH`). `make`: create missing folders.
 
     Raises:
-        FileProblem: there is none, or a step is a link or a file.
+        FileProblem: there is no such folder, or a step is a link or a file.
     """
     try:
         current = os.open(root(), _FOLDER)
@@ -89,7 +89,7 @@ def _step(parent: int, name: str, path: str, *, make: bool) -> int:
 
 
 def _problem(error: OSError, parent: int, name: str, path: str) -> FileProblem:
-    """What went wrong at `name` below `parent`, as a sentence."""
+    """Describe in a sentence what is wrong with `name` below `parent`."""
     if error.errno == errno.ENOENT:
         return FileProblem(f"There is no {path} in the workspace; files.list shows what is there.")
     with contextlib.suppress(OSError):
@@ -114,10 +114,10 @@ def _named(path: str) -> tuple[tuple[str, ...], str, str]:
 
 @contextlib.contextmanager
 def opened(path: str) -> Iterator[int]:
-    """A descriptor to read the regular file at `path`.
+    """Open the regular file at `path`. Yields a descriptor to read from.
 
     Raises:
-        FileProblem: there is none, or it is something else.
+        FileProblem: there is no such file, or it is something else.
     """
     steps, name, shown = _named(path)
     with folder(steps) as parent:
@@ -136,10 +136,10 @@ def opened(path: str) -> Iterator[int]:
 
 
 def content(path: str) -> bytes:
-    """All of the file at `path`.
+    """Return the whole file at `path`.
 
     Raises:
-        FileProblem: there is none, or it has more than 32 MiB.
+        FileProblem: there is no such file, or it is larger than 32 MiB.
     """
     with opened(path) as file:
         if os.fstat(file).st_size > LARGEST:
@@ -152,10 +152,10 @@ def content(path: str) -> bytes:
 
 
 def text(path: str) -> str:
-    """All of the text file at `path`, with its line ends as they are.
+    """Return the whole text file at `path`, with its line ends unchanged.
 
     Raises:
-        FileProblem: there is none, or it is not UTF-8.
+        FileProblem: there is no such file, or it is not UTF-8.
     """
     try:
         return content(path).decode()
@@ -164,10 +164,10 @@ def text(path: str) -> str:
 
 
 def replace(path: str, data: bytes) -> bool:
-    """Make `data` the whole content of the file at `path`, at once; folders are made. True if it is new.
+    """Replace the whole content of the file at `path` by `data`, atomically. Creates folders. True if the file is new.
 
     Raises:
-        FileProblem: something else is there, or it can't be written.
+        FileProblem: something other than a file is there, or it can't be written.
     """
     if len(data) > LARGEST:
         raise FileProblem(f"The content has {len(data):,} bytes, and the most is {LARGEST:,}.")
@@ -186,7 +186,7 @@ def replace(path: str, data: bytes) -> bool:
 
 
 def _mode(parent: int, name: str, shown: str) -> int | None:
-    """The permissions of the regular file `name`; None if there is nothing."""
+    """The permissions of the regular file `name`, or None if there is nothing."""
     try:
         status = os.lstat(name, dir_fd=parent)
     except FileNotFoundError:

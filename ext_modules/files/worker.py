@@ -1,7 +1,7 @@
-"""What may take long, in a process of its own, which can be killed: a regular expression or a comparison.
+"""Slow work in a separate process that can be killed: a regular expression search or a comparison.
 
 `worker.py search FOLDER_FD PATTERN GLOB CONTEXT MOST` and `worker.py diff FD FD NAME NAME`, with descriptors that the
-module opened. Python's regular expressions may take for ever and let no other thread run meanwhile.
+module opened. Python's regular expressions may run forever, and block all other threads meanwhile.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def search(folder: int, pattern: re.Pattern[str], glob: str, context: int, most: int) -> int:
-    """Print the lines that match, as PATH:LINE:TEXT; 3 if there are more than `most`."""
+    """Print the lines that match, as PATH:LINE:TEXT. Return 3 if there are more than `most`."""
     found = 0
     for path, text in texts(folder, glob):
         lines = text.splitlines()
@@ -46,7 +46,7 @@ def search(folder: int, pattern: re.Pattern[str], glob: str, context: int, most:
 
 
 def texts(folder: int, glob: str) -> Iterator[tuple[str, str]]:
-    """Path and content of each text file below `folder`, in order; links and what is hidden are left out."""
+    """Path and content of each text file below `folder`, in order, without links and hidden files."""
     for parent, folders, names, opened in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         for name in sorted(names):

@@ -1,1 +1,1 @@
-"""The git module: repositories in the workspace, cloned, looked into and committed to."""
+"""The git module: clone repositories into the workspace, inspect them, and commit to them."""

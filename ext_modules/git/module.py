@@ -1,6 +1,6 @@
-"""`git`: repositories in the workspace. Looking changes nothing; cloning reaches hosts that a person allowed.
+"""`git`: repositories in the workspace. Reading changes nothing; cloning connects to hosts that a person allowed.
 
-Nothing is pushed: that would take a credential of the user's.
+Nothing is pushed, since that would require the user's credentials.
 """
 
 from __future__ import annotations

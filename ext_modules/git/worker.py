@@ -1,7 +1,7 @@
-"""Works on one repository, in a process of its own that can be killed.
+"""Works on one repository, in a separate process that can be killed.
 
 A repository may have been made by a stranger: nothing that it configures (hooks, filters, an editor) is run, and its
-remote must be a server of the web. What is cloned comes through the egress proxy, which is asked by CONNECT alone.
+remote must be a web server. Clones go through the egress proxy, using CONNECT only.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from ext_modules.sdk.apart import NotDone, inside, serve
 from ext_modules.sdk.values import JSON
 
 _LARGEST: Final = 400_000
-"""Bytes of a difference or a history."""
+"""The most bytes of a difference or a history."""
 _WHO: Final = b"agent <agent@sandbox>"
 _MOST_FILES: Final = 500
 _KEPT: Final = frozenset(
     {b"repositoryformatversion", b"filemode", b"bare", b"symlinks", b"ignorecase", b"autocrlf", b"eol"}
 )
-"""Settings that name no program and no file."""
+"""Settings that name neither a program nor a file."""
 
 
 def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
@@ -44,11 +44,11 @@ def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     return _WORK[str(request["do"])](request)
 
 
-class Quiet(Repo):  # type: ignore[misc]  # its types are not here
-    """A repository that runs nothing of what it was configured to."""
+class Quiet(Repo):  # type: ignore[misc]  # its types are not installed here
+    """A repository that runs none of the programs it configures."""
 
     def get_config(self) -> ConfigFile:
-        """Its configuration, as far as that says how its own data are kept."""
+        """Return the part of its configuration that describes how its own data are stored."""
         quiet = ConfigFile()
         try:
             whole = ConfigFile.from_path(os.path.join(self.commondir(), "config"), expand_includes=False)
@@ -63,13 +63,13 @@ class Quiet(Repo):  # type: ignore[misc]  # its types are not here
         return quiet
 
     def get_config_stack(self) -> StackedConfig:
-        """Nobody else's counts."""
+        """Use this configuration alone."""
         return StackedConfig([self.get_config()])
 
 
 @contextmanager
 def opened(request: Mapping[str, JSON]) -> Iterator[Quiet]:
-    """The repository at the request's path."""
+    """Open the repository at the request's path."""
     folder = inside(str(request["path"]), there=False)
     try:
         repository = Quiet(str(folder))
@@ -85,10 +85,10 @@ def opened(request: Mapping[str, JSON]) -> Iterator[Quiet]:
 
 
 def found(repository: Quiet, name: str) -> Commit:
-    """The commit that a name stands for: its beginning, a branch, a tag, HEAD~2.
+    """Find the commit that a name stands for: an abbreviated id, a branch, a tag, HEAD~2.
 
     Raises:
-        NotDone: there is none.
+        NotDone: there is no such commit.
     """
     base, _, back = name.partition("~")
     try:
@@ -130,7 +130,7 @@ def clone(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
 
 
 def way_out(scheme: str) -> PoolManager | ProxyManager:
-    """Connections by way of the egress proxy; it knows CONNECT and nothing else, for plain HTTP too."""
+    """Connections through the egress proxy, which supports CONNECT only, even for plain HTTP."""
     proxy = os.environ.get(f"{scheme}_proxy") or os.environ.get(f"{scheme.upper()}_PROXY")
     if not proxy:
         raise NotDone("There is no way out of the sandbox: no host was allowed for this module.")
@@ -142,7 +142,7 @@ def way_out(scheme: str) -> PoolManager | ProxyManager:
     far, near = str(place.hostname), int(place.port or 3128)
 
     class Tunnel(HTTPConnection):
-        """It may connect more than once."""
+        """A tunnelled connection. It may connect more than once."""
 
         leads_to: tuple[str, int] | None = None
 
@@ -257,7 +257,7 @@ def switch(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     branch = str(request["branch"])
     with opened(request) as repository:
         if request["create"]:
-            # Files stay as they are, changed or not.
+            # Files stay as they are, whether changed or not.
             porcelain.branch_create(repository, branch)
             repository.refs.set_symbolic_ref(b"HEAD", b"refs/heads/" + branch.encode())
         else:
@@ -283,6 +283,6 @@ _WORK: Final[Mapping[str, Callable[[Mapping[str, JSON]], tuple[Mapping[str, JSON
 
 
 if __name__ == "__main__":
-    # The sandbox's user may have no name: containers run as the person's number where that isn't root.
+    # The sandbox's user may have no name: unless the person is root, containers run under the person's user id.
     os.environ |= {"LOGNAME": "agent", "EMAIL": "agent@sandbox"}
     serve(work)

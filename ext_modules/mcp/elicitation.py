@@ -1,8 +1,8 @@
-"""What a server asks its user in the course of a call, put to the person whose session it is.
+"""Questions that a server asks its user during a call, forwarded to the session's user.
 
-Forms and addresses go to them as the server words them; the core checks them, shows whose words they are, and answers for
-a person who is not there. A server of an older revision asks on its connection and not in answer to a call: its question
-belongs to the one call that is under way there, and with several it is nobody's.
+Forms and addresses are forwarded in the server's own words. The core checks them, shows whose words they are, and
+answers if no person is available. A server of an older protocol revision asks on its connection, not as part of a call:
+its question belongs to the one call that is running there. If several calls are running, the question is refused.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from ext_modules.sdk import Answer, AskRefused, Call
 from ext_modules.sdk.values import JSON
 
 Asker = Callable[[str, Mapping[str, JSON] | None, str], Awaitable[Answer]]
-"""Puts a question to a person: its words, the schema of what is to be filled in, and the address to be opened."""
+"""Asks a person a question: its text, the schema of the form to fill in, and the address to open."""
 
 
 async def nobody(message: str, schema: Mapping[str, JSON] | None, url: str) -> Answer:
-    """There is nobody to ask."""
+    """Answer that no one can be asked."""
     return Answer("cancel", reason="There is nobody to ask.")
 
 
 def asker(call: Call) -> Asker:
-    """Asks in the name of a call."""
+    """Return an asker that asks on behalf of a call."""
 
     async def ask(message: str, schema: Mapping[str, JSON] | None, url: str) -> Answer:
         return await call.ask(message, schema, url=url)
@@ -47,25 +47,25 @@ def asker(call: Call) -> Asker:
 
 @dataclass(slots=True, eq=False)
 class _Underway:
-    """A call that is under way. `scopes`: end what is asked for it, with it."""
+    """A running call. `scopes`: end the questions asked for it when it ends."""
 
     ask: Asker
     scopes: set[asyncio.Timeout] = field(default_factory=set)
 
 
 _OWN: Final[ContextVar[_Underway | None]] = ContextVar("own", default=None)
-"""The call in whose task this runs."""
+"""The call in whose task this code runs."""
 
 
 @dataclass(slots=True)
 class Elicitation:
-    """What is asked on one connection."""
+    """The questions asked on one connection."""
 
     _calls: list[_Underway] = field(default_factory=list)
 
     @contextlib.contextmanager
     def by(self, asker: Asker) -> Iterator[None]:
-        """What the server asks while it works in here is asked by `asker`."""
+        """Use `asker` for questions that the server asks inside this context."""
         call = _Underway(asker)
         token = _OWN.set(call)
         self._calls.append(call)
@@ -80,7 +80,7 @@ class Elicitation:
     async def __call__(
         self, context: ClientRequestContext, params: ElicitRequestParams
     ) -> ElicitResult | ErrorData:
-        """The server asks."""
+        """Forward a question of the server."""
         call = _OWN.get() or (self._calls[0] if len(self._calls) == 1 else None)
         if call is None:
             return ErrorData(

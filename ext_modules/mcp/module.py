@@ -1,7 +1,7 @@
 """Any MCP server as an ext-module: its tools are the functions.
 
-A folder with a `module.toml` that has a table `[mcp]` is all it takes; this source runs beside it in the
-container. The tools are asked for once, at the start: a manifest does not change while it serves.
+All it needs is a folder with a `module.toml` that has an `[mcp]` table; this source runs next to it in the container.
+The tools are listed once, at the start, since a manifest does not change while it serves.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ module = Module(_CARD["name"], _CARD["summary"], keywords=_CARD.get("keywords", 
 
 
 class ToolFailed(Exception):
-    """The tool says that it failed; the message is what it says."""
+    """The tool reports that it failed; the message is the tool's own."""
 
 
 @module.lifespan
 @asynccontextmanager
 async def serving() -> AsyncIterator[None]:
-    """The server is up, and its tools are known."""
+    """Start the server and add its tools."""
     failed: ServerFailed | None = None
     async with asyncio.TaskGroup() as group:
         servers = Servers(_SETTINGS, group)
@@ -52,7 +52,7 @@ async def serving() -> AsyncIterator[None]:
                     module.add(_reading(reading, servers))
             yield
         except ServerFailed as error:
-            failed = error  # raised below, out of the group, so that the last line of the log says it
+            failed = error  # raised below, outside the group, so that it is the last line of the log
         finally:
             servers.close()
     if failed is not None:
@@ -81,7 +81,7 @@ def _reading(reading: Reading, servers: Servers) -> Function:
 
 
 def _made(said: Tool, handler: Callable[[Call, Mapping[str, JSON]], Awaitable[Result]]) -> Function:
-    """The function of which that is said."""
+    """Make a function from its description and its handler."""
     return Function(
         name=said.name,
         handler=handler,
@@ -100,10 +100,10 @@ def _made(said: Tool, handler: Callable[[Call, Mapping[str, JSON]], Awaitable[Re
 
 
 def _result(call: Call, delivery: Delivery) -> Result:
-    """Text is the result, or what is structured, or the one artifact; what there is beside it is an artifact.
+    """Make the result: the text, or the structured content, or a single artifact. The rest becomes artifacts.
 
     Raises:
-        ToolFailed: the tool says that it failed.
+        ToolFailed: the tool reports that it failed.
     """
     if delivery.failed:
         raise ToolFailed(delivery.text or json.dumps(delivery.structured, ensure_ascii=False))

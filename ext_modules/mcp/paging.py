@@ -1,4 +1,4 @@
-"""Lists that a server gives page by page."""
+"""Lists that a server returns page by page."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable
 from typing import Final, Protocol, TypeVar
 
 _MOST: Final = 100
-"""Pages of one list: a server may never come to an end."""
+"""The most pages of one list, since a server may never end it."""
 
 
 class _Page(Protocol):
@@ -23,7 +23,7 @@ class _Listing(Protocol[PageT_co]):
 
 
 async def pages(listing: _Listing[PageT]) -> AsyncIterator[PageT]:
-    """All pages of a list, but not without end. `listing`: gives the page at a cursor."""
+    """Yield the pages of a list, up to a limit. `listing`: returns the page at a cursor."""
     cursor: str | None = None
     for _ in range(_MOST):
         page = await listing(cursor=cursor)

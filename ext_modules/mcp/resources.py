@@ -1,6 +1,7 @@
-"""What a server has beside tools, as functions: its resources and its prompts, listed and read.
+"""A server's resources and prompts, as functions that list and read them.
 
-They are there only where the server has some when it starts. All that they give is a stranger's text, as a tool's result is.
+The functions exist only if the server has resources or prompts when it starts. Everything they return is untrusted
+text, like a tool's result.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from .paging import pages
 from .results import Delivery, delivery_of
 
 _MOST: Final = 500
-"""Entries of a list."""
+"""The most entries of a list."""
 _LINE: Final = 400
-"""Characters of what is said of one."""
+"""The most characters of one entry's line."""
 
 Work = Callable[[Client], Awaitable[Delivery]]
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A function that reads. `work`: what it does at a server, given its arguments."""
+    """A function that reads. `work`: returns what to do at a server for given arguments."""
 
     name: str
     summary: str
@@ -38,7 +39,7 @@ class Reading:
 
 
 async def readings_of(client: Client) -> list[Reading]:
-    """The functions for what a server has."""
+    """The functions for the resources and prompts that a server has."""
     has, found = client.server_capabilities, []
     if has.resources is not None and await _listed_resources(client):
         found += [_LIST_RESOURCES, _READ_RESOURCE]

@@ -1,4 +1,4 @@
-"""What an MCP tool gave back, as text, artifacts and data."""
+"""The result of an MCP tool, as text, artifacts and data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ext_modules.sdk.values import JSON, Value
 
 @dataclass(slots=True)
 class Delivery:
-    """`structured`: the tool's structured content, None if it gave none. `failed`: the tool says that it failed."""
+    """A tool's result. `structured`: its structured content, or None. `failed`: the tool reports that it failed."""
 
     text: str = ""
     artifacts: list[Value] = field(default_factory=list)
@@ -22,12 +22,12 @@ class Delivery:
 
 
 def delivery_of(result: Mapping[str, JSON]) -> Delivery:
-    """Read the result of a `tools/call`."""
+    """Convert the result of a `tools/call`."""
     content = result.get("content")
     delivery = Delivery(structured=result.get("structuredContent"), failed=result.get("isError") is True)
     texts = [_take(block, delivery) for block in (content if isinstance(content, list) else [])]
     delivery.text = "\n".join(text for text in texts if text)
-    # Servers say the same twice, for clients that don't know structured content: only one is kept.
+    # For clients without structured content, servers send the same twice: only one is kept.
     if _wraps(delivery.structured, delivery.text):
         delivery.structured = None
     elif delivery.structured is not None and _same(delivery.text, delivery.structured):
@@ -36,7 +36,7 @@ def delivery_of(result: Mapping[str, JSON]) -> Delivery:
 
 
 def _take(block: JSON, delivery: Delivery) -> str:
-    """The text of a block; bytes go to the artifacts."""
+    """Return the text of a block; add its bytes to the artifacts."""
     if not isinstance(block, dict):
         return ""
     match block.get("type"):
@@ -72,7 +72,7 @@ def _text(block: Mapping[str, JSON], key: str) -> str:
 
 
 def _wraps(structured: JSON, text: str) -> bool:
-    """Whether `structured` is `{"result": …}` around what `text` says, as results that are no objects are sent."""
+    """Whether `structured` is `{"result": …}` around what `text` says, the form of results that are not objects."""
     if not isinstance(structured, dict) or list(structured) != ["result"] or not text:
         return False
     result = structured["result"]

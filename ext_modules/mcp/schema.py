@@ -1,7 +1,7 @@
-"""From the JSON Schema of an MCP tool to one that the contract allows.
+"""Converts the JSON Schema of an MCP tool to one that the contract allows.
 
-The core evaluates schemas of modules, so it takes only what can be evaluated in bounded time. What a server's
-schema has beyond that is left out here, which makes it wider: the server checks its arguments itself.
+The core evaluates the schemas of modules, so it accepts only what can be evaluated in bounded time. Anything else in a
+server's schema is left out here, which makes the schema wider: the server checks its arguments itself.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import jsonschema
 from ext_modules.sdk.values import JSON
 
 LARGEST: Final = 12 << 10
-"""Bytes of a schema; a larger one is reduced to names and types."""
+"""The most bytes of a schema; a larger one is reduced to names and types."""
 _DEEPEST: Final = 16
 _MOST: Final = 1000
-"""Parts of a schema once its references are followed."""
+"""The most parts of a schema once its references are followed."""
 _REFUSED: Final = frozenset({
     "pattern", "patternProperties", "$schema", "$id", "id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$comment",
     "$recursiveRef", "$recursiveAnchor", "$vocabulary", "$defs", "definitions", "dependentSchemas", "title", "$ref",
@@ -30,7 +30,7 @@ _TYPES: Final = frozenset({"string", "integer", "number", "boolean", "array", "o
 
 
 def allowed(schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """`schema` as the contract takes it: references are replaced by what they refer to, circles cut."""
+    """Convert `schema` to what the contract accepts: references are replaced by their targets, cycles are cut."""
     narrowed = _Narrowing(schema).narrow(dict(schema), (), 0)
     found = narrowed if isinstance(narrowed, dict) else {}
     result: dict[str, JSON] = {**found, "type": "object"}
@@ -40,7 +40,7 @@ def allowed(schema: Mapping[str, JSON]) -> dict[str, JSON]:
 
 
 def visible(text: str) -> str:
-    """`text` without control, bidirectional and other unseen characters, but for the ends of lines."""
+    """Replace control, bidirectional and other invisible characters in `text` by spaces, except for line ends."""
     return "".join(char if char.isprintable() or char == "\n" else " " for char in text)
 
 
@@ -52,7 +52,7 @@ class _Narrowing:
         self._left = _MOST
 
     def narrow(self, node: JSON, open_: tuple[str, ...], depth: int) -> JSON:
-        """`node` with what is allowed of it; `open_`: the references that led here."""
+        """Return the allowed part of `node`; `open_`: the references that led here."""
         self._left -= 1
         if isinstance(node, str):
             return visible(node)
@@ -78,12 +78,12 @@ class _Narrowing:
         return kept
 
     def _properties(self, value: JSON, open_: tuple[str, ...], depth: int) -> JSON:
-        """Names are free here, so none is refused."""
+        """Keep all names, since names of properties are free."""
         named = value if isinstance(value, dict) else {}
         return {visible(name): self.narrow(each, open_, depth + 1) for name, each in named.items()}
 
     def _resolved(self, target: str) -> dict[str, JSON] | None:
-        """What the reference "#/…" points to."""
+        """The target of the reference "#/…"."""
         if not target.startswith("#/"):
             return None
         node: JSON = dict(self._root)
@@ -93,13 +93,13 @@ class _Narrowing:
 
 
 def _deep(data: JSON, most: int) -> bool:
-    """Whether `data` is nested more than `most` times."""
+    """Whether `data` is nested more than `most` levels deep."""
     inner = list(data.values()) if isinstance(data, dict) else data if isinstance(data, list) else []
     return bool(inner) and (most == 0 or any(_deep(each, most - 1) for each in inner))
 
 
 def _shown(data: JSON) -> JSON:
-    """`data` with nothing unseen in its texts."""
+    """Replace invisible characters in all texts of `data`."""
     if isinstance(data, dict):
         return {visible(key): _shown(value) for key, value in data.items()}
     if isinstance(data, list):
@@ -118,7 +118,7 @@ def _fits(schema: dict[str, JSON]) -> bool:
 
 
 def _reduced(schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Only the parameters' names and simple types, and which are required."""
+    """Keep only the parameters' names and simple types, and which are required."""
     properties, required = schema["properties"], schema.get("required")
     assert isinstance(properties, dict)
     plain: dict[str, JSON] = {}

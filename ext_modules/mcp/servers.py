@@ -1,8 +1,8 @@
-"""Keeps MCP servers running: one for each agent, or one for all, as the `[mcp]` table says.
+"""Keeps MCP servers running: one per agent, or one for all, as the `[mcp]` table says.
 
-A connection lives in a task of its own from its opening to its end, as the `mcp` package asks. The first one
-tells which tools there are and is then the first agent's. The server is a program apart: it gets its own packages
-and a clean environment, and none of the SDK's.
+A connection lives in its own task from opening to end, as the `mcp` package requires. The first connection lists the
+tools, and is then used for the first agent. The server is a separate program: it gets its own packages and a clean
+environment, and none of the SDK's.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from .resources import Reading, readings_of
 from .tasks import OnProgress, Tasks, telling
 
 PROGRAM: Final = Path("/run/program")
-"""Where the server's own packages are."""
+"""The folder of the server's own packages."""
 _PASSED_ON: Final = (
     "PATH",
     "LANG",
@@ -49,9 +49,9 @@ _PASSED_ON: Final = (
 )
 _MOST: Final = 8
 _UP_WITHIN: Final = 25.0
-"""Seconds that a server has to come up."""
+"""Seconds that a server may take to start."""
 _SILENT: Final = 3700.0
-"""Seconds that a server may say nothing while it answers: a person whom it asks may take as long, and calls have limits."""
+"""Seconds that a server may be silent while it answers: a person it asks may take as long, and calls have limits."""
 _Given = TypeVar("_Given")
 _LOCAL: Final = frozenset({"127.0.0.1", "localhost", "::1"})
 
@@ -64,8 +64,9 @@ class ServerFailed(Exception):
 class Settings:
     """The `[mcp]` table of a `module.toml`.
 
-    `command`: starts the server. `url`: where it answers by streamable HTTP; empty for stdio. `shared`: one server
-    for all agents, and not one for each. `environment`: for the server; `secrets`: names it gets of ours.
+    `command`: starts the server. `url`: its address for streamable HTTP; empty for stdio. `shared`: one server for all
+    agents, instead of one each. `environment`: for the server; `secrets`: names of the module's secrets that the server
+    gets.
     """
 
     command: tuple[str, ...] = ()
@@ -76,10 +77,10 @@ class Settings:
 
     @classmethod
     def of(cls, table: Mapping[str, object], secrets: tuple[str, ...]) -> Settings:
-        """Read the table.
+        """Parse the table.
 
         Raises:
-            ValueError: a value is not of the right kind, or there is neither command nor url.
+            ValueError: a value is of the wrong type, or both command and url are missing.
         """
         command, url, shared = table.get("command", []), table.get("url", ""), table.get("shared", False)
         given = table.get("environment", {})
@@ -95,7 +96,7 @@ class Settings:
 
 @dataclass(slots=True)
 class _Connection:
-    """One running server. `client` is there once it answers; `lost` is set when it ended."""
+    """One running server. `client` is set once it answers; `lost` is set when it has ended."""
 
     client: asyncio.Future[Client]
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -113,10 +114,10 @@ class Servers:
         self._running: dict[tuple[str, str], _Connection] = {}
 
     async def tools(self) -> list[Mapping[str, JSON]]:
-        """What the server offers, as it says it.
+        """The server's tools, as it lists them.
 
         Raises:
-            ServerFailed: it did not come up, or its list is not one.
+            ServerFailed: it did not start, or its list is not valid.
         """
         self._spare = self._open()
         client = await asyncio.shield(self._spare.client)
@@ -128,7 +129,7 @@ class Servers:
             ) from error
 
     async def readings(self) -> list[Reading]:
-        """The functions for what the server has beside tools; asked after `tools`.
+        """The functions for the server's resources and prompts; call this after `tools`.
 
         Raises:
             ServerFailed: its lists can't be read.
@@ -150,7 +151,7 @@ class Servers:
         progress: OnProgress,
         asker: Asker = nobody,
     ) -> Mapping[str, JSON]:
-        """Call a tool for `agent`, as `use`; gives its result."""
+        """Call a tool for `agent`, as `use` does. Returns its result."""
 
         async def work(client: Client) -> CallToolResult:
             with telling(progress):
@@ -164,12 +165,12 @@ class Servers:
     async def use(
         self, agent: tuple[str, str], work: Callable[[Client], Awaitable[_Given]], asker: Asker = nobody
     ) -> _Given:
-        """Ask something of the server of `agent` (session and path), started anew if it ended.
+        """Run `work` with the server of `agent` (session and path), which is started again if it has ended.
 
-        `asker`: puts what the server asks meanwhile to a person.
+        `asker`: forwards questions that the server asks meanwhile to a person.
 
         Raises:
-            ServerFailed: there is no server to be had, or it ended during the call.
+            ServerFailed: no server is available, or it ended during the call.
             MCPError: the server refuses the call.
         """
         connection = self._of(agent)
@@ -198,7 +199,7 @@ class Servers:
         return connection
 
     def close(self) -> None:
-        """Let all servers end; their tasks are over soon after."""
+        """Stop all servers. Their tasks end shortly afterwards."""
         for connection in (*self._running.values(), *([self._spare] if self._spare else [])):
             connection.stop.set()
 
@@ -208,7 +209,7 @@ class Servers:
         return connection
 
     async def _keep(self, connection: _Connection) -> None:
-        """Hold one connection open until it is to stop; what goes wrong is told to those who wait for it."""
+        """Hold one connection open until it is told to stop. Errors are reported to those who wait for it."""
         try:
             async with (
                 asyncio.timeout(_UP_WITHIN) as opening,
@@ -221,7 +222,7 @@ class Servers:
             if not connection.client.done():
                 failed = ServerFailed(f"The MCP server did not come up: {_innermost(error)}")
                 connection.client.set_exception(failed)
-                connection.client.exception()  # it may be that nobody waits any more
+                connection.client.exception()  # perhaps nothing waits for it any more
         finally:
             connection.lost = True
 
@@ -250,7 +251,7 @@ class Servers:
 
 
 async def _listed(client: Client) -> list[Mapping[str, JSON]]:
-    """All tools."""
+    """List all tools."""
     return [
         tool.model_dump(mode="json", by_alias=True)
         async for page in pages(client.list_tools)
@@ -260,7 +261,7 @@ async def _listed(client: Client) -> list[Mapping[str, JSON]]:
 
 @asynccontextmanager
 async def _program(settings: Settings) -> AsyncIterator[None]:
-    """Run the command of a server that answers by HTTP, if there is one; returns when its port is open."""
+    """Run the command of a server that answers by HTTP, if there is one. Continues when its port is open."""
     if not settings.command:
         os.environ.setdefault("SSL_CERT_FILE", certifi.where())
         yield
@@ -281,7 +282,7 @@ async def _program(settings: Settings) -> AsyncIterator[None]:
 
 
 async def _log(process: Process) -> None:
-    """Pass what the server prints on to the container's log, which is bounded."""
+    """Forward the server's output to the container's log, which is bounded."""
     async for chunk in process.output():
         sys.stdout.write(chunk.decode("utf-8", "replace"))
 
@@ -293,7 +294,7 @@ def _answers(host: str, port: int) -> bool:
 
 
 def _command(command: tuple[str, ...]) -> list[str]:
-    """`command`; a script that came with the server's packages is run with our Python."""
+    """The command line of `command`. Runs a script that came with the server's packages with our Python."""
     script = PROGRAM / "bin" / command[0]
     return ["python3", str(script), *command[1:]] if script.is_file() else list(command)
 
@@ -310,7 +311,7 @@ def _place() -> str:
 
 
 def _innermost(error: BaseException) -> str:
-    """What went wrong, without the groups around it."""
+    """Describe an error, without the groups around it."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return f"{type(error).__name__}: {str(error)[:300]}" if str(error) else type(error).__name__

@@ -1,7 +1,8 @@
 """The extension `io.modelcontextprotocol/tasks`: a server answers a call with a task, which is polled until it ends.
 
-To the agent that called it is one call, like any other: what the task says of itself is its progress, and a call that is
-cancelled cancels the task. What a task asks a person is asked as for any call; one that asks for anything else is ended.
+For the agent it is one call, like any other: the task's status messages are its progress, and cancelling the call
+cancels the task. Questions of a task to a person are asked as for any call; a task that asks for anything else is
+ended.
 """
 
 from __future__ import annotations
@@ -32,16 +33,16 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from ext_modules.sdk.values import JSON
 
 _SHORTEST, _LONGEST = 0.1, 10.0
-"""Seconds between two looks at a task, whatever its server wishes."""
+"""Bounds of the seconds between two polls of a task, whatever its server requests."""
 _QUESTIONS: Final = 20
-"""That a task may ask."""
+"""The most questions that a task may ask."""
 _REQUESTS: Final = TypeAdapter(dict[str, ElicitRequest])
 _GIVING_UP: Final = 5.0
-"""Seconds for a server to take the news that a task is cancelled."""
+"""Seconds for a server to acknowledge that a task is cancelled."""
 
 
 class OnProgress(Protocol):
-    """Told how far a call is."""
+    """Called with the progress of a call."""
 
     async def __call__(self, progress: float, total: float | None, message: str | None) -> None: ...
 
@@ -51,7 +52,7 @@ _TOLD: Final[ContextVar[OnProgress | None]] = ContextVar("told", default=None)
 
 @contextmanager
 def telling(progress: OnProgress) -> Iterator[None]:
-    """What a task says of itself in here goes to `progress`."""
+    """Report a task's status messages inside this context to `progress`."""
     token = _TOLD.set(progress)
     try:
         yield
@@ -142,10 +143,10 @@ async def _asked(context: ClaimContext, method: str, task: str) -> Mapping[str, 
 
 
 async def _answer(context: ClaimContext, task: str, told: Mapping[str, JSON], answered: set[str]) -> bool:
-    """Give a task the answers that it waits for; False if it wants what can't be given. `answered`: what it has got.
+    """Send a task the answers it waits for. False if it wants anything else. `answered`: the answers it already has.
 
     Raises:
-        MCPError: a question can't be put to anybody.
+        MCPError: a question can't be asked.
     """
     try:
         requests = _REQUESTS.validate_python(told.get("inputRequests"))

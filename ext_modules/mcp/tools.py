@@ -1,7 +1,7 @@
-"""From what an MCP server says of a tool to what a module says of a function.
+"""Converts an MCP server's description of a tool to a module's description of a function.
 
-Everything here is a stranger's text, on its way to agents and people: names are made to fit, invisible
-characters go, and what is too long is cut. The core checks all of it again.
+Everything here is untrusted text, on its way to agents and people: names are made to fit, invisible characters are
+removed, and long texts are cut. The core checks all of it again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ext_modules.sdk.values import JSON
 from .schema import allowed, visible
 
 MOST: Final = 100
-"""Functions of one module; further tools are left out."""
+"""The most functions of one module; further tools are left out."""
 _LINES, _BYTES = 20, 4000
 _PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
@@ -36,9 +36,9 @@ class Tool:
 
 
 def tools_of(listed: Sequence[Mapping[str, JSON]]) -> list[Tool]:
-    """The tools in a server's answers to `tools/list`, each under a name of its own.
+    """Convert a server's answers to `tools/list`, giving each tool a unique name.
 
-    One that takes a parameter whose name the contract does not allow is left out.
+    Leaves out tools with a parameter whose name the contract does not allow.
     """
     found: dict[str, Tool] = {}
     for each in listed:
@@ -65,14 +65,14 @@ def _tool(name: str, called: str, listed: Mapping[str, JSON], schema: dict[str, 
 
 
 def _effect(hints: Mapping[str, JSON]) -> tuple[Literal[0, 1, 2], bool]:
-    """Impact, and whether it may be repeated. The specification: destructive unless said otherwise."""
+    """The impact, and whether the tool may be repeated. By the specification, tools are destructive by default."""
     if hints.get("readOnlyHint") is True:
         return 0, True
     return 1 if hints.get("destructiveHint") is False else 2, hints.get("idempotentHint") is True
 
 
 def _name(called: str) -> str:
-    """`getWeather`, `get-weather`, `weather/get` as a function's name."""
+    """Convert `getWeather`, `get-weather`, `weather/get` to a function's name."""
     snake = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", called).lower()
     plain = re.sub(r"[^a-z0-9]+", "_", snake).strip("_")
     return (plain if plain[:1].isalpha() else f"tool_{plain}".rstrip("_"))[:44]

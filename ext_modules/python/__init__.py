@@ -1,1 +1,1 @@
-"""The python module: an interpreter that remembers, for each agent."""
+"""The python module: an interpreter with a memory, for each agent."""

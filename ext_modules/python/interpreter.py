@@ -1,11 +1,11 @@
-"""One agent's interpreter, seen from the module: started once, asked again and again, frozen in between.
+"""One agent's interpreter, as the module sees it: started once, called repeatedly, frozen between calls.
 
-It is a program of its own (`kernel.py`), since code that runs for ever can only be ended from outside, and since a
-crash must cost its caller an error and not the module. Between two calls nothing of it runs: all its processes are
-stopped, so that no thread and no program that it started changes the workspace behind the call that began it. They
-go on with the next call.
+It is a separate program (`kernel.py`), because code that runs forever can only be ended from outside, and because a
+crash must cause an error for the caller and not end the module. Between two calls all its processes are stopped, so
+that no thread or program that it started changes the workspace after the call that started it. They continue at the
+next call.
 
-What comes from the interpreter is what the agent's code made of it, so it is read as any stranger's words are.
+The agent's code controls what the interpreter sends, so its messages are treated as untrusted input.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from ext_modules.sdk.values import JSON
 _KERNEL: Final = str(Path(__file__).with_name("kernel.py"))
 _STARTS_WITHIN: Final = 30.0
 _GIVES_IN_WITHIN: Final = 0.4
-"""Seconds that code has to end once it was interrupted; then its interpreter is ended."""
+"""Seconds that code has to end after an interrupt; then its interpreter is ended."""
 _LARGEST_LINE: Final = 1 << 20
 _LARGEST_PICTURES: Final = 48 << 20
 _LAST_OUTPUT: Final = 0.5
-"""Seconds after an answer in which what was printed before it is still waited for."""
+"""Seconds after an answer for which output printed before it is still awaited."""
 
 
 class Gone(Exception):
@@ -43,7 +43,7 @@ class Gone(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """How a piece of code ended. `raised`: the name of what it raised, or empty."""
+    """How a piece of code ended. `raised`: the name of the exception, or ""."""
 
     status: int
     raised: str
@@ -52,7 +52,7 @@ class Answer:
 
 
 class Interpreter:
-    """Made by `start`, ended by `end`; one request at a time."""
+    """Created by `start`, ended by `end`; takes one request at a time."""
 
     def __init__(self, process: Process, connection: socket.socket) -> None:
         self._process = process
@@ -66,7 +66,7 @@ class Interpreter:
 
     @classmethod
     async def start(cls) -> Interpreter:
-        """Start one, in the workspace.
+        """Start an interpreter in the workspace.
 
         Raises:
             Gone: it does not start.
@@ -98,11 +98,11 @@ class Interpreter:
 
     @property
     def pid(self) -> int:
-        """Of the process below which all of its own are."""
+        """The process id of the ancestor of all its processes."""
         return self._process.pid
 
     async def run(self, code: str) -> AsyncIterator[bytes | Answer]:
-        """What the code prints, as it comes, and at last how it ended.
+        """Run the code. Yields its output as it comes, and finally how it ended.
 
         Raises:
             Gone: the interpreter ended meanwhile.
@@ -114,7 +114,7 @@ class Interpreter:
             yield item
 
     async def _ending(self) -> AsyncIterator[bytes | Answer]:
-        """What the code that runs prints from now on, and how it ended."""
+        """Yield the further output of the running code, and how it ended."""
         answering = asyncio.ensure_future(self._answered())
         try:
             async for chunk in self._until(self._mark, answering):
@@ -141,7 +141,7 @@ class Interpreter:
         ]
 
     async def interrupt(self) -> bytes | None:
-        """Interrupt the code that runs, and give what it still prints; None if the interpreter does not go on."""
+        """Interrupt the running code and return its remaining output, or None if the interpreter does not go on."""
         printed = b""
         nudging = asyncio.create_task(self._nudge())
         try:
@@ -155,14 +155,14 @@ class Interpreter:
         return printed
 
     async def _nudge(self) -> None:
-        """Interrupt it and what it waits for, again and again: a program that is just being started hears of none."""
+        """Interrupt the code and its children repeatedly, since a program that is just starting ignores signals."""
         while True:
             with contextlib.suppress(OSError):
                 os.killpg(self._pid, signal.SIGINT)
             await asyncio.sleep(_GIVES_IN_WITHIN / 5)
 
     async def end(self) -> None:
-        """End it with all that it started."""
+        """End the interpreter and everything it started."""
         if self._writer is not None:
             self._writer.close()
         else:
@@ -171,7 +171,7 @@ class Interpreter:
         await self._process.end()
 
     def freeze(self) -> None:
-        """Stop all its processes, until the next request."""
+        """Stop all its processes until the next request."""
         stopped: set[int] = set()
         while fresh := descendants(self._process.pid) - stopped:
             send(fresh, signal.SIGSTOP)
@@ -186,14 +186,14 @@ class Interpreter:
         self._writer.write(json.dumps(request).encode() + b"\n")
 
     async def _follow(self) -> None:
-        """Hand on what it prints, no faster than that is taken."""
+        """Forward its output, no faster than it is consumed."""
         async for chunk in self._process.output():
             await self._printed.put(chunk)
 
     async def _until(
         self, mark: bytes, answering: asyncio.Future[tuple[Mapping[str, JSON], list[bytes]]]
     ) -> AsyncIterator[bytes]:
-        """What is printed before the mark; or until a moment after the answer, should the mark never come."""
+        """Yield the output before the mark, or until shortly after the answer if the mark never comes."""
         held = b""
         last: float | None = None
         while True:
@@ -217,7 +217,7 @@ class Interpreter:
             if found:
                 yield before
                 return
-            # What may be the beginning of the mark is held back.
+            # Hold back what may be the beginning of the mark.
             begun = next(
                 (
                     at
@@ -232,10 +232,10 @@ class Interpreter:
         yield held
 
     async def _answered(self) -> tuple[Mapping[str, JSON], list[bytes]]:
-        """The next answer of the interpreter's.
+        """Return the interpreter's next answer.
 
         Raises:
-            Gone: there is none, or it is none that an interpreter of ours gives.
+            Gone: there is none, or it is not valid.
         """
         assert self._reader is not None
         try:
@@ -269,7 +269,7 @@ def _workspace() -> str:
 
 
 def _environment() -> dict[str, str]:
-    """What the interpreter is told: where its packages are, and that there is no screen and little to compute on."""
+    """The interpreter's environment: where its packages are, that it has no screen, and few threads to compute with."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("GRPC_", "IACT_"))}
     temporary = tempfile.gettempdir()
     return {

@@ -1,8 +1,8 @@
-"""The interpreter itself: `kernel.py SOCKET_FD`, a program of its own that can be interrupted, frozen and killed.
+"""The interpreter itself: `kernel.py SOCKET_FD`, a separate program that can be interrupted, frozen and killed.
 
-It reads requests from the socket, each a line of JSON, and answers each with a line of JSON and the bytes that this
-announces. Whatever the code prints goes to standard output; behind it, and before the answer, the request's `mark`.
-The code shares this process, and may break it in any way; who listens takes nothing here for granted.
+It reads requests from the socket, each a line of JSON. It answers each with a line of JSON, followed by the bytes that
+the line announces. The code prints to standard output; the request's `mark` follows the output and precedes the answer.
+The code shares this process and may break it in any way, so the reader must not trust its answers.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from types import CodeType, FrameType, ModuleType
 
 MOST_FIGURES = 12
 LARGEST_FIGURE = 4 << 20
-"""Bytes of one picture; a larger one is told of and left out."""
+"""The most bytes of one picture; a larger picture is reported and left out."""
 WIDEST = 120
 MOST_NAMES = 200
 
 
 class Kernel:
-    """One name space, in which pieces of code run one after the other."""
+    """One name space, in which pieces of code run one after another."""
 
     def __init__(self) -> None:
         main = sys.modules["__main__"] = ModuleType("__main__")
@@ -40,16 +40,16 @@ class Kernel:
         self._first = set(self.names)
 
     def interrupt(self, _number: int, _frame: FrameType | None) -> None:
-        """Only code of the agent's is interrupted; one that arrives too late has nothing to end."""
+        """Interrupt the agent's code only. An interrupt that arrives too late has no effect."""
         if self.running:
             self.running = False
             raise KeyboardInterrupt
 
     def run(self, code: str) -> tuple[int, str, list[str], list[bytes]]:
-        """Exit status, the type of what was raised, remarks, and the pictures that were drawn."""
+        """Return the exit status, the type of the exception, remarks, and the pictures that were drawn."""
         self._count += 1
         name = f"<run {self._count}>"
-        # A traceback shows the lines of what was run.
+        # Lets a traceback show the lines of the code.
         linecache.cache[name] = (len(code), None, code.splitlines(keepends=True), name)
         raised = ""
         status = 0
@@ -77,13 +77,13 @@ class Kernel:
         return status & 0xFF or int(bool(status)), raised, remarks, pictures
 
     def _show(self, value: object) -> None:
-        """The value of the last line, if that is an expression, as an interpreter shows it."""
+        """Print the value of the last line, if it is an expression, as an interpreter does."""
         if value is not None:
             self.names["_"] = value
             print(repr(value))
 
     def listed(self) -> list[tuple[str, str, str]]:
-        """Name, type and beginning of what the code defined."""
+        """Name, type and beginning of each variable that the code defined."""
         found: list[tuple[str, str, str]] = []
         for name, value in list(self.names.items()):
             if name in self._first or name.startswith("_") or isinstance(value, ModuleType):
@@ -95,7 +95,7 @@ class Kernel:
 
 
 def compiled(code: str, name: str) -> tuple[CodeType, CodeType | None]:
-    """`code`, and its last line apart if that is an expression."""
+    """Compile `code`, with the last line separate if it is an expression."""
     tree = ast.parse(code, name)
     last = None
     if tree.body and isinstance(tree.body[-1], ast.Expr):
@@ -106,7 +106,7 @@ def compiled(code: str, name: str) -> tuple[CodeType, CodeType | None]:
 
 
 def told(error: BaseException) -> None:
-    """The stack trace, without what is ours."""
+    """Print the stack trace, without the frames of this file."""
     try:
         shown = traceback.TracebackException.from_exception(error)
         shown.stack[:] = [frame for frame in shown.stack if frame.filename != __file__]
@@ -117,7 +117,7 @@ def told(error: BaseException) -> None:
 
 
 def brief(value: object) -> str:
-    """One line about a value. Its own code is run for that, and may fail."""
+    """Describe a value in one line. This runs the value's own code, which may fail."""
     shape = getattr(value, "shape", None)
     if isinstance(shape, tuple):
         return f"shape {shape}"
@@ -129,7 +129,7 @@ def brief(value: object) -> str:
 
 
 def figures() -> tuple[list[str], list[bytes]]:
-    """All open figures of matplotlib as PNG; they are closed by that."""
+    """Draw all open figures of matplotlib as PNG, and close them."""
     plots = sys.modules.get("matplotlib.pyplot")
     if plots is None:
         return [], []
@@ -154,13 +154,13 @@ def figures() -> tuple[list[str], list[bytes]]:
 
 
 def answer(connection: socket.socket, said: Mapping[str, object], blobs: Sequence[bytes] = ()) -> None:
-    """Send one answer with what it announces."""
+    """Send one answer and the bytes it announces."""
     line = json.dumps({**said, "sizes": [len(blob) for blob in blobs]})
     connection.sendall(line.encode("utf-8", "replace") + b"\n" + b"".join(blobs))
 
 
 def main() -> None:
-    """Serve until the other side is gone."""
+    """Serve until the other side closes the connection."""
     connection = socket.socket(fileno=int(sys.argv[1]))
     connection.set_inheritable(False)
     sys.argv[:] = [""]
@@ -177,7 +177,7 @@ def main() -> None:
                 continue
             status, raised, remarks, pictures = kernel.run(asked["code"])
             if os.getpid() != own:
-                os._exit(status)  # a child that the code forked and let go on
+                os._exit(status)  # a child process that the code forked and did not end
             with contextlib.suppress(OSError):
                 os.write(1, asked["mark"].encode())
             answer(connection, {"status": status, "raised": raised, "remarks": remarks}, pictures)

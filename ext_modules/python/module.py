@@ -1,8 +1,8 @@
-"""`python.run`: a piece of Python in an interpreter that remembers; its plots come back as pictures.
+"""`python.run`: a piece of Python in an interpreter with a memory; its plots are returned as pictures.
 
-A state machine: `fresh`, as long as nothing was run, and `running`, in which the variables can be listed and the
-interpreter be ended. What it holds is in its memory alone: a version of the workspace, a fork, an undo know nothing of
-it, and an interpreter that is gone is told of at the next call.
+A state machine: `fresh` as long as nothing was run, and `running`, in which the variables can be listed and the
+interpreter can be ended. Its content is in memory only: versions of the workspace, forks and undo do not include it. If
+the interpreter is gone, the next call reports that.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _LAST_WORDS: Final = 1.5
 _TIMED_OUT: Final = 124
 _KILLED: Final = 137
 _THERE: Final = b"there"
-"""Carried from call to call: there is an interpreter that holds something."""
+"""Carried from call to call: there is an interpreter with content."""
 
 
 @module.function(impact=1, summary="Run Python that finds the variables of earlier runs.", body="code",
@@ -84,7 +84,7 @@ async def run(call: Call, code: str, timeout: float = 120) -> Result:  # noqa: A
             why = "The kernel ended the interpreter for lack of memory."
         return _result(call, kept, [f"{why} {_LOST}"], _KILLED)
     except BaseException:
-        # Cancelled: what was defined before stays, if the code gives in.
+        # Cancelled: earlier definitions stay if the code stops when interrupted.
         if await interpreter.interrupt() is None:
             await _drop(call)
         raise
@@ -124,11 +124,11 @@ async def restart(call: Call) -> str:
 
 @module.ends_background
 async def end_background(agent: AgentState) -> None:
-    """Nothing runs behind a call: between calls all processes of an interpreter stand still."""
+    """Nothing to end: between calls all processes of an interpreter are stopped."""
 
 
 async def _interpreter(call: Call) -> Interpreter:
-    """The agent's interpreter; a new one if there is none, which is told if there was one."""
+    """The agent's interpreter, or a new one. A new one that replaces a lost one is announced in the output."""
     found = call.state.get("interpreter")
     if isinstance(found, Interpreter):
         return found
@@ -151,7 +151,7 @@ async def _drop(call: Call) -> None:
 
 
 async def _cut(call: Call, kept: Kept, interpreter: Interpreter, why: str) -> Result:
-    """The end of code that ran too long."""
+    """End code that ran too long, and return its result."""
     printed = await interpreter.interrupt()
     if printed is not None:
         call.output(kept.feed(printed.decode("utf-8", "replace")))

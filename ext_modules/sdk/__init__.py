@@ -9,8 +9,8 @@
         \"\"\"place: a town; days: 1 to 7.\"\"\"
         ...
 
-`python3 -m ext_modules.sdk serve module.py --socket PATH` serves it; `ext_modules.sdk.testing` runs it
-in process. Importing this package does not import gRPC.
+`python3 -m ext_modules.sdk serve module.py --socket PATH` serves the module; `ext_modules.sdk.testing` runs it in
+process. Importing this package does not import gRPC.
 """
 
 from ext_modules.sdk.call import AgentState, Call, current_call

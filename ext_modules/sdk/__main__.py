@@ -1,7 +1,7 @@
-"""`python3 -m ext_modules.sdk serve MODULE.py --socket PATH`: what a sandbox starts.
+"""`python3 -m ext_modules.sdk serve MODULE.py --socket PATH`: the program that a sandbox starts.
 
-`… check MODULE.py` serves a module here, without a sandbox, and checks it against the contract; `… check
---target unix:PATH` checks one that is served already, in any language.
+`… check MODULE.py` serves a module here, without a sandbox, and checks it against the contract; `… check --target
+unix:PATH` checks a module that is already being served, in any language.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def main() -> int:
 
 
 async def _check(module: Path | None, target: str | None, *, as_json: bool) -> int:
-    """Check and print; 1 if it breaks the contract."""
+    """Check and print the findings. Return 1 if the module breaks the contract."""
     from ext_modules.sdk import conformance
 
     if target is not None:
@@ -91,5 +91,5 @@ if __name__ == "__main__":
         status = 1
     sys.stdout.flush()
     sys.stderr.flush()
-    # Functions that run in threads can't be stopped and must not keep the process.
+    # Functions that run in threads can't be stopped and must not keep the process alive.
     os._exit(status)

@@ -1,8 +1,8 @@
-"""Runs a script of the module's own in a process apart, for one call: JSON in, JSON and bytes out.
+"""Runs a script of the module's own in a separate process, for one call: JSON in, JSON and bytes out.
 
-For work by libraries that may take for ever, crash, or eat all memory over what somebody made for that purpose: the
-process is killed at its time limit or when its call is cancelled, and the module that asked goes on. Modules import no
-such library themselves, so that they can be described where none is installed.
+It is meant for libraries that may run forever, crash, or exhaust the memory on a malicious file. The process is killed
+at its time limit or when its call is cancelled, and the module goes on. Modules do not import such a library
+themselves, so they can be described where it is not installed.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from ext_modules.sdk.process import Process
 from ext_modules.sdk.values import JSON
 
 LARGEST: Final = 64 << 20
-"""Bytes of what a script gives back."""
+"""The most bytes that a script may return."""
 _LAST_WORDS: Final = 1.0
-"""Seconds before the call's deadline at which a script is ended, so that this can still be told."""
+"""Seconds before the call's deadline at which a script is ended, so that there is time to report it."""
 _PRINTED: Final = 2000
 
 
 class NotDone(Exception):
-    """The script could not do it; the message says why."""
+    """The script could not do the work; the message says why."""
 
 
 Work = Callable[[Mapping[str, JSON]], tuple[Mapping[str, JSON], bytes]]
-"""What a script does: a request in, an answer and content out."""
+"""The work of a script: takes a request, returns an answer and content."""
 
 
 async def ask(
     script: Path, request: Mapping[str, JSON], call: Call, *, limit: float, content: bytes = b""
 ) -> tuple[Mapping[str, JSON], bytes]:
-    """Run `script`, which calls `serve`; gives its answer and the content with it.
+    """Run `script`, which calls `serve`. Return its answer and the content.
 
     `limit`: seconds. `content`: bytes for the script, which reads them from the descriptor `content` of its request.
 
     Raises:
-        NotDone: it did not end in time, crashed, or could not do it.
+        NotDone: the script did not end in time, crashed, or could not do the work.
     """
     seconds = max(0.1, min(limit, call.remaining() - _LAST_WORDS))
     killed_before = memory.kills()
@@ -97,7 +97,7 @@ def _read(answered: int, printed: bytes, *, out_of_memory: bool) -> tuple[Mappin
 
 
 def serve(work: Work) -> None:
-    """In the script: do what was asked for, and answer."""
+    """In the script: do the requested work and answer."""
     request = json.loads(Path(f"/proc/self/fd/{sys.argv[1]}").read_bytes())
     try:
         said, content = work(request)
@@ -114,10 +114,10 @@ def serve(work: Work) -> None:
 
 
 def inside(path: str, *, there: bool = True) -> Path:
-    """In the script: where `path` is in the workspace. `there`: it must exist.
+    """In the script: resolve `path` in the workspace. `there`: it must exist.
 
     Raises:
-        NotDone: it leads out of the workspace, or does not exist.
+        NotDone: it is outside the workspace, or does not exist.
     """
     root = Path(_workspace()).resolve()
     try:
@@ -143,7 +143,7 @@ def _environment(temporary: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _file(name: str) -> Iterator[int]:
-    """A file in memory."""
+    """An anonymous file in memory."""
     descriptor = os.memfd_create(name)
     try:
         yield descriptor

@@ -1,7 +1,7 @@
-"""One call in progress, as the function sees it, and the state that lasts between calls.
+"""A call in progress, as its function sees it, and the state that lasts between calls.
 
-Events leave through an `Outbox`. A function on the event loop may wait until the reader has caught up
-(`await call.drain()`, as with asyncio's writers); one in a thread is held back by itself.
+Events leave through an `Outbox`. A function on the event loop can wait until the reader has caught up (`await
+call.drain()`, as with asyncio's writers); a function in a thread is held back automatically.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from ext_modules.sdk.questions import OPEN, Answer, Ask
 from ext_modules.sdk.values import JSON, Value
 
 CHUNK: Final = 256 * 1024
-"""Largest piece of text (characters) or of an artifact (bytes) in one event."""
+"""The largest piece of text (characters) or of an artifact (bytes) in one event."""
 
 MOST_CARRIED: Final = 256 * 1024
-"""Bytes that can be carried from one call to the next."""
+"""The most bytes that can be carried from one call to the next."""
 
 APART: Final = 0.02
-"""Seconds between two events of text, unless there is a whole piece of it: what comes meanwhile is joined."""
+"""Seconds between two events of text that are smaller than a whole piece: text written meanwhile is joined."""
 
 HIGH_WATER: Final = 4 * 1024 * 1024
 """How much may wait for the reader before writers are held back, in characters and bytes."""
@@ -64,9 +64,9 @@ Event = Progress | Output | ArtifactChunk | StateChange | Ask
 
 
 class AgentState:
-    """What a module keeps for one (session, agent).
+    """The state a module keeps for one (session, agent).
 
-    `data` is the module's own to fill. `name` is the state of the state machine, or "" without one.
+    `data` is for the module to fill. `name` is the current state of the state machine, or "" if the module has none.
     """
 
     def __init__(
@@ -84,11 +84,11 @@ class AgentState:
 
     @property
     def now(self) -> StateChange:
-        """The present state."""
+        """The current state."""
         return StateChange(self.name, self._entry_points, self._note)
 
     def move(self, name: str, *, note: str = "", entry_points: tuple[str, ...] = ()) -> None:
-        """Go to state `name`; whoever watches is told.
+        """Go to state `name` and notify all watchers.
 
         Raises:
             ValueError: the module has no such state.
@@ -102,16 +102,16 @@ class AgentState:
             watcher(self.now)
 
     def watch(self, watcher: Callable[[StateChange], None]) -> Callable[[], None]:
-        """Tell `watcher` of every change; gives what ends that."""
+        """Call `watcher` at every change. Return a function that stops this."""
         self._watchers.append(watcher)
         return lambda: self._watchers.remove(watcher)
 
 
 @dataclass(slots=True)
 class Outbox:
-    """Events on their way to the reader, in order. Bounded by `HIGH_WATER` for writers that wait.
+    """Events on their way to the reader, in order. Writers that wait are bounded by `HIGH_WATER`.
 
-    `begun` is called on the loop, once, with the first event.
+    `begun` is called on the loop, once, at the first event.
     """
 
     loop: asyncio.AbstractEventLoop
@@ -121,7 +121,7 @@ class Outbox:
     _size: int = 0
     _filled: asyncio.Event = field(default_factory=asyncio.Event)
     _enough: asyncio.Event = field(default_factory=asyncio.Event)
-    """There is a whole piece, something else than text, or nothing more to come."""
+    """Set when a whole piece is waiting, or an event other than text, or when nothing more will come."""
     _room: asyncio.Event = field(default_factory=asyncio.Event)
     _closed: bool = False
 
@@ -129,7 +129,7 @@ class Outbox:
         self._room.set()
 
     def put(self, event: Event) -> None:
-        """Send an event, from the loop or from a thread; a thread waits for room."""
+        """Send an event, from the loop or from a thread. A thread waits for room."""
         if _on(self.loop):
             self._put(event)
         else:
@@ -154,11 +154,11 @@ class Outbox:
         self._put(event)
 
     async def drain(self) -> None:
-        """Wait until there is room again."""
+        """Wait until there is room."""
         await self._room.wait()
 
     async def gather(self) -> None:
-        """Wait a moment for more text, so that a program which writes little at a time is not told of in as many events."""
+        """Wait a moment for more text, so that a program that writes little at a time does not cause as many events."""
         self._enough.clear()
         if self._size <= CHUNK and not self._closed and all(isinstance(one, Output) for one in self._waiting):
             with contextlib.suppress(TimeoutError):
@@ -166,7 +166,7 @@ class Outbox:
                     await self._enough.wait()
 
     async def take(self) -> Event | None:
-        """The next event; None when the outbox is closed and empty. Neighbouring texts become one."""
+        """Return the next event, or None once the outbox is closed and empty. Adjacent texts are joined into one."""
         while not self._waiting:
             if self._closed:
                 return None
@@ -202,7 +202,7 @@ class Outbox:
         return self._closed
 
     def close(self) -> None:
-        """No more events; writers that wait are let go and what they send is dropped."""
+        """Accept no more events. Waiting writers continue, and what they send is dropped."""
         self._closed = True
         self._filled.set()
         self._enough.set()
@@ -227,11 +227,11 @@ def _on(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 class Call:
-    """One call in progress. All methods but `ask` and `drain` may be called from threads too.
+    """A call in progress. All methods except `ask` and `drain` may also be called from threads.
 
-    `state`: the module's own dict for this (session, agent), in this instance. `carried`: what the agent's last
-    call that said `carry` left, in whichever instance. `deadline`: on `time.monotonic()`'s scale, if nobody outside
-    has to be asked meanwhile: while a connection waits for that, the clock stands (`remaining`, `limit`).
+    `state`: the module's own dict for this (session, agent), in this instance. `carried`: what the agent's last call of
+    `carry` left, in whichever instance that ran. `deadline`: on the scale of `time.monotonic()`. While a connection
+    waits for a person to decide, the clock stops, and the deadline moves accordingly (`remaining`, `limit`).
     """
 
     def __init__(
@@ -256,9 +256,11 @@ class Call:
         self.streamed = False
         self.carried = carried
         self.carries: bytes | None = None
-        """What this call leaves; None: what was there stays."""
+        """The data that this call carries over; None: the earlier data stays."""
         self.cached = cached
-        """What a call with the same `cache_key` cached in this session, whoever made it; it may come from anywhere."""
+        """What a call with the same `cache_key` cached in this session, whichever agent made it. Its source is not
+        trusted.
+        """
         self.caches = ""
         """The artifact that this call caches."""
 
@@ -276,19 +278,19 @@ class Call:
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody waits for this call any more; a function in a thread should look at times."""
+        """Whether the result is no longer wanted. A function in a thread should check this from time to time."""
         return self._outbox.closed
 
     def remaining(self) -> float:
-        """Seconds until the deadline, more of them when a connection had to wait; negative after it."""
+        """Seconds until the deadline, which moves while a connection waits; negative after it."""
         return self._deadline + WAITING.seconds() - self._waited - time.monotonic()
 
     @contextlib.asynccontextmanager
     async def limit(self, seconds: float) -> AsyncIterator[None]:
-        """Let what is inside take `seconds`; the clock stands while a connection waits.
+        """Limit the body to `seconds`. The clock stops while a connection waits.
 
         Raises:
-            TimeoutError: the time was over.
+            TimeoutError: the time is up.
         """
         loop = asyncio.get_running_loop()
         end = time.monotonic() + seconds - WAITING.seconds()
@@ -310,7 +312,7 @@ class Call:
             timer.cancel()
 
     def progress(self, text: str, fraction: float | None = None) -> None:
-        """Tell people how far it is; `fraction` from 0 to 1."""
+        """Report progress to the user; `fraction` from 0 to 1."""
         self._outbox.put(Progress(" ".join(text.split())[:200], fraction))
 
     def output(self, text: str, stream: str = "") -> None:
@@ -321,7 +323,7 @@ class Call:
             self._outbox.put(Output(clean[start : start + CHUNK], stream))
 
     def artifact(self, data: bytes | Value, *, name: str = "", media_type: str = "") -> str:
-        """Give content back beside the result; gives its id."""
+        """Return content in addition to the result. Returns the artifact's id."""
         value = data if isinstance(data, Value) else Value(data)
         self._artifacts += 1
         artifact_id = str(self._artifacts)
@@ -338,12 +340,12 @@ class Call:
         self._outbox.put(self.agent_state.now)
 
     def carry(self, data: bytes) -> None:
-        """Leave `data` for the agent's next calls, whichever instance they run in, if this one succeeds.
+        """Leave `data` for the agent's next calls, whichever instance they run in, if this call succeeds.
 
-        Such data may come from an instance that can only look: check it when it comes back, and never run it.
+        Carried data may come from an instance that can only read: check it when it comes back, and never execute it.
 
         Raises:
-            ValueError: it has more than 256 KiB.
+            ValueError: it is larger than 256 KiB.
         """
         if len(data) > MOST_CARRIED:
             raise ValueError(
@@ -352,17 +354,17 @@ class Call:
         self.carries = bytes(data)
 
     def cache(self, content: Value) -> None:
-        """Leave `content` for whoever calls this module with the same `cache_key` in this session, if this succeeds."""
+        """Leave `content` for later calls with this `cache_key` in this session, by any agent, if this one succeeds."""
         self.caches = self.artifact(content)
 
     async def ask(self, message: str, schema: Mapping[str, JSON] | None = None, *, url: str = "") -> Answer:
-        """Ask the person whose session it is; the call's time stands until they answer. Only on the loop.
+        """Ask the session's user. The call's clock stops until they answer. Only on the loop.
 
-        `schema`: what they are to fill in (`Ask.schema_json` in the contract); None: they say yes or no. `url`: they
-        are to open this address themselves. The answer is "cancel", with a reason, where nobody could be asked.
+        `schema`: the form to fill in (`Ask.schema_json` in the contract); None: a yes-or-no question. `url`: an address
+        for the user to open themselves. The answer is "cancel", with a reason, if no one could be asked.
 
         Raises:
-            AskRefused: the question is not of the form that the contract wants.
+            AskRefused: the question does not have the form that the contract requires.
         """
         self._asks += 1
         ask = Ask(str(self._asks), message, schema, url)
@@ -379,10 +381,10 @@ _current: ContextVar[Call] = ContextVar("ext_module_call")
 
 
 def current_call() -> Call:
-    """The call that is being served.
+    """Return the call that is being served.
 
     Raises:
-        LookupError: there is none here.
+        LookupError: no call is in progress here.
     """
     try:
         return _current.get()
@@ -393,5 +395,5 @@ def current_call() -> Call:
 
 
 def enter(call: Call) -> None:
-    """Make `call` the current one of this task."""
+    """Make `call` the current call of this task."""
     _current.set(call)

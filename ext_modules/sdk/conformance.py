@@ -1,7 +1,7 @@
-"""Checks a running module against the contract in `ext_module.proto`, whatever language it is written in.
+"""Checks a running module against the contract in `ext_module.proto`, in whatever language it is written.
 
-Every function is called, with arguments made up from its schema: whether it succeeds says nothing, but how it
-ends does. So a module is checked where a call can do no harm: in its sandbox, with nothing in its workspace.
+Every function is called with arguments made up from its schema. Whether a call succeeds does not matter; how it ends
+does. Therefore a module is checked where a call can do no harm: in its sandbox, with an empty workspace.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _OPTIONS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one check went. `detail`: what was seen; `advice`: it need not hold."""
+    """The result of one check. `detail`: what was observed; `advice`: the rule is optional."""
 
     check: str
     ok: bool
@@ -45,16 +45,16 @@ class Finding:
 
 
 class Broken(Exception):
-    """The module breaks a rule; the message says which, and how."""
+    """The module breaks a rule; the message says which one, and how."""
 
 
 def passed(findings: Sequence[Finding]) -> bool:
-    """Whether nothing that must hold was broken."""
+    """Whether all mandatory rules are kept."""
     return all(finding.ok or finding.advice for finding in findings)
 
 
 def table(findings: Sequence[Finding]) -> str:
-    """One line for each finding, for people."""
+    """One line per finding, for people."""
     width = max((len(finding.check) for finding in findings), default=0)
     return "".join(
         f"{'ok  ' if one.ok else 'hint' if one.advice else 'FAIL'}  {one.check:<{width}}  {one.detail}".rstrip()
@@ -64,17 +64,17 @@ def table(findings: Sequence[Finding]) -> str:
 
 
 async def check(target: str) -> list[Finding]:
-    """Check the module that serves at `target` ("unix:/path")."""
+    """Check the module that is served at `target` ("unix:/path")."""
     async with grpc.aio.insecure_channel(target, options=list(_OPTIONS)) as channel:
         return await _Checking(channel).run()
 
 
-# --- a call: what came back ------------------------------------------------------------------------------
+# --- a call: its events ----------------------------------------------------------------------------------
 
 
 @dataclass(slots=True)
 class Heard:
-    """The events of one call, checked as they come."""
+    """The events of one call, checked as they arrive."""
 
     states: Sequence[str]
     end: str = ""
@@ -146,10 +146,10 @@ class Heard:
             self._state(result.state)
 
     def complete(self) -> None:
-        """Check what must hold once the stream is over.
+        """Check what must hold at the end of the stream.
 
         Raises:
-            Broken: there was no end, or an artifact is incomplete.
+            Broken: the call has no end, or an artifact is incomplete.
         """
         _require(bool(self.end), "The stream ended without a result or an error.")
         _require(self.end != "result" or not self.open_artifacts, "An artifact has no last chunk.")
@@ -182,7 +182,7 @@ class _Checking:
         self._calls = 0
 
     async def run(self) -> list[Finding]:
-        """All checks, in order; without a manifest there is nothing to check further."""
+        """Run all checks in order. Without a manifest, nothing further can be checked."""
         if not await self._try("describe: answers", self._describe):
             return self._findings
         for flaw in flaws(self._manifest) or [""]:
@@ -255,17 +255,17 @@ class _Checking:
         return pb.InvokeRequest(
             call_id=f"check/{self._calls}",
             session="check",
-            agent=f"/{self._calls}",  # one of its own, so that every call begins in the first state
+            agent=f"/{self._calls}",  # a new agent, so that every call begins in the first state
             function=function,
             arguments_json=arguments,
             timeout_ms=round(seconds * 1000),
         )
 
     async def _hear(self, function: str, arguments: str = "{}") -> Heard:
-        """Make one call and check all that comes back.
+        """Make one call and check every event.
 
         Raises:
-            Broken: it breaks a rule.
+            Broken: an event breaks a rule.
         """
         heard = Heard([state.name for state in self._manifest.states])
         request = self._request(function, arguments)

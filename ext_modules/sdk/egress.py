@@ -1,7 +1,7 @@
 """Offers the sandbox's egress socket as an ordinary HTTP proxy inside the container.
 
-The sandbox mounts a unix socket, behind which its proxy stands, and names this address in the usual
-environment variables; programs know proxies at TCP addresses only. All decisions are made on the far side.
+The sandbox mounts a unix socket with its proxy at the other end, and names this address in the usual environment
+variables, because programs expect proxies at TCP addresses. All decisions are made at the other end.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _CHUNK: Final = 64 * 1024
 
 @dataclass(slots=True)
 class Waiting:
-    """For how long connections have waited for the far side's answer: a person may have to be asked first.
+    """How long connections have waited for an answer from the other end, which may have to ask a person first.
 
-    The time of a call stands meanwhile, as the core's own clock does. What only ends there is the module's own work.
+    A call's clock stops meanwhile, here as in the core. Only the module's own work counts.
     """
 
     _open: int = 0
@@ -34,12 +34,12 @@ class Waiting:
     _before: float = 0
 
     def seconds(self) -> float:
-        """How long at least one connection was waiting, so far."""
+        """How long, so far, at least one connection was waiting."""
         return self._before + (time.monotonic() - self._since if self._open else 0.0)
 
     @contextlib.contextmanager
     def connection(self) -> Iterator[None]:
-        """One that asked, until it is answered or ends."""
+        """Count a connection as waiting until it is answered or ends."""
         if not self._open:
             self._since = time.monotonic()
         self._open += 1
@@ -52,15 +52,11 @@ class Waiting:
 
 
 WAITING: Final = Waiting()
-"""That of this process."""
+"""The waiting connections of this process."""
 
 
 async def offer(socket: Path = SOCKET, port: int = PORT) -> asyncio.Server | None:
-    """Listen on the loopback address and pass everything on to `socket`; None if there is no such socket.
-
-    Raises:
-        OSError: the port is taken.
-    """
+    """Listen on the loopback address and forward everything to `socket`. Return None if there is no such socket."""
     try:
         if not stat.S_ISSOCK(os.stat(socket).st_mode):
             return None
@@ -74,7 +70,7 @@ async def offer(socket: Path = SOCKET, port: int = PORT) -> asyncio.Server | Non
 
 
 async def wait_for_way(host: str, port: int, within: float, socket: Path = SOCKET) -> bool:
-    """Whether `host` can be reached; the far side may have to ask a person first, for whom programs do not wait as long."""
+    """Whether `host` can be reached. Waits while the other end asks a person, longer than most programs would."""
     try:
         async with asyncio.timeout(within):
             reader, writer = await asyncio.open_unix_connection(socket, limit=_CHUNK)
@@ -86,7 +82,7 @@ async def wait_for_way(host: str, port: int, within: float, socket: Path = SOCKE
                 return answer.split(b" ")[1:2] == [b"200"]
             finally:
                 writer.close()
-    except (OSError, UnicodeError):  # there is no way out, or it took too long
+    except (OSError, UnicodeError):  # there is no network access, or it took too long
         return False
 
 
@@ -109,7 +105,7 @@ async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, s
 async def _one_way(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, heard: Callable[[], None] = lambda: None
 ) -> None:
-    """Pass on what comes until it ends; a connection that breaks is an end too. `heard`: called whenever something came."""
+    """Forward data until it ends; a broken connection counts as an end. `heard`: called whenever data arrives."""
     with contextlib.suppress(OSError):
         while data := await reader.read(_CHUNK):
             heard()

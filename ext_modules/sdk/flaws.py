@@ -1,4 +1,4 @@
-"""What is wrong with a manifest, and arguments that fit what it says: pure, for the check of a module."""
+"""Finds errors in a manifest, and makes up arguments that fit a schema. Pure; used when checking a module."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 def flaws(manifest: pb.Manifest) -> list[str]:
-    """What is wrong with a manifest, a sentence each."""
+    """The errors in a manifest, one sentence each."""
     found: list[str] = []
 
     def rule(holds: bool, sentence: str) -> None:
@@ -86,12 +86,12 @@ def _function_flaws(function: pb.Function, states: Sequence[str]) -> list[str]:
 
 
 def one_line(text: str, most: int) -> bool:
-    """Whether a text is one line of at most so many characters, all of which can be shown."""
+    """Whether a text is one line of at most `most` characters, all of them printable."""
     return len(text) <= most and all(char.isprintable() for char in text)
 
 
 def schema_of(function: pb.Function) -> Mapping[str, JSON]:
-    """The schema of a function's parameters; empty if it is none."""
+    """The schema of a function's parameters; empty if it is not valid."""
     try:
         schema = json.loads(function.parameters_schema)
     except ValueError:
@@ -100,7 +100,7 @@ def schema_of(function: pb.Function) -> Mapping[str, JSON]:
 
 
 def properties_of(function: pb.Function) -> Mapping[str, JSON] | None:
-    """The schemas of its parameters, by name; None if there are no proper ones."""
+    """The schemas of a function's parameters by name, or None if they are not valid."""
     if len(function.parameters_schema.encode()) > 16 << 10:
         return None
     schema = schema_of(function)
@@ -109,7 +109,7 @@ def properties_of(function: pb.Function) -> Mapping[str, JSON] | None:
 
 
 def sample(schema: JSON) -> JSON:
-    """Some value that fits a simple JSON Schema."""
+    """Make up a value that fits a simple JSON Schema."""
     if not isinstance(schema, dict):
         return "x"
     for name in ("anyOf", "oneOf"):
@@ -136,7 +136,7 @@ def sample(schema: JSON) -> JSON:
 
 
 def fitting(schema: Mapping[str, JSON]) -> dict[str, JSON]:
-    """Arguments that fit a schema: a sample of each that is required."""
+    """Make up arguments that fit a schema: a sample of each required property."""
     properties, required = schema.get("properties"), schema.get("required")
     given = properties if isinstance(properties, dict) else {}
     return {

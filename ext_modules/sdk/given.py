@@ -1,7 +1,7 @@
-"""Parameters of a function whose JSON Schema is given, and not derived from a signature.
+"""Parameters of a function whose JSON Schema is given rather than derived from a signature.
 
-For modules that pass on what somebody else defined (an MCP server's tools). Only what a caller gets wrong
-most is checked here: names, and the types at the top; whoever defined the schema checks the rest.
+For modules that pass on functions defined elsewhere (an MCP server's tools). Only the most common mistakes are checked
+here: names, and the types at the top level. The server that defined the schema checks the rest.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ _IS: Final[Mapping[str, Callable[[JSON], bool]]] = {
 
 @dataclass(frozen=True, slots=True)
 class GivenParameters:
-    """What a function takes, as the JSON Schema `given`, of type object.
+    """The parameters of a function, as the JSON Schema `given`, of type object.
 
-    Its handler gets the `Call` as `call`, and all that the caller gave as one mapping, `arguments`.
+    Its handler receives the `Call` as `call`, and all of the caller's arguments as one mapping, `arguments`.
     """
 
     given: Schema
@@ -38,7 +38,7 @@ class GivenParameters:
 
     @property
     def names(self) -> Sequence[str]:
-        """The parameters."""
+        """The names of the parameters."""
         return list(self._properties)
 
     @property
@@ -47,14 +47,14 @@ class GivenParameters:
         return found if isinstance(found, dict) else {}
 
     def schema(self) -> Schema:
-        """JSON Schema of type object."""
+        """The JSON Schema, of type object."""
         return self.given
 
     def bind(self, arguments: Mapping[str, JSON], values: Mapping[str, Value]) -> dict[str, object]:
-        """Keyword arguments for the function: `arguments`, checked.
+        """Return the keyword arguments for the function: `arguments`, checked.
 
         Raises:
-            BadArguments: one is missing, unknown, given twice or of the wrong type.
+            BadArguments: an argument is missing, unknown, given twice or of the wrong type.
         """
         for name in values:
             if name in arguments:
@@ -74,14 +74,14 @@ class GivenParameters:
         return {"arguments": bound}
 
     def _kinds(self, name: str) -> list[str]:
-        """The types that the schema names for a parameter; empty if it doesn't."""
+        """The types that the schema names for a parameter; empty if it names none."""
         schema = self._properties.get(name)
         kind = schema.get("type") if isinstance(schema, dict) else None
         kinds = kind if isinstance(kind, list) else [kind]
         return [each for each in kinds if isinstance(each, str) and each in _IS]
 
     def _unpacked(self, name: str, value: Value) -> JSON:
-        """What content passed by value is for a parameter: its text, or the JSON it holds."""
+        """Convert content passed by value for a parameter: its text, or the JSON it contains."""
         kinds = self._kinds(name)
         if not kinds or "string" in kinds:
             return value.text()

@@ -1,4 +1,4 @@
-"""Output that is streamed up to a cap and kept as its head and its tail."""
+"""Output that is streamed up to a cap, while its head and tail are kept."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from collections import deque
 from typing import Final
 
 CAP: Final = 1_000_000
-"""Bytes of UTF-8 that are streamed, and that are kept."""
+"""The most bytes of UTF-8 that are streamed, and the most that are kept."""
 
 
 class Kept:
-    """Feed text, get what of it to stream; ask for the whole at the end."""
+    """Takes text, returns the part of it to stream, and has the shortened whole at the end."""
 
     def __init__(self, cap: int = CAP) -> None:
         self._half = cap // 2
@@ -34,7 +34,7 @@ class Kept:
         return self.size - self._head_size - self._tail_size
 
     def feed(self, text: str) -> str:
-        """Take the next text; gives the beginning of it that may still be streamed."""
+        """Take the next text. Return the beginning of it that may still be streamed."""
         size = _size(text)
         room = self._cap - self._streamed if self.complete else 0
         self.size += size

@@ -1,4 +1,4 @@
-"""Loads a module file, and the `module.toml` beside it, from any directory."""
+"""Loads a module file, and the `module.toml` next to it, from any directory."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from typing import Final, cast
 from ext_modules.sdk.module import Module, Needs
 
 PACKAGE: Final = "loaded_ext_module"
-"""Package under which the module's directory is imported, so that its files can import each other."""
+"""The package under which the module's directory is imported, so that its files can import each other."""
 
 _UNITS: Final = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def load(path: Path) -> Module:
-    """Import `path` and give the `Module` that it defines, with the version and needs of its `module.toml`.
+    """Import `path` and return the `Module` that it defines, with the version and needs from its `module.toml`.
 
     Raises:
         ImportError: the file defines no module, or more than one.
-        ValueError: its module.toml is wrong.
+        ValueError: its module.toml is not valid.
     """
     package = types.ModuleType(PACKAGE)
     package.__path__ = [str(path.resolve().parent)]
     for stale in [name for name in sys.modules if name.startswith(f"{PACKAGE}.")]:
-        del sys.modules[stale]  # of a module that was loaded before
+        del sys.modules[stale]  # from a module that was loaded earlier
     sys.modules[PACKAGE] = package
     loaded = importlib.import_module(f"{PACKAGE}.{path.stem}")
     found = {id(value): value for value in vars(loaded).values() if isinstance(value, Module)}
@@ -46,7 +46,7 @@ def apply(module: Module, settings: Mapping[str, object]) -> None:
     """Set `module`'s version and needs from the content of a module.toml.
 
     Raises:
-        ValueError: a value is not of the right kind, or the name is another module's.
+        ValueError: a value is of the wrong type, or the name is another module's.
     """
     name = settings.get("name", module.name)
     if name != module.name:
@@ -59,10 +59,10 @@ def apply(module: Module, settings: Mapping[str, object]) -> None:
 
 
 def needs_of(table: Mapping[str, object]) -> Needs:
-    """The [needs] table of a module.toml.
+    """Parse the [needs] table of a module.toml.
 
     Raises:
-        ValueError: a value is not of the right kind.
+        ValueError: a value is of the wrong type.
     """
     workspace = table.get("workspace", "none")
     if workspace not in ("none", "read", "write"):

@@ -1,4 +1,4 @@
-"""Whether the kernel killed something here for lack of memory."""
+"""Detects whether the kernel killed a process here for lack of memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _LIMITS: Final = (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory
 
 
 def kills(counters: tuple[Path, ...] = _COUNTERS) -> int | None:
-    """How often the kernel has killed in this control group; None where that can't be read."""
+    """How many processes the kernel has killed in this control group, or None if that can't be read."""
     for path in counters:
         try:
             lines = path.read_text(encoding="ascii").splitlines()
@@ -24,7 +24,7 @@ def kills(counters: tuple[Path, ...] = _COUNTERS) -> int | None:
 
 
 def limit(limits: tuple[Path, ...] = _LIMITS) -> int | None:
-    """The memory limit in bytes; None where there is none or it can't be read."""
+    """The memory limit in bytes, or None if there is no limit or it can't be read."""
     for path in limits:
         try:
             text = path.read_text(encoding="ascii").strip()

@@ -1,4 +1,4 @@
-"""A module: its functions, its states, and what it keeps for each agent."""
+"""A module: its functions, its states, and the state it keeps for each agent."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Handler = TypeVar("Handler", bound=Callable[..., object])
 Impact = Literal[0, 1, 2]
 
 Lifespan = Callable[[], AbstractAsyncContextManager[None]]
-"""Opens what a module needs as long as it serves, and closes it again."""
+"""Opens the resources that a module needs while it serves, and closes them again."""
 
 EndBackground = Callable[[AgentState], Awaitable[None]]
-"""Ends what runs on for one agent behind calls that have ended."""
+"""Ends the background work of one agent: whatever still runs after the calls that started it."""
 
 
 class UnknownFunction(Exception):
-    """The module has no such function."""
+    """The module has no function of this name."""
 
 
 class NotOffered(Exception):
-    """The present state does not offer the function; the message says what it offers."""
+    """The current state does not offer the function; the message lists the functions it offers."""
 
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a module needs from its sandbox, as its `module.toml` says. 0: the sandbox decides.
+    """The resources a module needs from its sandbox, as its `module.toml` declares them. 0: the sandbox decides.
 
-    `own_instances`: each agent has its own.
+    `own_instances`: each agent has its own instance.
     """
 
     egress: tuple[str, ...] = ()
@@ -50,7 +50,7 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A function that callers can invoke, and what the manifest says about it. `timeout` in seconds."""
+    """A function that callers can invoke, with its entry in the manifest. `timeout` in seconds."""
 
     name: str
     handler: Callable[..., object]
@@ -71,7 +71,7 @@ class Function:
 
 @dataclass(slots=True)
 class Module:
-    """What a module file defines, once. `states` maps names to one line each, the initial one first.
+    """A module, as its file defines it. `states` maps each state to a one-line summary, the initial state first.
 
     `own_instances`: as in `Needs`, for a module without a `module.toml`.
     """
@@ -104,12 +104,13 @@ class Module:
         held: bool = False,
         cache_key: str = "",
     ) -> Callable[[Handler], Handler]:
-        """Offer the decorated function: sync, async or a generator of either kind.
+        """Offer the decorated function: sync, async, or a generator of either kind.
 
-        Its docstring is its documentation; without a `summary` its first line is that too. `name`: what callers
-        call it, where Python's own name won't do ("list"). `body`: the parameter that takes the body of an action block. What reads only (`impact=0`) counts as idempotent
-        unless said otherwise. `held`: it answers from what calls that do more than look left in this process.
-        `cache_key`: the text parameter by which a call finds what an earlier one said `Call.cache` of.
+        The docstring is the function's documentation. Without a `summary`, its first line is the summary as well.
+        `name`: the name that callers use, where a Python name won't do ("list"). `body`: the parameter that receives
+        the body of an action block. A function that only reads (`impact=0`) counts as idempotent unless declared
+        otherwise. `held`: its results depend on what earlier calls that write left in this process. `cache_key`: the
+        text parameter by which a call finds what an earlier call stored with `Call.cache`.
 
         Raises:
             TypeError: a parameter has no schema; `body` or one of `states` does not exist.
@@ -141,10 +142,10 @@ class Module:
         return register
 
     def add(self, function: Function) -> None:
-        """Offer `function`, made by other means than the decorator.
+        """Offer `function`, for functions that are made without the decorator.
 
         Raises:
-            TypeError: there is one of that name; its `body`, its `cache_key` or one of its `states` does not exist.
+            TypeError: the name is taken; its `body`, its `cache_key` or one of its `states` does not exist.
         """
         name = function.name
         if name in self.functions:
@@ -165,17 +166,17 @@ class Module:
         self.functions[name] = function
 
     def lifespan(self, opened: Lifespan) -> Lifespan:
-        """Use the decorated context manager around all serving; functions may be added until it yields."""
+        """Run the decorated context manager for as long as the module serves. It may add functions before it yields."""
         self._lifespan = opened
         return opened
 
     def ends_background(self, end: EndBackground) -> EndBackground:
-        """Use the decorated function to end what runs on for an agent, who may do less from now on."""
+        """Use the decorated function to end the background work of an agent whose permissions were reduced."""
         self._end_background = end
         return end
 
     async def end_background(self, session: str, agent: str) -> bool:
-        """End what runs on for one agent; whether the module has a way to."""
+        """End the background work of one agent. Return whether the module supports that."""
         if self._end_background is None:
             return False
         if (session, agent) in self._agents:
@@ -184,7 +185,7 @@ class Module:
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        """Serve within this: what the module needs is open."""
+        """Keep the module's resources open; serve inside this context."""
         if self._lifespan is None:
             yield
             return
@@ -192,7 +193,7 @@ class Module:
             yield
 
     def agent(self, session: str, agent: str) -> AgentState:
-        """What is kept for one agent; made at its first call."""
+        """The state kept for one agent; created at its first call."""
         key = (session, agent)
         if key not in self._agents:
             self._agents[key] = AgentState(
@@ -201,10 +202,10 @@ class Module:
         return self._agents[key]
 
     def find(self, name: str) -> Function:
-        """The function `name`, with or without the module's name in front.
+        """Return the function `name`, given with or without the module's name in front.
 
         Raises:
-            UnknownFunction: there is none.
+            UnknownFunction: the module has no such function.
         """
         function = self.functions.get(name.removeprefix(f"{self.name}."))
         if function is None:
@@ -214,7 +215,7 @@ class Module:
         return function
 
     def check_offered(self, function: Function, state: AgentState) -> None:
-        """Nothing, if `state` offers `function`.
+        """Check that `state` offers `function`.
 
         Raises:
             NotOffered: it does not.

@@ -1,6 +1,6 @@
 """From a function's signature to its JSON Schema, and from arguments back to Python values.
 
-Both directions read the same annotation, so that what the schema promises is what the function gets.
+Both directions read the same annotations, so a function receives exactly what its schema promises.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ _BY_VALUE: Schema = {"type": "string", "contentMediaType": "application/octet-st
 
 
 class BadArguments(Exception):
-    """The arguments do not fit the function; the message names the parameter and what it takes."""
+    """The arguments do not fit the function; the message names the parameter and what it accepts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter that callers can give."""
+    """A parameter that callers can pass."""
 
     name: str
     annotation: object
@@ -39,18 +39,18 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """What a function takes. `call`: name of the parameter that gets the `Call`, if there is one."""
+    """The parameters of a function. `call`: the name of the parameter that receives the `Call`, if there is one."""
 
     listed: tuple[Parameter, ...]
     call: str | None
 
     @property
     def names(self) -> list[str]:
-        """The parameters."""
+        """The names of the parameters."""
         return [parameter.name for parameter in self.listed]
 
     def schema(self) -> Schema:
-        """JSON Schema of type object."""
+        """The JSON Schema, of type object."""
         properties: dict[str, JSON] = {parameter.name: parameter.schema for parameter in self.listed}
         schema: Schema = {"type": "object", "properties": properties, "additionalProperties": False}
         required: list[JSON] = [parameter.name for parameter in self.listed if parameter.required]
@@ -59,10 +59,10 @@ class Parameters:
         return schema
 
     def bind(self, arguments: Mapping[str, JSON], values: Mapping[str, Value]) -> dict[str, object]:
-        """Keyword arguments for the function.
+        """Return the keyword arguments for the function.
 
         Raises:
-            BadArguments: one is missing, unknown, given twice or of the wrong type.
+            BadArguments: an argument is missing, unknown, given twice or of the wrong type.
         """
         known = {parameter.name: parameter for parameter in self.listed}
         for name in [*arguments, *values]:
@@ -85,10 +85,10 @@ class Parameters:
 
 
 def parameters_of(function: Callable[..., object]) -> Parameters:
-    """Read the parameters off `function`'s signature.
+    """Derive the parameters from `function`'s signature.
 
     Raises:
-        TypeError: a parameter has no annotation, or one that has no JSON Schema.
+        TypeError: a parameter has no annotation, or one without a JSON Schema.
     """
     hints = typing.get_type_hints(function, include_extras=True)
     listed: list[Parameter] = []
@@ -114,10 +114,10 @@ def parameters_of(function: Callable[..., object]) -> Parameters:
 
 
 def schema_of(annotation: object, where: str = "annotation") -> Schema:
-    """JSON Schema of one annotation.
+    """Return the JSON Schema of an annotation.
 
     Raises:
-        TypeError: there is none for it.
+        TypeError: the annotation has none.
     """
     if annotation is typing.Any or annotation is object:
         return {}
@@ -160,10 +160,10 @@ def _literal(choices: tuple[object, ...], where: str) -> Schema:
 
 
 def from_value(value: Value, parameter: Parameter) -> JSON | Value:
-    """What an argument passed by value is for `parameter`: itself, its text, or the JSON it holds.
+    """Convert an argument passed by value for `parameter`: the value itself, its text, or the JSON it contains.
 
     Raises:
-        BadArguments: it is not the JSON that the parameter takes.
+        BadArguments: it is not the JSON that the parameter accepts.
     """
     kinds = _leaves(parameter.annotation)
     if Value in kinds or bytes in kinds:
@@ -196,7 +196,7 @@ def _kind(annotation: object) -> str:
 
 
 def _convert(given: JSON | Value, annotation: object, name: str) -> object:
-    """`given` as `annotation` wants it.
+    """Convert `given` to the type that `annotation` names.
 
     Raises:
         BadArguments: it does not fit.

@@ -1,7 +1,7 @@
-"""Runs a program for a call, so that nothing of it outlives the call.
+"""Runs a program for a call in such a way that no process of it outlives the call.
 
-The program runs under `supervisor.py`, which keeps hold of all its descendants. Should the program kill
-its supervisor, what is left is found by a mark in the environment.
+The program runs under `supervisor.py`, which keeps track of all its descendants. If the program kills its supervisor,
+the remaining processes are found by a mark in their environment.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 MARK: Final = "IACT_CALL"
-"""Environment variable by which the processes of a call are known."""
+"""The environment variable that identifies the processes of a call."""
 
 _SUPERVISOR: Final = str(Path(__file__).with_name("supervisor.py"))
 _END_WITHIN: Final = 7.0
 _LAST_OUTPUT: Final = 0.5
-"""Seconds after a supervisor's death without a word in which what was written before is still read."""
+"""Seconds after the death of a supervisor that sent no report during which earlier output is still read."""
 _READ: Final = 64 * 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """How a program ended. `code`: exit status, minus a signal's number, or None if it was cut short.
+    """How a program ended. `code`: exit status, the negative signal number, or None if the program was cut short.
 
     `left`: how many of its processes could not be killed.
     """
@@ -40,9 +40,9 @@ class Status:
 
 
 class Process:
-    """One program with its descendants; made by `start`, and always ended by `end`.
+    """One program with its descendants; created by `start`, and always ended by `end`.
 
-    `running`: the process ids of the supervisors of all that were not ended yet.
+    `running`: the process ids of the supervisors of all programs that have not been ended yet.
     """
 
     running: ClassVar[set[int]] = set()
@@ -73,7 +73,7 @@ class Process:
         """Start `command` with stdin closed, and stdout and stderr as one stream.
 
         Raises:
-            OSError: no process can be started (too many, too little memory).
+            OSError: no process can be started (too many processes, too little memory).
         """
         mark = secrets.token_hex(16)
         pipes: list[int] = []
@@ -105,7 +105,7 @@ class Process:
             report.output = await _connect(output, asyncio.StreamReaderProtocol(reader))
             await _connect(report_pipe, report)
         except BaseException:
-            # Cancelled on the way: nobody else would end it.
+            # Cancelled before it is returned: no caller would end it.
             cls.running.discard(supervisor.pid)
             os.close(control)
             raise
@@ -113,18 +113,18 @@ class Process:
 
     @property
     def pid(self) -> int:
-        """Of its supervisor, below which all its processes are."""
+        """The process id of the supervisor. All processes of the program are its descendants."""
         return self._supervisor.pid
 
     async def output(self) -> AsyncIterator[bytes]:
-        """What it writes, as it comes, until the program and all its descendants have ended."""
+        """Yield the output as it comes, until the program and all its descendants have ended."""
         while chunk := await self._output.read(_READ):
             yield chunk
-        # A program may close its output and go on.
+        # A program may close its output and go on running.
         await self._report.complete.wait()
 
     async def end(self) -> Status:
-        """Kill what still runs, and wait until it is gone; a few seconds at most, cancelled or not."""
+        """Kill what still runs and wait until it is gone: a few seconds at most, even when cancelled."""
         os.close(self._control)
         return await _uncancelled(self._ended())
 
@@ -136,7 +136,7 @@ class Process:
                     pass
         except TimeoutError:
             self._supervisor.kill()
-        # It has closed its report, or was killed: it ends now.
+        # It has closed its report or was killed, so it ends now.
         while self._supervisor.poll() is None:  # noqa: ASYNC110
             await asyncio.sleep(0.002)
         self.running.discard(self.pid)
@@ -144,9 +144,9 @@ class Process:
 
 
 class _Report(asyncio.Protocol):
-    """What the supervisor says at its end. If it died without a word, its orphans are killed by their mark.
+    """The supervisor's final report. If it died without one, its orphans are killed by their mark.
 
-    One that got rid of the mark may hold the output open for as long as it likes: `output`, its pipe, is closed then.
+    An orphan without the mark may hold the output open indefinitely, so `output`, the pipe, is closed in that case.
     """
 
     def __init__(self, mark: str) -> None:
@@ -173,7 +173,7 @@ async def _connect(descriptor: int, protocol: asyncio.BaseProtocol) -> asyncio.B
 
 
 async def _uncancelled(work: Coroutine[object, object, Status]) -> Status:
-    """Wait for `work` even when cancelled, and be cancelled after it."""
+    """Wait for `work` even when cancelled, and raise the cancellation afterwards."""
     task = asyncio.ensure_future(work)
     cancelled = False
     while not task.done():
@@ -210,7 +210,7 @@ def marked(mark: str) -> list[int]:
 
 
 def kill_marked(mark: str) -> None:
-    """Stop, then kill, every process whose environment carries `mark`, until none is left or 100 rounds are over."""
+    """Stop, then kill, all processes whose environment carries `mark`, until none is left, for at most 100 rounds."""
     for _ in range(100):
         pids = marked(mark)
         if not pids:

@@ -1,6 +1,6 @@
-"""Questions of calls to a person, from the moment they are sent until their answers come by an RPC of their own.
+"""Questions that calls ask a person, from sending until the answer arrives by an RPC of its own.
 
-An answer names the call and the question, and may come when nobody waits any more: then it is dropped.
+An answer names the call and the question. If no call waits for it any more, it is dropped.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ Action = Literal["accept", "decline", "cancel"]
 
 
 class AskRefused(ValueError):
-    """The core does not put a question to anybody, since it is not of the form that the contract wants."""
+    """The core does not ask the question, because it does not have the form that the contract requires."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A question. `schema`: what is to be filled in, as JSON Schema; None: nothing. `url`: what is to be opened instead."""
+    """A question. `schema`: the form to fill in, as JSON Schema, or None. `url`: an address to open instead."""
 
     id: str
     message: str
@@ -32,7 +32,7 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What became of a question. `values`: what was filled in. `reason`: why nobody decided, with "cancel" alone."""
+    """The answer to a question. `values`: the form's values. `reason`: why no one decided; only with "cancel"."""
 
     action: Action
     values: Mapping[str, JSON] = field(default_factory=dict)
@@ -40,14 +40,14 @@ class Answer:
 
 
 class OpenAsks:
-    """The questions that wait for an answer, by call and question. Of one loop."""
+    """The questions that wait for an answer, by call and question. Belongs to one loop."""
 
     def __init__(self) -> None:
         self._waiting: dict[tuple[str, str], asyncio.Future[Answer]] = {}
 
     @contextlib.contextmanager
     def asked(self, call: str, ask: str) -> Iterator[asyncio.Future[Answer]]:
-        """Where the answer to a question comes, as long as somebody waits."""
+        """Register a question for as long as the context lasts. Yields the future of its answer."""
         answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self._waiting[call, ask] = answer
         try:
@@ -56,7 +56,7 @@ class OpenAsks:
             del self._waiting[call, ask]
 
     def answered(self, call: str, ask: str, answer: Answer | AskRefused) -> None:
-        """An answer came. The first counts."""
+        """Deliver an answer. Only the first one counts."""
         waiting = self._waiting.get((call, ask))
         if waiting is not None and not waiting.done():
             if isinstance(answer, AskRefused):
@@ -66,4 +66,4 @@ class OpenAsks:
 
 
 OPEN: Final = OpenAsks()
-"""Those of this process."""
+"""The open questions of this process."""

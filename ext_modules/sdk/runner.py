@@ -1,6 +1,6 @@
 """Runs one call of a function: arguments in, events out, exactly one end.
 
-Knows nothing of gRPC: the server and the test bench both give it a place to emit to.
+Independent of gRPC: the server and the test bench each pass in a function that receives the events.
 """
 
 from __future__ import annotations
@@ -24,20 +24,20 @@ from ext_modules.sdk.parameters import BadArguments
 from ext_modules.sdk.values import JSON, Result, Value
 
 LARGEST_VALUE: Final = 1 << 20
-"""UTF-8 bytes of a result that fit into one message."""
+"""The most UTF-8 bytes of a result that fit into one message."""
 
 _NO_THREAD: Final = "can't start new thread"
-"""What Python says where no thread can be had."""
+"""Python's message when no thread can be started."""
 
 _CALLERS: Final = ("_perform", "_stream", "_in_thread")
 _THREADS: Final = ThreadPoolExecutor(max_workers=64, thread_name_prefix="function")
 _UNDERWAY: Final[set[Future[object]]] = set()
-"""Functions in threads that have not returned, whatever became of their calls."""
+"""Functions in threads that have not returned yet, whether or not their calls have ended."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a caller asks for. `timeout` in seconds from now."""
+    """A caller's request. `timeout` in seconds from now."""
 
     call_id: str
     session: str
@@ -52,10 +52,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """The call succeeded. `kind` says what `value` is: an artifact's id, or nothing for what was streamed.
+    """The call succeeded. `kind` says what `value` is: text, JSON, an artifact's id, or "" for streamed output.
 
-    `carried`: what later calls are to find, or None for what was there. `cached`: the id of the artifact that later
-    calls with the same key are to find, or nothing.
+    `carried`: what later calls will find, or None to leave the earlier data. `cached`: the id of the artifact that
+    later calls with the same key will find, or "".
     """
 
     kind: Literal["text", "json", "artifact", "output"]
@@ -69,7 +69,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The call failed; what the function raised."""
+    """The call failed; describes what the function raised."""
 
     type: str
     message: str
@@ -80,14 +80,14 @@ Emit = Callable[[Event], Awaitable[None]]
 
 
 async def run(module: Module, asked: Asked, emit: Emit) -> Ended | Failed:
-    """Run `asked` and give its end; what it sends before goes to `emit`. Cancelling it cancels the function."""
+    """Run `asked` and return its end. Earlier events go to `emit`. Cancelling this cancels the function."""
     try:
         function = module.find(asked.function)
         bound = function.parameters.bind(asked.arguments, asked.values)
     except (UnknownFunction, BadArguments) as error:
         return Failed(type(error).__name__, str(error), "")
     async with asyncio.TaskGroup() as group:
-        # Most functions send nothing before their end: who passes events on begins with the first of them.
+        # Most functions send nothing before their end, so the task that forwards events starts at the first one.
         outbox = Outbox(asyncio.get_running_loop(), lambda: group.create_task(_pass_on(outbox, emit)))
         call = Call(
             call_id=asked.call_id,
@@ -159,13 +159,13 @@ async def _perform(function: Function, bound: dict[str, object], call: Call) -> 
 
 
 def goes_on() -> bool:
-    """Whether a function runs in a thread, which nothing can end but its own return."""
+    """Whether a function runs in a thread. Such a function ends only when it returns."""
     return any(future.running() for future in list(_UNDERWAY))
 
 
 @functools.cache
 def _in_a_thread(handler: Callable[..., object]) -> bool:
-    """Whether a handler must be run in a thread, since it is neither a coroutine nor an asynchronous generator."""
+    """Whether a handler must run in a thread, being neither a coroutine nor an asynchronous generator."""
     return not (inspect.isasyncgenfunction(handler) or inspect.iscoroutinefunction(handler))
 
 
@@ -198,7 +198,7 @@ def _deliver(item: object, call: Call) -> None:
 
 
 def _ended(returned: object, function: Function, call: Call, state: StateChange | None) -> Ended:
-    """The end that fits what the function returned; what is too large for one message is streamed."""
+    """The end that fits what the function returned. A result too large for one message is streamed."""
     result = returned if isinstance(returned, Result) else None
     value = result.value if result else returned
     media_type = (result.media_type if result else "") or function.media_type
@@ -229,7 +229,7 @@ def _ended(returned: object, function: Function, call: Call, state: StateChange 
 
 
 def _trace(error: BaseException) -> str:
-    """The stack trace from the module's own code on."""
+    """The stack trace, starting at the module's own code."""
     frame, own = error.__traceback__, error.__traceback__
     while frame is not None:
         code = frame.tb_frame.f_code

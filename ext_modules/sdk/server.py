@@ -1,4 +1,4 @@
-"""Serves a module over gRPC on a unix socket, with health and reflection beside it."""
+"""Serves a module over gRPC on a unix socket, together with the health and reflection services."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 from typing import Protocol
 
-# gRPC's fork handlers would run in every child that the module starts, for nothing.
+# gRPC's fork handlers would run, to no purpose, in every child that the module starts.
 os.environ.setdefault("GRPC_ENABLE_FORK_SUPPORT", "0")
 
 import grpc
@@ -34,13 +34,13 @@ SERVICE = pb.DESCRIPTOR.services_by_name["ExtModule"].full_name
 OPTIONS = [("grpc.max_receive_message_length", 64 << 20), ("grpc.max_send_message_length", 4 << 20)]
 
 CONVERSES = "iact-converse"
-"""The initial metadata that says that Converse is served."""
+"""The initial metadata that announces that Converse is served."""
 
 DEFAULT_TIMEOUT = 3600.0
-"""Seconds for a call that came without any deadline."""
+"""Seconds for a call that arrived without a deadline."""
 
 _GRACE = 0.5
-"""Seconds that a function in a thread has to return once its call was cut off."""
+"""Seconds in which a function in a thread must return after its call was cut off."""
 
 
 class Health(Protocol):
@@ -54,7 +54,7 @@ class Servicer:
     """The methods of the contract."""
 
     def __init__(self, module: Module, spent: Callable[[], None] = lambda: None) -> None:
-        """`spent`: told when no further call can be served here: nothing can be started, or something can't be ended."""
+        """`spent`: called when no further call can be served: nothing can be started, or something can't be ended."""
         self._module = module
         self._spent = spent
         self._calls = 0
@@ -69,9 +69,9 @@ class Servicer:
     async def Invoke(
         self, request: pb.InvokeRequest, context: grpc.aio.ServicerContext[pb.InvokeRequest, bytes]
     ) -> bytes:
-        """Writes what comes before the end; the end itself is returned, so that it leaves with the status.
+        """Write the events before the end. The end is returned, so that it is sent together with the status.
 
-        Both as bytes: for a method that is registered as unary, `write` serialises nothing.
+        Both are bytes: `write` serialises nothing for a method that is registered as unary.
         """
 
         async def emit(event: Event) -> None:
@@ -85,7 +85,7 @@ class Servicer:
         requests: AsyncIterator[pb.InvokeRequest],
         context: grpc.aio.ServicerContext[pb.InvokeRequest, pb.InvokeEvent],
     ) -> None:
-        """One call after the other."""
+        """Serve one call after another."""
         await context.send_initial_metadata(((CONVERSES, "1"),))
         while isinstance(request := await context.read(), pb.InvokeRequest):
             call_id = request.call_id
@@ -110,7 +110,7 @@ class Servicer:
             end = await run(self._module, asked, emit)
         except asyncio.CancelledError:
             if self._calls == 1:
-                # Whatever it started ends with it. Where others are under way nobody can tell whose it is.
+                # Whatever it started ends with it. While other calls run, it is unknown which call started a process.
                 strays.end_strays(Process.running, since=began)
             self._cut_off = True
             asyncio.get_running_loop().call_later(_GRACE, self._look)
@@ -123,7 +123,10 @@ class Servicer:
         return end
 
     def _look(self) -> None:
-        """A function that goes on though its call was cut off, in a thread, can only be ended with the module."""
+        """Report the module as spent if a function still runs in a thread after its call was cut off.
+
+        Only ending the module can end that function.
+        """
         if self._cut_off and not self._calls:
             self._cut_off = goes_on()
             if self._cut_off:
@@ -169,10 +172,11 @@ class Servicer:
         return pb.EndBackgroundResponse()
 
     def handlers(self) -> grpc.GenericRpcHandler[object, object]:
-        """What the server calls.
+        """The handlers that the server calls.
 
-        On the wire, a stream of one message is what a unary method answers. grpc.aio sends that in one step with
-        the status, where a stream takes two, each with a wait; and what is written before it may be any number.
+        On the wire, a stream of one message equals the answer of a unary method. grpc.aio sends a unary answer in one
+        step with the status, while a stream takes two steps, each with a wait. Any number of messages may be written
+        before it.
         """
         invoke = grpc.unary_unary_rpc_method_handler(self.Invoke, pb.InvokeRequest.FromString)
         describe = grpc.unary_unary_rpc_method_handler(
@@ -202,7 +206,7 @@ class Servicer:
 
 
 def described(module: Module) -> str:
-    """What `module` answers to Describe, as JSON."""
+    """Return what `module` answers to Describe, as JSON."""
     return json_format.MessageToJson(wire.manifest(module), indent=1, sort_keys=True)
 
 
@@ -213,10 +217,10 @@ def _set_from_any_thread(loop: asyncio.AbstractEventLoop, event: asyncio.Event) 
 async def start(
     module: Module, socket: Path, spent: Callable[[], None] = lambda: None
 ) -> tuple[grpc.aio.Server, Health]:
-    """A server that answers on `socket`, for a module that is `running`; stop it when done. `spent`: as of `Servicer`.
+    """Start a server on `socket` for a module that is `running`; stop it when done. `spent`: as in `Servicer`.
 
     Raises:
-        OSError: the socket can't be made there.
+        OSError: the socket can't be created there.
     """
     _remove_stale(socket)
     server = grpc.aio.server(options=OPTIONS)
@@ -242,7 +246,7 @@ def _remove_stale(path: Path) -> None:
 
 
 def _end_spent(module: Module, stop: asyncio.Event) -> None:
-    """It can't serve any more: who needs the module starts it again."""
+    """Stop the server, which can't serve any more. The module is started again when it is needed."""
     print(
         f"{module.name}: a call left what only the end of the module can end; it is to be started again",
         flush=True,

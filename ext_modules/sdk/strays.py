@@ -1,8 +1,8 @@
-"""Ends what a program left running that nobody holds any more, in a sandbox where all processes are the module's.
+"""Ends orphaned processes of a program, in a sandbox where all processes belong to the module.
 
-A program can outlive its supervisor by killing it, and clear its environment too. What no such trick changes is
-where it runs: in the name space of this module's processes. So whatever is there, and is neither the server, nor
-above it, nor put there from outside, nor below a process that is to be spared, is a stray.
+A program can outlive its supervisor by killing it, and can also clear its environment. It cannot leave the name space
+of this module's processes. So a process there is a stray unless it is the server, an ancestor of the server, was placed
+there from outside, or descends from a process that is spared.
 """
 
 from __future__ import annotations
@@ -15,34 +15,33 @@ from collections.abc import Collection
 from typing import Final
 
 RIGHT: Final = "IACT_RIGHT"
-"""Environment variable by which a sandbox says what its module may do: "look" or "work"."""
+"""The environment variable by which a sandbox declares what its module may do: "look" or "work"."""
 _WITHIN: Final = 2.0
-"""Seconds after which it gives up on what can't be killed."""
+"""Seconds after which it gives up on processes that can't be killed."""
 _BEGAN: Final = 19
-"""Which field of a process's `stat`, from its state on, says when it began."""
+"""The index of the start time among the fields of a process's `stat`, counted from its state."""
 
 
 def contained() -> bool:
-    """Whether all processes here are the module's: we are in a sandbox, right below its first process."""
+    """Whether all processes here belong to the module: this is a sandbox, right below its first process."""
     return RIGHT in os.environ and (os.getpid() == 1 or os.getppid() in (0, 1))
 
 
 def only_looks() -> bool:
-    """Whether this instance can only look, so that nothing of a call may outlive it."""
+    """Whether this instance can only read, so that nothing of a call may outlive it."""
     return os.environ.get(RIGHT) == "look"
 
 
 def now() -> int:
-    """The time by which the kernel says when a process began, in its ticks."""
+    """The current time in kernel ticks, on the scale of process start times."""
     return int(time.clock_gettime(time.CLOCK_BOOTTIME) * os.sysconf("SC_CLK_TCK"))
 
 
 def end_strays(spared: Collection[int] = (), *, since: int = 0) -> bool:
-    """Kill every stray; whether none is left. `spared`: process ids that stay, with all that they started.
+    """Kill every stray and return whether none is left. `spared`: process ids to keep, with all their descendants.
 
-    `since`: those alone that began no earlier (`now`).
-
-    Outside of a sandbox nothing is done: there the other processes are not the module's.
+    `since`: only processes that started at this time or later (`now`). Does nothing outside a sandbox, where the other
+    processes do not belong to the module.
     """
     if not contained():
         return True
@@ -81,7 +80,7 @@ def _strays(spared: Collection[int], since: int) -> set[int]:
 
 
 def _stays(pid: int, parents: dict[int, int], kept: set[int], roots: set[int]) -> bool:
-    """Whether a process is kept, was put here from outside (it has no parent here), or is below one that is spared."""
+    """Whether a process is kept, was placed here from outside (no parent here), or descends from a spared one."""
     if pid in kept or not parents[pid]:
         return True
     seen: set[int] = set()
@@ -93,7 +92,7 @@ def _stays(pid: int, parents: dict[int, int], kept: set[int], roots: set[int]) -
 
 
 def _processes() -> dict[int, tuple[int, int]]:
-    """The parent of each process here, 0 if it is not one of them, and when it began; without those that have ended."""
+    """The parent (0 if it is not here) and the start time of each process here, without those that have ended."""
     found: dict[int, tuple[int, int]] = {}
     for entry in os.listdir("/proc"):
         if entry.isdigit():

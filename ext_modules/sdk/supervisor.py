@@ -1,14 +1,13 @@
-"""Starts one command and sees to it that nothing of it stays: `supervisor.py CONTROL REPORT COMMAND...`.
+"""Starts one command and makes sure that no process of it remains: `supervisor.py CONTROL REPORT COMMAND...`.
 
-A process can leave its group and its session, and clear its environment, but not its ancestry: as a
-child subreaper, this process inherits every orphan among its descendants. When the command ends, or
-when CONTROL is closed, it stops them all first, so that a fork bomb can't outrun it, kills them, and
-writes {"status", "left"} to REPORT. `status`: exit status, or minus the signal's number; `left`: how
-many could not be killed.
+A process can leave its group and its session, and clear its environment, but it cannot leave its ancestry: as a child
+subreaper, this process inherits every orphan among its descendants. When the command ends, or when CONTROL is closed,
+it stops them all first, so that a fork bomb can't outrun it, then kills them, and writes {"status", "left"} to REPORT.
+`status`: exit status, or the negative signal number; `left`: how many processes could not be killed.
 
-The children are the kernel's first choice when memory runs out; this process and the server are not.
+When memory runs out, the kernel kills the children first, not this process or the server.
 
-Runs under `python3 -I -S`, on its own: it imports nothing that costs time.
+Runs under `python3 -I -S`, on its own: it imports nothing that is slow to load.
 """
 
 from __future__ import annotations
@@ -25,11 +24,11 @@ import time
 
 PR_SET_CHILD_SUBREAPER = 36
 KILL_WITHIN = 5.0
-"""Seconds after which it gives up on what can't be killed (a process in a hung system call)."""
+"""Seconds after which it gives up on processes that can't be killed (in a hung system call)."""
 
 
 def descendants(root: int) -> set[int]:
-    """Process ids of everything below `root`, from /proc; zombies are left out."""
+    """Process ids of all descendants of `root`, from /proc, without zombies."""
     children: dict[int, list[int]] = {}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
@@ -39,7 +38,7 @@ def descendants(root: int) -> set[int]:
                 state, parent = file.read().rpartition(b")")[2].split()[:2]
         except OSError:
             continue
-        # A zombie has no children of its own any more.
+        # A zombie no longer has children.
         if state not in (b"Z", b"X"):
             children.setdefault(int(parent), []).append(int(entry))
     found: set[int] = set()
@@ -52,14 +51,14 @@ def descendants(root: int) -> set[int]:
 
 
 def send(pids: set[int], number: signal.Signals) -> None:
-    """Signal them all; those that are gone do not matter."""
+    """Send a signal to all of them, ignoring those that are gone."""
     for pid in pids:
         with contextlib.suppress(OSError):
             os.kill(pid, number)
 
 
 def end_all() -> int:
-    """Kill every descendant and reap it; gives how many are left."""
+    """Kill every descendant and reap it. Return how many are left."""
     deadline = time.monotonic() + KILL_WITHIN
     while not _reaped():
         stopped: set[int] = set()
@@ -74,7 +73,7 @@ def end_all() -> int:
 
 
 def _reaped() -> bool:
-    """Reap what has ended; whether no child is left."""
+    """Reap ended children. Return whether no child is left."""
     while True:
         try:
             pid, _ = os.waitpid(-1, os.WNOHANG)
@@ -85,7 +84,7 @@ def _reaped() -> bool:
 
 
 def start(command: list[str]) -> int:
-    """Run `command` in a session of its own; gives its process id."""
+    """Run `command` in its own session. Return its process id."""
     pid = os.fork()
     if pid:
         return pid
@@ -106,7 +105,7 @@ def start(command: list[str]) -> int:
 
 
 def wait(main: int, control: int, wake: int) -> int | None:
-    """Wait for the command or for CONTROL; gives the status, None if it was cut short."""
+    """Wait for the command or for CONTROL. Return the status, or None if the command was cut short."""
     while True:
         ready, _, _ = select.select([control, wake], [], [])
         if wake in ready:
@@ -133,7 +132,7 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, lambda *_: None)
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     pid = start(command)
-    # Whoever reads the command's output waits until nobody holds it any more.
+    # The reader of the command's output waits until no process holds the output open.
     null = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(null, descriptor)

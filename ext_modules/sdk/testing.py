@@ -1,8 +1,6 @@
-"""Runs a module's functions in process, without a container or gRPC, for the tests of a module.
+"""Runs a module's functions in process, without a container or gRPC, for a module's tests.
 
-bench = Bench(module)
-done = await bench.call("forecast", {"place": "Oslo"})
-assert done.output == "Rain."
+bench = Bench(module) done = await bench.call("forecast", {"place": "Oslo"}) assert done.output == "Rain."
 """
 
 from __future__ import annotations
@@ -20,11 +18,11 @@ from ext_modules.sdk.values import JSON, Value
 
 @dataclass(slots=True)
 class Done:
-    """How a call went. `output`: what the agent would get; `streamed`: the pieces in which text came.
+    """The result of a call. `output`: what the agent would get; `streamed`: the pieces in which text arrived.
 
-    `error`: what the function raised, or None. `artifact`: id of the artifact that is the result, or "".
-    `carried`: what it left for the agent's next calls, or None. `cached`: the id of the artifact for later calls with
-    the same key, or nothing.
+    `error`: what the function raised, or None. `artifact`: the id of the artifact that is the result, or "". `carried`:
+    what the call left for the agent's next calls, or None. `cached`: the id of the artifact for later calls with the
+    same key, or "".
     """
 
     output: str = ""
@@ -43,7 +41,7 @@ class Done:
 
 
 class Bench:
-    """A module on the bench. Its agents keep their state, and what they carry, from call to call."""
+    """A module under test. Its agents keep their state and what they carry from call to call."""
 
     def __init__(
         self,
@@ -52,7 +50,7 @@ class Bench:
         session: str = "session",
         answering: Callable[[Ask], Answer] = lambda _: Answer("cancel", reason="Nobody is on the bench."),
     ) -> None:
-        """`answering`: answers the questions that calls ask a person."""
+        """`answering`: answers the questions that calls ask the user."""
         self._module = module
         self._answering = answering
         self._session = session
@@ -69,7 +67,7 @@ class Bench:
         agent: str = "/",
         timeout: float = 60,  # noqa: ASYNC109
     ) -> Done:
-        """Run one function to its end; what it raises is in `Done.error`."""
+        """Run one function to its end. If it raises, the exception is in `Done.error`."""
         self._calls += 1
         done = Done()
 

@@ -1,4 +1,4 @@
-"""What goes into a function and comes out of it, beyond plain Python values."""
+"""Arguments and results of functions that are more than plain Python values."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ JSON: TypeAlias = bool | int | float | str | list["JSON"] | dict[str, "JSON"] | 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Content with a media type: an argument passed by value, or an artifact to give back."""
+    """Content with a media type: an argument passed by value, or an artifact to return."""
 
     data: bytes
     media_type: str = "application/octet-stream"
     name: str = ""
 
     def text(self) -> str:
-        """The content as text; what is not UTF-8 becomes U+FFFD."""
+        """The content as text; bytes that are not UTF-8 become U+FFFD."""
         return self.data.decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """A return value with more than the value.
+    """A return value with additional information.
 
-    `value` None: what was streamed is what the function gives back. `data`: what is not text for the
-    agent, such as an exit status.
+    `value` None: the streamed text is the result. `data`: details that are not text for the agent, such as an exit
+    status.
     """
 
     value: JSON | bytes | Value = None

@@ -1,10 +1,11 @@
-"""What a viewer's process gives up before anything of the module runs, for itself and all that it starts.
+"""Drops the rights that a viewer's process must not have, before any code of the module runs.
 
-The sandbox mounts everything read-only that a viewer must not change. That leaves what a mount does not bind: a
-named pipe can be written to, and a socket be connected to, on a read-only file system as on any other, and at the
-far end may be a process of the worker's. So a viewer opens nothing for writing but what is its own (Landlock), and,
-unless it was given a way out, connects to nothing (seccomp). Both can't be taken back. A kernel without Landlock
-gives only the second; where the sandbox filters system calls from outside, it does the second there as well.
+This covers the process and everything it starts. The sandbox mounts read-only whatever a viewer must not change. A
+mount does not cover everything, however: on a read-only file system, as on any other, a process can write to a named
+pipe and connect to a socket, and a process of the worker may be at the other end. So a viewer opens nothing for writing
+except its own files (Landlock) and, unless it was given network access, connects to nothing (seccomp). Neither can be
+undone. On a kernel without Landlock only the second applies. Where the sandbox filters system calls from outside, that
+filter enforces the second as well.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from collections.abc import Sequence
 from typing import Final
 
 FOLDER: Final = "/run/look"
-"""All that a viewer may write."""
+"""The only folder that a viewer may write to."""
 _OWN: Final = (FOLDER, "/run/iact")
 _WRITABLE: Final = ("/dev", "/proc")
-"""Where what is there may be opened for writing: /dev/null, what a process may set of itself."""
+"""Where existing files may be opened for writing: /dev/null, and settings of a process itself."""
 
 # linux/landlock.h
 _CREATE, _ADD, _RESTRICT = 444, 445, 446
@@ -33,7 +34,7 @@ _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _ALLOW, _EPERM = 0x7FFF0000, 0x00050001
 _NUMBER, _MACHINE, _FIRST = 0, 4, 16
 _FOREIGN: Final = 0x40000000
-"""Where the numbers of x86's other calling convention begin."""
+"""The first number of x86's other calling convention (x32)."""
 _CALLS: Final = {
     "x86_64": (0xC000003E, {"connect": 42, "sendto": 44, "socket": 41, "socketpair": 53}),
     "aarch64": (0xC00000B7, {"connect": 203, "sendto": 206, "socket": 198, "socketpair": 199}),
@@ -42,12 +43,12 @@ _AF_UNIX, _STREAM, _SEQPACKET, _TYPE = 1, 1, 5, 0xF
 
 
 def is_viewer() -> bool:
-    """Whether the sandbox said that this process only looks."""
+    """Whether the sandbox declared that this process may only read."""
     return os.environ.get("IACT_RIGHT") == "look"
 
 
 def give_up(*, way_out: bool) -> None:
-    """Give up what a viewer must not have. To be called while there is one thread. `way_out`: it has a proxy."""
+    """Drop the rights that a viewer must not have. Call it while only one thread exists. `way_out`: it has a proxy."""
     libc = ctypes.CDLL(None, use_errno=True)
     libc.syscall.restype = ctypes.c_long
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
@@ -101,9 +102,9 @@ def _meet_nobody(libc: ctypes.CDLL) -> None:
 
 
 def program(machine: str) -> Sequence[tuple[int, int, int, int]]:
-    """The filter for `machine`: no connection, no datagram to an address, no socket that could send one by name.
+    """The filter for `machine`: no connections, no datagrams to an address, no sockets that could send one by name.
 
-    Each step: code, steps to skip if true, if false, operand.
+    Each step: code, steps to skip if true, steps to skip if false, operand.
     """
     architecture, calls = _CALLS[machine]
     steps: list[tuple[int, int, int, int]] = [
@@ -116,12 +117,12 @@ def program(machine: str) -> Sequence[tuple[int, int, int, int]]:
         (_EQUAL, 6, 0, calls["socket"]),
         (_EQUAL, 5, 0, calls["socketpair"]),
         (_RETURN, 0, 0, _ALLOW),
-        # sendto: allowed without an address, whose pointer has two halves
+        # sendto: allowed without an address. The address pointer has two halves.
         (_LOAD, 0, 0, _argument(4)),
         (_EQUAL, 0, 9, 0),
         (_LOAD, 0, 0, _argument(4) + 4),
         (_EQUAL, 6, 7, 0),
-        # socket, socketpair: of this machine's, only those that must be connected before they send
+        # socket, socketpair: only local sockets (AF_UNIX) of the types that must be connected before they send
         (_LOAD, 0, 0, _argument(0)),
         (_EQUAL, 0, 4, _AF_UNIX),
         (_LOAD, 0, 0, _argument(1)),
@@ -135,5 +136,5 @@ def program(machine: str) -> Sequence[tuple[int, int, int, int]]:
 
 
 def _argument(number: int) -> int:
-    """Where the lower half of a call's argument is."""
+    """The offset of the lower half of a system call's argument."""
     return _FIRST + 8 * number

@@ -1,4 +1,4 @@
-"""Between the SDK's own types and the messages of the contract."""
+"""Converts between the SDK's own types and the messages of the contract."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _IMPACT = {0: pb.IMPACT_OBSERVE, 1: pb.IMPACT_OPERATE, 2: pb.IMPACT_OVERRIDE}
 
 
 def manifest(module: Module) -> pb.Manifest:
-    """What the module answers to Describe."""
+    """Return the module's answer to Describe."""
     return pb.Manifest(
         protocol=1,
         name=module.name,
@@ -71,7 +71,7 @@ def _needs(module: Module) -> pb.Needs:
 
 
 def asked(request: pb.InvokeRequest, *, remaining: float) -> Asked:
-    """What a request asks for; `remaining`: seconds until the gRPC deadline.
+    """Convert a request. `remaining`: seconds until the gRPC deadline.
 
     Raises:
         BadArguments: the arguments are not a JSON object.
@@ -98,7 +98,7 @@ def asked(request: pb.InvokeRequest, *, remaining: float) -> Asked:
 
 
 def event(given: Event | Ended | Failed) -> pb.InvokeEvent:
-    """The message for one event of a call."""
+    """Convert one event of a call to its message."""
     match given:
         case Progress():
             return pb.InvokeEvent(progress=pb.Progress(text=_clean(given.text), fraction=given.fraction))
@@ -135,7 +135,7 @@ def event(given: Event | Ended | Failed) -> pb.InvokeEvent:
 
 
 def answer(request: pb.AnswerRequest) -> Answer | AskRefused:
-    """What became of a question. What is no JSON object is nothing that was filled in."""
+    """Convert the answer to a question. Values that are not a JSON object count as not filled in."""
     if request.action == pb.AnswerRequest.ACTION_REFUSED:
         return AskRefused(request.reason)
     try:
@@ -148,7 +148,7 @@ def answer(request: pb.AnswerRequest) -> Answer | AskRefused:
 
 
 def state(change: StateChange) -> pb.StateChange:
-    """The message for a state."""
+    """Convert a state to its message."""
     note = _clean(" ".join(change.note.split()))[:200]
     return pb.StateChange(state=change.state, entry_points=list(change.entry_points), note=note)
 
@@ -177,7 +177,7 @@ def _clean(text: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """At most `limit` bytes of UTF-8: the beginning and the end, which is where a trace says what happened."""
+    """At most `limit` bytes of UTF-8: the beginning, and the end, where a trace says what happened."""
     encoded = text.encode()
     if len(encoded) <= limit:
         return text

@@ -1,8 +1,8 @@
-"""Programs that run on behind the call that started them, until they end, are stopped, or the module is.
+"""Programs that outlive the call that started them, until they end, are stopped, or the module ends.
 
-Each belongs to one agent. What it writes is kept until it is read, the head and the tail of it at least. An agent
-that has a job, or has not read the end of one, is in the state `jobs`, so its module is known to be in use; the
-end of a job is a change of that state, of which the agent is told.
+Each job belongs to one agent. At least the head and the tail of its output are kept until they are read. An agent that
+has a job, or has not read the end of one, is in the state `jobs`, so its module is known to be in use. The end of a job
+is a change of that state, and the agent is notified of it.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from ext_modules.sdk.process import Process, Status
 READY: Final = "ready"
 BUSY: Final = "jobs"
 MOST: Final = 8
-"""Jobs of one agent at a time, those that ended unread among them."""
+"""The most jobs of one agent at a time, including jobs that ended and were not read."""
 
 
 class NoSuchJob(Exception):
-    """The agent has no job of that number."""
+    """The agent has no job with that number."""
 
 
 @dataclass(slots=True)
 class Job:
-    """One program. `unread`: what it wrote since somebody read it; `status`: None while it runs."""
+    """One program. `unread`: its output since the last read; `status`: None while it runs."""
 
     number: int
     title: str
@@ -42,14 +42,14 @@ class Job:
 
     @property
     def exit_status(self) -> int | None:
-        """As a shell tells it; None while it runs."""
+        """The exit status as a shell reports it, or None while the job runs."""
         if self.status is None:
             return None
         code = self.status.code
         return 137 if code is None else code if code >= 0 else 128 - code
 
     def line(self) -> str:
-        """One line about it."""
+        """A one-line description of the job."""
         how = "runs" if self.status is None else f"ended with exit status {self.exit_status}"
         seconds = time.monotonic() - self.began
         return (
@@ -57,13 +57,13 @@ class Job:
         )
 
     def read(self) -> str:
-        """What it wrote since the last time."""
+        """Return the output since the last read."""
         text, self.unread = self.unread.text(), Kept()
         return text
 
 
 class Jobs:
-    """The jobs of one agent, whose `state` says whether there are any."""
+    """The jobs of one agent, whose `state` shows whether it has any."""
 
     def __init__(self, state: AgentState) -> None:
         self._state = state
@@ -73,7 +73,7 @@ class Jobs:
 
     @property
     def full(self) -> bool:
-        """Whether no more can be started."""
+        """Whether no more jobs can be started."""
         return len(self._jobs) >= MOST
 
     def add(self, process: Process, title: str) -> Job:
@@ -85,11 +85,11 @@ class Jobs:
 
     @property
     def processes(self) -> set[int]:
-        """The supervisors of those that run."""
+        """The process ids of the supervisors of running jobs."""
         return {job.process.pid for job in self._jobs.values() if job.status is None}
 
     async def end(self) -> None:
-        """End all of them, and forget them."""
+        """End and forget all jobs."""
         jobs, self._jobs = list(self._jobs.values()), {}
         for job in jobs:
             if job.status is None and not job.ending:
@@ -99,18 +99,18 @@ class Jobs:
             await job.ended.wait()
 
     def all(self) -> list[Job]:
-        """Those that run, and those whose end was not read."""
+        """The jobs that run, and those whose end has not been read."""
         return list(self._jobs.values())
 
     def find(self, number: int) -> Job:
-        """Raises `NoSuchJob`, with what there is."""
+        """Return the job. Raises `NoSuchJob`, which lists the existing jobs."""
         if number not in self._jobs:
             there = ", ".join(map(str, self._jobs)) or "none"
             raise NoSuchJob(f"There is no job {number}; there is {there}.")
         return self._jobs[number]
 
     def forget(self, job: Job) -> bool:
-        """Let go of a job that ended; whether it was the last one."""
+        """Forget a job that ended. Return whether it was the last one."""
         self._jobs.pop(job.number, None)
         return not self._jobs
 
@@ -122,7 +122,7 @@ class Jobs:
         await job.ended.wait()
 
     async def _follow(self, job: Job) -> None:
-        """Keep what a job writes, and note its end; cancelling this ends it."""
+        """Keep a job's output, and note its end. Cancelling this ends the job."""
         decoder = codecs.getincrementaldecoder("utf-8")("replace")
         stopped = False
         try:

@@ -1,11 +1,11 @@
 """`shell.run`: a bash script or a Python program, in the agent's own working directory, and jobs in the background.
 
-Each script is a fresh process; what lasts from one to the next, for one agent, is the working directory
-and the exported environment (`place`), both noted by `prologue.bash`, and carried from call to call, so that any
-instance of this module can run the next. A script that fails is a result like any other; an error means that it
-could not be run at all.
+Each script is a fresh process. For each agent, the working directory and the exported environment last from one script
+to the next (`place`). Both are noted by `prologue.bash` and carried from call to call, so that any instance of this
+module can run the next script. A script that fails is a result like any other; an error means that it could not be run
+at all.
 
-In an instance that can only look nothing outlives a call: no process, and no temporary file.
+In an instance that can only read, nothing outlives a call: no process, and no temporary file.
 """
 
 from __future__ import annotations
@@ -50,23 +50,23 @@ module = Module(
 _PROLOGUE: Final = str(Path(__file__).with_name("prologue.bash"))
 _LARGEST_ARGUMENT: Final = 100_000
 _LARGEST_LEFT: Final = 1 << 20
-"""Bytes that are read of what a script leaves: quoted, what lasts can be four times as long."""
+"""The most bytes that are read of what a script leaves: quoted, the lasting state can be four times as long."""
 _TIMED_OUT: Final = 124
 _HIDDEN: Final = (
     "PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE", "PYTHONNOUSERSITE", "IACT_WORKSPACE",
 )  # fmt: skip
 _INSTALLED: Final = ".local"
-"""Folder of the workspace that scripts install into: what is there is kept with the session's versions."""
+"""The folder of the workspace that scripts install into. Its content is kept with the session's versions."""
 _LAST_WORDS: Final = 1.0
 """Seconds before the call's deadline at which a script is ended, so that its output still arrives."""
 _WARMING: Final[set[int]] = set()
-"""What `_warm` runs, which is no call and leaves nothing."""
+"""The processes of `_warm`, which do not belong to a call and leave nothing."""
 
 
 @module.lifespan
 @contextlib.asynccontextmanager
 async def _warm() -> AsyncIterator[None]:
-    """Run nothing once, beside what is served: in a new container every file of bash and Python is looked up anew."""
+    """Run an empty script once while serving, since in a new container the files of bash and Python first load slowly."""
 
     async def once() -> None:
         with contextlib.suppress(OSError):
@@ -137,8 +137,9 @@ async def run(
 
 
 def _clear() -> None:
-    """Let nothing of a call stay that got away from it; and nothing at all where it could only look, as soon as no
-    other call there is under way.
+    """Remove what escaped from a call.
+
+    In an instance that can only read, also empty the temporary folder once no other call is running there.
     """
     strays.end_strays(Process.running)
     if strays.only_looks() and "TMPDIR" in os.environ and not Process.running - _WARMING:
@@ -147,7 +148,7 @@ def _clear() -> None:
 
 @module.ends_background
 async def end_background(agent: AgentState) -> None:
-    """Kill the agent's jobs, and what got away from any of its scripts; the script that runs now goes on."""
+    """Kill the agent's jobs and any process that escaped from its scripts. The script that is running now goes on."""
     jobs = agent.data.get("jobs")
     spared = set(Process.running)
     if isinstance(jobs, Jobs):
@@ -191,7 +192,7 @@ def _jobs(call: Call) -> Jobs:
 
 
 async def _start(call: Call, here: Place, command: str, language: Literal["bash", "python"]) -> Result:
-    """Start a job, which inherits what lasts and leaves nothing behind."""
+    """Start a job. It inherits the lasting state and changes nothing of it."""
     if _jobs(call).full:
         raise RuntimeError(f"There are {MOST} jobs already; stop one, or read one that ended to its end.")
     with _descriptors(here) as (entering, leaving), _script(command) as script:
@@ -236,7 +237,7 @@ def _workspace() -> str:
 
 
 def _place(call: Call) -> Place:
-    """Where the agent is, as far as it can be there still."""
+    """The agent's current place, or the workspace if its folder no longer exists."""
     here = place.arrived(call.carried)
     if here is None:
         return Place(_workspace(), {})
@@ -266,11 +267,11 @@ def _environment(entering: int, leaving: int) -> dict[str, str]:
 
 
 def _installing(place: str, path: str) -> dict[str, str]:
-    """Lets what scripts install go to `place`, and what is there be found, behind what the system has."""
+    """Make scripts install to `place`, and search there after the system's own folders."""
     return {
         "PATH": f"{path}:{place}/bin",
         "PYTHONUSERBASE": place,
-        "PIP_BREAK_SYSTEM_PACKAGES": "1",  # it breaks none: the system is read-only
+        "PIP_BREAK_SYSTEM_PACKAGES": "1",  # despite its name it breaks nothing: the system is read-only
         "PIP_NO_CACHE_DIR": "1",
         "PIP_DEFAULT_TIMEOUT": "120",  # a person may have to answer first
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
@@ -283,7 +284,7 @@ def _installing(place: str, path: str) -> dict[str, str]:
 
 @contextlib.contextmanager
 def _descriptors(here: Place) -> Iterator[tuple[int, int]]:
-    """Files in memory: what the last script exported, and where this one says what it leaves."""
+    """Files in memory: the exports of the last script, and where this script writes what it leaves."""
     entering, leaving = os.memfd_create("enter"), os.memfd_create("leave")
     try:
         os.pwrite(entering, here.script(), 0)
@@ -310,7 +311,7 @@ def _script(command: str) -> Iterator[int | None]:
 
 
 async def _stream(process: Process, call: Call, kept: Kept, limit: float) -> bool:
-    """Pass its output on until it ends; whether the time was over before."""
+    """Forward the output until it ends. Return whether the time ran out first."""
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     try:
         async with call.limit(limit):
@@ -349,7 +350,7 @@ def _exit_status(status: Status) -> int:
 
 
 def _last_words(status: Status, timeout: float | None, oom_killed: bool) -> str:
-    """The sentence that says why the script did not end by itself; empty if it did."""
+    """The sentence that says why the script did not end on its own, or "" if it did."""
     if oom_killed:
         limit = memory.limit()
         most = f" (the limit is {limit / (1 << 20):.0f} MiB)" if limit else ""

@@ -1,8 +1,8 @@
-"""What lasts for an agent from script to script: its folder, and the variables that it exported.
+"""The state that an agent keeps from script to script: its folder and its exported variables.
 
-It travels with the calls (`Call.carried`), since each call may run in another instance. Some of these can only
-look, and what comes out of one of them must not become code in one that can write: so variables are carried as
-names and values, read strictly from what bash printed, and quoted anew for the next script.
+It travels with the calls (`Call.carried`), since each call may run in another instance. Some instances can only read,
+and their output must not become code in an instance that can write. So variables are carried as names and values,
+parsed strictly from bash's output, and quoted again for the next script.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final
 
 LARGEST: Final = 248 * 1024
-"""Bytes of all exported variables that last."""
+"""The most bytes of exported variables that are kept."""
 
 _NAME: Final = re.compile(rb"[A-Za-z_][A-Za-z0-9_]{0,255}")
 _DOUBLE: Final = rb'"(?:[^"\\]++|\\.)*+"'
@@ -25,9 +25,9 @@ _DECLARED: Final = re.compile(
     rb"|\((?:[^\"'()\\$]++|" + _DOUBLE + rb"|" + _SINGLE + rb")*+\)))?+\n",
     re.DOTALL,
 )
-"""One line of bash's `export -p`; an array can't be exported, so its value is not looked at."""
+"""One line of bash's `export -p`. An array can't be exported, so its value is ignored."""
 _CODE: Final = frozenset({b"BASH_ENV", b"ENV", b"SHELLOPTS", b"BASHOPTS", b"PS4", b"PROMPT_COMMAND"})
-"""Variables that bash takes for code, or by which it runs some."""
+"""Variables that bash treats as code, or that make it run code."""
 _ESCAPED: Final = re.compile(rb"\\([0-7]{1,3}|x[0-9A-Fa-f]{1,2}|.)", re.DOTALL)
 _ESCAPES: Final = {
     b"a": b"\a", b"b": b"\b", b"e": b"\x1b", b"E": b"\x1b", b"f": b"\f", b"n": b"\n", b"r": b"\r", b"t": b"\t",
@@ -37,7 +37,7 @@ _ESCAPES: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where an agent is, and what it exported. `cwd`: an absolute path."""
+    """An agent's folder and its exports. `cwd`: an absolute path."""
 
     cwd: str
     exports: Mapping[bytes, bytes]
@@ -48,16 +48,16 @@ class Place:
         return os.fsencode(self.cwd).decode("utf-8", "replace")
 
     def carried(self) -> bytes:
-        """The same as bytes that travel."""
+        """The place as bytes to carry."""
         return b"\0".join([os.fsencode(self.cwd), *(b"%s=%s" % item for item in self.exports.items())])
 
     def script(self) -> bytes:
-        """The exports as a script that sets them, and does nothing else."""
+        """The exports as a script that sets them and does nothing else."""
         return b"".join(b"export %s=%s\n" % (name, _quoted(value)) for name, value in self.exports.items())
 
 
 def arrived(carried: bytes) -> Place | None:
-    """What was carried; None if nothing was, or nothing that this could be."""
+    """Parse what was carried. Returns None if nothing was, or if it is not valid."""
     cwd, *variables = carried.split(b"\0")
     if not cwd.startswith(b"/"):
         return None
@@ -66,7 +66,7 @@ def arrived(carried: bytes) -> Place | None:
 
 
 def left(said: bytes, before: Place) -> Place:
-    """The place after a script that said where it ended and printed its exports; `before`: that before it."""
+    """Return the place after a script that printed its final folder and its exports. `before`: the place before it."""
     cwd, newline, printed = said.partition(b"\n")
     directory = os.fsdecode(cwd)
     if not newline or not directory.startswith("/") or not os.path.isdir(directory):
@@ -76,7 +76,7 @@ def left(said: bytes, before: Place) -> Place:
 
 
 def exported(printed: bytes) -> dict[bytes, bytes] | None:
-    """The variables in what `export -p` printed; None if that is something else, or they are too large to last."""
+    """Parse the output of `export -p`. Returns None if it is something else, or the variables are too large to keep."""
     found: dict[bytes, bytes] = {}
     at = 0
     while at < len(printed):
@@ -94,7 +94,7 @@ def exported(printed: bytes) -> dict[bytes, bytes] | None:
 
 
 def _lasts(name: bytes) -> bool:
-    """Whether a variable of this name is taken over: none that bash runs, and none of ours."""
+    """Whether a variable of this name is kept. Variables that bash runs as code, and iact's own, are not."""
     return _NAME.fullmatch(name) is not None and name not in _CODE and not name.startswith(b"IACT_")
 
 

@@ -1,4 +1,4 @@
-"""Empties a folder of temporary files, whatever a script made of it."""
+"""Empties a folder of temporary files, whatever a script put there."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import stat
 
 
 def empty(folder: str) -> None:
-    """Remove all that is in `folder`, which stays.
+    """Remove everything in `folder`, but not the folder itself.
 
-    However deep folders are nested: what is in one is first moved up. Whatever can't be removed is left; it is in a
-    file system that is bounded, and ends with the instance.
+    Works however deeply folders are nested: the content of each folder is first moved up. Anything that can't be
+    removed stays. It is in a file system of limited size that ends with the instance.
     """
     number, prefix = itertools.count(), secrets.token_hex(8)
     waiting = _entries(folder)
@@ -25,7 +25,7 @@ def empty(folder: str) -> None:
                 continue
             for one in _entries(path):
                 risen = os.path.join(folder, f"{prefix}-{next(number)}")
-                _opened(one)  # a folder that can't be written can't be moved
+                _opened(one)  # a folder without write permission can't be moved
                 os.rename(one, risen)
                 waiting.append(risen)
             os.rmdir(path)
@@ -39,7 +39,7 @@ def _entries(folder: str) -> list[str]:
 
 
 def _opened(path: str) -> bool:
-    """Whether it is a folder, which is given back the rights to change it."""
+    """Whether it is a folder. If so, restore the permissions needed to change it."""
     if not stat.S_ISDIR(os.lstat(path).st_mode):
         return False
     os.chmod(path, 0o700)

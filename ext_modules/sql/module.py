@@ -1,7 +1,8 @@
-"""`sql`: data bases in the workspace, and its CSV, Parquet and JSON files as tables.
+"""`sql`: databases in the workspace, and its CSV, Parquet and JSON files as tables.
 
-Nothing is kept open between calls, so what the workspace's versions undo is undone here as well. `query` reads, and
-runs where nothing can be written, whatever its statement says; `run` writes. Each call is a process of its own.
+Nothing is kept open between calls, so undoing to an earlier version of the workspace undoes changes to databases as
+well. `query` reads, and runs where nothing can be written, whatever its statement says; `run` writes. Each call is a
+separate process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Asks and changes data bases, in a process of its own that can be killed.
+"""Queries and changes databases, in a separate process that can be killed.
 
-SQLite files are opened by Python's own library; everything else is DuckDB's, which also reads CSV, Parquet and JSON
-files as tables. Neither loads an extension or opens a file outside of the workspace. That a query writes nothing is
-not decided here: it runs where nothing can be written.
+SQLite files are opened by Python's own library, everything else by DuckDB, which also reads CSV, Parquet and JSON files
+as tables. Neither loads an extension or opens a file outside of the workspace. This code does not enforce that a query
+writes nothing: a query runs where nothing can be written.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ _SQLITE: Final = b"SQLite format 3\0"
 _SQLITE_NAMES: Final = (".sqlite", ".sqlite3", ".db", ".db3")
 _TABLE_FILES: Final = (".csv", ".tsv", ".parquet", ".json", ".ndjson", ".jsonl", ".csv.gz")
 _WIDEST: Final = 300
-"""Characters of one value in a table for reading."""
+"""The most characters of one value in a table for reading."""
 _LARGEST: Final = {"table": 200_000, "csv": 8_000_000, "json": 8_000_000}
-"""Characters given back."""
+"""The most characters that are returned."""
 _MOST_TABLES: Final = 100
 
 
 class Rows(Protocol):
-    """What both libraries give for a statement."""
+    """The result of a statement, as both libraries return it."""
 
     @property
     def description(self) -> Sequence[Sequence[object]] | None: ...
@@ -55,7 +55,7 @@ def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
 
 
 def is_sqlite(path: Path) -> bool:
-    """Whether a data base is SQLite's; one that is still to be made, by its name."""
+    """Whether a database is SQLite's. The name decides for a database that does not exist yet."""
     if path.exists() and path.stat().st_size:
         with path.open("rb") as file:
             return file.read(len(_SQLITE)) == _SQLITE
@@ -63,7 +63,7 @@ def is_sqlite(path: Path) -> bool:
 
 
 def in_sqlite(path: Path, statement: str, *, writes: bool) -> tuple[Rows | None, int | None]:
-    """The rows of the last statement, if it has any, and how many were changed."""
+    """Return the rows of the last statement, if it has any, and how many rows were changed."""
     connection = sqlite(path, writes=writes)
     if not writes:
         return connection.execute(statement), None
@@ -75,7 +75,7 @@ def in_sqlite(path: Path, statement: str, *, writes: bool) -> tuple[Rows | None,
 
 
 def sqlite(path: Path, *, writes: bool) -> sqlite3.Connection:
-    """A connection. One that only reads needs no lock where none can be made."""
+    """Open a connection. A read-only connection does without a lock where none can be made."""
     connection = sqlite3.connect(f"{path.as_uri()}?mode={'rwc' if writes else 'ro'}", uri=True, timeout=10)
     try:
         connection.execute("PRAGMA trusted_schema=OFF")
@@ -90,7 +90,7 @@ def sqlite(path: Path, *, writes: bool) -> sqlite3.Connection:
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a script, one by one."""
+    """Split a script into its statements."""
     held = ""
     for piece in text.split(";"):
         held += piece
@@ -105,14 +105,14 @@ def statements(text: str) -> Iterator[str]:
 
 
 def in_duckdb(path: Path | None, statement: str, *, writes: bool) -> Rows | None:
-    """The rows of the last statement."""
+    """Return the rows of the last statement."""
     connection = duckdb(path, writes=writes)
     connection.execute(statement)
     return connection if connection.description else None
 
 
 def duckdb(path: Path | None, *, writes: bool) -> DuckDB:
-    """A connection that loads nothing and opens nothing outside of the workspace."""
+    """Open a connection that loads no extensions and opens nothing outside of the workspace."""
     import duckdb as library
 
     connection: DuckDB = library.connect(
@@ -131,13 +131,13 @@ def duckdb(path: Path | None, *, writes: bool) -> DuckDB:
 
 
 class DuckDB(Rows, Protocol):
-    """As much of a connection of DuckDB's as is used."""
+    """The part of DuckDB's connection that is used."""
 
     def execute(self, statement: str, /) -> object: ...
 
 
 def given(rows: Rows | None, form: str, most: int) -> tuple[Mapping[str, JSON], str]:
-    """What is said about the rows, and the rows themselves in the form that was asked for."""
+    """Return facts about the rows, and the rows in the requested form."""
     if rows is None or not rows.description:
         return {"rows": 0, "columns": [], "complete": True}, ""
     columns = [str(column[0]) for column in rows.description]
@@ -154,7 +154,7 @@ def given(rows: Rows | None, form: str, most: int) -> tuple[Mapping[str, JSON], 
 
 
 def as_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """Markdown."""
+    """Format as Markdown."""
     lines = [[_cell(column) for column in columns], ["---"] * len(columns)]
     lines += [[_cell(value) for value in row] for row in rows]
     return "".join(f"| {' | '.join(line)} |\n" for line in lines)
@@ -170,7 +170,7 @@ def _cell(value: object) -> str:
 
 
 def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """With a line of names."""
+    """Format as CSV, with a header line."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(columns)
@@ -179,7 +179,7 @@ def as_csv(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 
 def as_json(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
-    """A list of objects."""
+    """Format as a JSON list of objects."""
     return json.dumps([dict(zip(columns, row, strict=True)) for row in rows], default=str, ensure_ascii=False)
 
 
@@ -187,7 +187,7 @@ _FORMS: Final = {"table": as_table, "csv": as_csv, "json": as_json}
 
 
 def described(name: str) -> Iterator[str]:
-    """The tables of a data base, or the columns of a file that is one."""
+    """Describe the tables of a database, or the columns of a data file."""
     path = inside(name)
     if path.name.lower().endswith(_TABLE_FILES):
         source = "'" + str(path).replace("'", "''") + "'"

@@ -1,1 +1,1 @@
-"""The web module: pages as Markdown, through the sandbox's egress proxy."""
+"""The web module: pages as Markdown, fetched through the sandbox's egress proxy."""

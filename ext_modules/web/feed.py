@@ -1,6 +1,6 @@
-"""From RSS and Atom to Markdown: what is new, each with its address, its date and a few words. No I/O.
+"""Converts RSS and Atom to Markdown: the entries, each with its address, its date and a few words. No I/O.
 
-Feeds come from anybody, so a document type, whose entities could grow without end, is refused.
+Feeds come from anywhere. A document type declaration is refused, because its entities could expand without end.
 """
 
 from __future__ import annotations
@@ -12,20 +12,20 @@ from xml.parsers import expat
 from .markdown import Page, convert
 
 MOST: Final = 200
-"""Entries that are shown."""
+"""The most entries that are shown."""
 _LONGEST: Final = 600
-"""Characters of an entry's text."""
+"""The most characters of an entry's text."""
 _ENTRIES: Final = frozenset({"item", "entry"})
 _ROOTS: Final = frozenset({"rss", "feed", "RDF"})
 
 
 class NoFeed(Exception):
-    """It is not a feed."""
+    """The document is not a feed."""
 
 
 @dataclass(slots=True)
 class _Reading:
-    """What has been read. `path`: the elements around what is read now, without their name spaces."""
+    """What has been read so far. `path`: the elements around the current position, without their name spaces."""
 
     path: list[str] = field(default_factory=list)
     title: str = ""
@@ -67,10 +67,10 @@ class _Reading:
 
 
 def read_feed(body: bytes, base: str) -> Page:
-    """A feed, found at the address `base`.
+    """Convert a feed, found at the address `base`.
 
     Raises:
-        NoFeed: it is none, or a damaged one.
+        NoFeed: it is not a feed, or is damaged.
     """
     reading = _Reading()
     parser = expat.ParserCreate(namespace_separator="}")

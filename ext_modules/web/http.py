@@ -1,7 +1,7 @@
-"""One GET over the egress proxy, with redirects, bounded in size and time.
+"""One GET through the egress proxy, with redirects, bounded in size and time.
 
-The proxy decides what can be reached, at each step of a redirect anew. Names are not resolved here: there is
-no DNS in the sandbox, and the proxy does it.
+The proxy decides what can be reached, again at each redirect. Names are not resolved here: the sandbox has no DNS, and
+the proxy resolves them.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from typing import Final
 from urllib.parse import SplitResult, quote, urljoin, urlsplit
 
 LARGEST: Final = 10 << 20
-"""Bytes of a body, unpacked."""
+"""The most bytes of a body, decompressed."""
 _REDIRECTS: Final = 5
 _STEP: Final = 20.0
-"""Seconds that the far end may be silent."""
+"""Seconds for which the other end may be silent."""
 _PAGE: Final = 60.0
 """Seconds that a page may take, once its host can be reached."""
 _HEAD: Final = 4096
 _LOOK: Final = 1.0
-"""Seconds between two looks whether anybody still waits."""
+"""Seconds between two checks whether the result is still wanted."""
 _PORTS: Final = {"http": 80, "https": 443}
 
 
 class FetchFailed(Exception):
-    """The page can't be had; the message says why."""
+    """The page can't be fetched; the message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back. `url`: after redirects; `kind`: media type; `cut`: there was more than `LARGEST`."""
+    """The response. `url`: after redirects; `kind`: media type; `cut`: the body was larger than `LARGEST`."""
 
     url: str
     status: int
@@ -48,7 +48,7 @@ class Response:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """How many seconds there still are, and whether anybody still waits."""
+    """How many seconds remain, and whether the result is still wanted."""
 
     remaining: Callable[[], float]
     cancelled: Callable[[], bool]
@@ -57,7 +57,7 @@ class Limit:
         """Seconds for the next step.
 
         Raises:
-            FetchFailed: there are none.
+            FetchFailed: no time remains.
         """
         left = self.remaining()
         if left <= 0 or self.cancelled():
@@ -65,16 +65,16 @@ class Limit:
         return min(left, _STEP)
 
     def answering(self) -> Limit:
-        """From now on, when the way is free: a page has less time than a person whom the way had to wait for."""
+        """The limit from now on, once the host can be reached: a page gets less time than a person's decision."""
         end, whole = time.monotonic() + _PAGE, self.remaining
         return Limit(lambda: min(whole(), end - time.monotonic()), self.cancelled)
 
 
 def checked(url: str) -> SplitResult:
-    """The parts of an address of the web.
+    """Split the address of a web page into its parts.
 
     Raises:
-        FetchFailed: it isn't one.
+        FetchFailed: it is not such an address.
     """
     try:
         parts = urlsplit(url.strip())
@@ -92,7 +92,7 @@ def fetch(url: str, limit: Limit) -> Response:
     """Fetch `url`. Blocks.
 
     Raises:
-        FetchFailed: it can't be had, or redirects too often or to a weaker scheme.
+        FetchFailed: it can't be fetched, redirects too often, or redirects to an unencrypted address.
     """
     for _ in range(_REDIRECTS + 1):
         parts = checked(url)
@@ -107,7 +107,7 @@ def fetch(url: str, limit: Limit) -> Response:
 
 
 def _get(parts: SplitResult, limit: Limit) -> Response | str:
-    """The response, or where it redirects to."""
+    """Return the response, or the address it redirects to."""
     host = _ascii(parts.hostname or "")
     try:
         connection = _connection(host, parts, limit)
@@ -135,7 +135,7 @@ def _get(parts: SplitResult, limit: Limit) -> Response | str:
 
 
 def _connection(host: str, parts: SplitResult, limit: Limit) -> http.client.HTTPConnection:
-    """A connection through the proxy that the environment names."""
+    """Open a connection through the proxy that the environment names."""
     proxy = urlsplit(os.environ.get("HTTPS_PROXY", ""))
     if not proxy.hostname:
         raise FetchFailed("This module was given no way out; a person can allow the hosts that it may reach.")
@@ -151,7 +151,7 @@ def _connection(host: str, parts: SplitResult, limit: Limit) -> http.client.HTTP
 
 
 class _Refused(OSError):
-    """The proxy did not let us through."""
+    """The proxy refused the connection."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"status {status}")
@@ -159,7 +159,7 @@ class _Refused(OSError):
 
 
 def _tunnel(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socket.socket:
-    """A way to `host` through the proxy, which may have to ask a person first: it takes as long as the call has."""
+    """Open a tunnel to `host` through the proxy. It may ask a person first, so it may take all of the call's time."""
     name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     way = socket.create_connection(proxy, timeout=limit.left())
     try:
@@ -169,7 +169,7 @@ def _tunnel(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socke
         while not head.endswith(b"\r\n\r\n"):
             limit.left()
             try:
-                byte = way.recv(1)  # what stands behind the head is the far end's
+                byte = way.recv(1)  # bytes after the head belong to the other end
             except TimeoutError:
                 continue
             if not byte or len(head) > _HEAD:
@@ -185,7 +185,7 @@ def _tunnel(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socke
 
 
 def _trust() -> ssl.SSLContext:
-    """Whose certificates are believed: the list that came with the module, or the one a test names."""
+    """The trusted certificates: the list that came with the module, or the one that a test names."""
     given = os.environ.get("SSL_CERT_FILE")
     if given:
         return ssl.create_default_context(cafile=given)
@@ -204,7 +204,7 @@ def _ascii(host: str) -> str:
 def _body(
     connection: http.client.HTTPConnection, response: http.client.HTTPResponse, limit: Limit
 ) -> tuple[bytes, bool]:
-    """The body, unpacked, and whether it was cut."""
+    """Return the body, decompressed, and whether it was cut."""
     packed = response.headers.get("Content-Encoding", "identity").strip().lower()
     if packed not in ("identity", "gzip", "x-gzip", ""):
         raise FetchFailed(f"The page is encoded as {packed[:40]!r}, which was not asked for.")
@@ -225,7 +225,7 @@ def _body(
 
 
 def _why(error: Exception, parts: SplitResult) -> str:
-    """One sentence about what went wrong on the way."""
+    """Describe in one sentence what went wrong with the connection."""
     where = f"{parts.hostname}:{parts.port or _PORTS[parts.scheme]}"
     if isinstance(error, TimeoutError):
         return f"{where} did not answer in time."

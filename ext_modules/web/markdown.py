@@ -1,7 +1,7 @@
-"""From HTML to Markdown: what a reader needs of a page, and nothing that could run. No I/O.
+"""Converts HTML to Markdown: what a reader needs of a page, and nothing that could run. No I/O.
 
-Scripts, styles and forms are dropped; if the page says what its main part is, only that is kept. Links are
-absolute, and only those of the web. The parser never fails: whatever it is given is some page.
+Scripts, styles and forms are dropped. If the page marks its main part, only that is kept. Links are absolute, and only
+http and https links are kept. The parser never fails: it makes a page of any input.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _VOID: Final = frozenset(
 )
 _MARKS: Final = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _ENDED_BY: Final = {"li": ("ul", "ol"), "tr": ("table",)}
-"""Elements that end where the next of their kind begins, within one of these."""
+"""Elements that end where the next element of their kind begins within one of these."""
 _DEEPEST: Final = 200
 
 
@@ -38,7 +38,7 @@ class Page:
 
 
 def convert(html: str, base: str) -> Page:
-    """`html`, found at the address `base`, as Markdown."""
+    """Convert `html`, found at the address `base`, to Markdown."""
     reading = _Reading(base)
     reading.feed(html)
     reading.close()
@@ -47,7 +47,7 @@ def convert(html: str, base: str) -> Page:
 
 @dataclass(slots=True)
 class _Writer:
-    """Markdown that grows: blocks, each with the prefixes of the lists and quotes around it."""
+    """Markdown under construction: blocks, each with the prefixes of the lists and quotes around it."""
 
     lines: list[str] = field(default_factory=list)
     inline: list[str] = field(default_factory=list)
@@ -55,7 +55,7 @@ class _Writer:
     marker: str = ""
 
     def flush(self) -> None:
-        """End the block that is being written."""
+        """End the current block."""
         text = re.sub(r"[ \t\r\n\f]+", " ", "".join(self.inline)).replace("\x00", "\n").strip()
         self.inline = []
         if not text:
@@ -63,7 +63,7 @@ class _Writer:
         self.block([line.strip() for line in text.split("\n")])
 
     def block(self, lines: list[str], *, follows: bool = False) -> None:
-        """Write a block as it is; `follows`: without a blank line before it."""
+        """Write a block unchanged; `follows`: without a blank line before it."""
         prefix = "".join(self.prefixes)
         first = f"{''.join(self.prefixes[:-1])}{self.marker}" if self.marker else prefix
         tight = self.marker and self.lines and re.match(r"[ >]*(-|\d+\.) ", self.lines[-1])
@@ -76,7 +76,7 @@ class _Writer:
 
 
 class _Reading(HTMLParser):
-    """Takes tags and text, and keeps two texts: all of the page, and its main part."""
+    """Takes tags and text, and keeps two texts: the whole page, and its main part."""
 
     def __init__(self, base: str) -> None:
         super().__init__(convert_charrefs=True)
@@ -127,7 +127,7 @@ class _Reading(HTMLParser):
             self._start_inline(tag, given)
 
     def _end_before(self, tag: str) -> None:
-        """End an open element of the same kind, whose end tag HTML lets authors leave out."""
+        """End an open element of the same kind, since HTML lets authors omit its end tag."""
         for opened in reversed(self._open):
             if opened == tag:
                 self.handle_endtag(tag)
@@ -244,7 +244,7 @@ class _Reading(HTMLParser):
             self._row.append(text)
 
     def _close_row(self) -> None:
-        """A row of a table as one line; the cells begin where the writer's inline text was cut."""
+        """Write a row of a table as one line; the writer's remaining inline text is its last cell."""
         if self._row is not None:
             rest = " ".join("".join(self._writer.inline).replace("\x00", " ").split())
             cells = [*self._row, rest] if rest or self._row else []
@@ -272,7 +272,7 @@ class _Reading(HTMLParser):
             self._writer.inline.append(text)
 
     def _address(self, href: str) -> str:
-        """The absolute address of a link; empty unless it is one of the web."""
+        """The absolute address of a link, or "" unless it is http or https."""
         try:
             address = urljoin(self._base, "".join(href.split()))
             if urlsplit(address).scheme not in ("http", "https"):

@@ -1,8 +1,8 @@
-"""`web.fetch`: a page as Markdown. `web.search`: what a search server of the user's finds.
+"""`web.fetch`: a page as Markdown. `web.search`: the results of the user's search server.
 
-They read, so their impact is 0 and an agent that may only observe can use them; what they can reach is what a policy or
-a person allows this module, host by host. What they give back comes from outside: the core labels it so, and
-nothing in it is ever interpreted.
+Both only read, so their impact is 0 and an agent that may only observe can use them. A policy or a person allows the
+hosts that this module can reach, one by one. Results come from outside: the core labels them so, and nothing in them is
+ever interpreted.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ module = Module(
 )  # fmt: skip
 
 _LARGEST_PAGE: Final = 2 << 20
-"""Bytes of HTML that are converted."""
+"""The most bytes of HTML that are converted."""
 _LONGEST: Final = 60_000
-"""Characters given back at once, unless asked otherwise."""
+"""The most characters returned at once, unless requested otherwise."""
 _LAST_WORDS: Final = 1.0
-"""Seconds before the call's deadline at which it is given up, so that the reason still arrives."""
+"""Seconds before the call's deadline at which the request is abandoned, so that the reason still arrives."""
 _TEXT: Final = re.compile(r"text/.*|application/(.*\+)?(json|xml|yaml|javascript|toml)|image/svg\+xml")
 
 
@@ -100,7 +100,7 @@ def _limit(call: Call) -> Limit:
 
 
 def _shown(kept: CachedPage, page: Page, start: int, most: int) -> Result:
-    """A page, or the piece of it that is wanted, which ends between two paragraphs where it can."""
+    """The page, or the requested piece of it, which ends between two paragraphs where possible."""
     text = page.text[max(0, start) :]
     shown = text[: max(1, most)]
     if len(shown) < len(text) and (end := shown.rfind("\n\n", len(shown) * 4 // 5)) > 0:
@@ -141,7 +141,7 @@ def _decoded(response: Response) -> str:
 
 
 def _heading(kept: CachedPage, page: Page) -> str:
-    """Where the page is from, and how it was answered if that was not as usual."""
+    """The page's address, and the status if it is not 200."""
     response = kept.response
     status = f" (status {response.status})" if response.status != 200 else ""
     title = f"{page.title}\n" if page.title else ""

@@ -1,7 +1,7 @@
-"""A page as it is cached with the session, so that whoever reads it again reads the same.
+"""A page as it is cached with the session, so that later reads return the same page.
 
-One line of JSON about the answer, and the body behind it. It comes back from outside of the sandbox, perhaps from a
-session of somebody else's: what is not of this form is no page.
+One line of JSON about the response, followed by the body. It comes back from outside the sandbox, perhaps from another
+user's session, so anything that does not have this form is not accepted as a page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ MEDIA = "application/x-iact-page"
 
 @dataclass(frozen=True, slots=True)
 class CachedPage:
-    """A page, and when it was fetched: ISO 8601, UTC. `again`: it was cached."""
+    """A page, and when it was fetched: ISO 8601, UTC. `again`: it came from the cache."""
 
     response: Response
     at: str
@@ -27,12 +27,12 @@ class CachedPage:
 
 
 def fetched(response: Response) -> CachedPage:
-    """A page that came just now."""
+    """A page that was fetched just now."""
     return CachedPage(response, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"))
 
 
 def packed(page: CachedPage) -> Value:
-    """The form in which it is cached."""
+    """Encode a page for the cache."""
     answer = page.response
     about = {
         "url": answer.url, "status": answer.status, "kind": answer.kind, "charset": answer.charset,
@@ -42,7 +42,7 @@ def packed(page: CachedPage) -> Value:
 
 
 def unpacked(cached: Value | None) -> CachedPage | None:
-    """The page that was cached, if it is one."""
+    """Decode the cached page. Returns None if it is not valid."""
     if cached is None or cached.media_type != MEDIA:
         return None
     head, _, body = cached.data.partition(b"\n")

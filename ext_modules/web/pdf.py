@@ -1,4 +1,4 @@
-"""The text of a PDF, page by page, read in a process of its own that can be ended: a PDF comes from anybody."""
+"""The text of a PDF, page by page, read in a separate process that can be killed: a PDF comes from anywhere."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MEMORY: Final = 700 << 20
 
 
 class NoText(Exception):
-    """It can't be read; the message says why."""
+    """The PDF can't be read; the message says why."""
 
 
 def text_of(body: bytes) -> str:
-    """The text of a PDF, each page under its number. Blocks.
+    """Return the text of a PDF, each page under its number. Blocks.
 
     Raises:
         NoText: it can't be read, or not in time.

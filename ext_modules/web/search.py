@@ -1,6 +1,6 @@
-"""Asking a SearXNG server of the user's, and what it found as data. No I/O but through `http`.
+"""Queries the user's SearXNG server and returns the results as data. No I/O except through `http`.
 
-What comes back is written by strangers: only plain fields of known kinds are kept, each bounded.
+Results are written by strangers: only plain fields of known types are kept, each limited in length.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ MOST: Final = 50
 
 
 def search(query: str, limit: Limit, *, page: int, most: int, language: str) -> list[JSON]:
-    """What the server found, best first. Blocks.
+    """Return the server's results, best first. Blocks.
 
     Raises:
-        FetchFailed: there is no server, or it did not answer as one does.
+        FetchFailed: there is no server, or its answer is not that of a search server.
     """
     server = os.environ.get(_VARIABLE, "").rstrip("/")
     if not server:
