@@ -104,7 +104,7 @@ def searched(page: Page, query: str) -> str:
     page.locator("[data-role=sessions-search]").fill(query)
     column = page.locator("[data-role=sessions-list]")
     expect(column.locator(".hit, .empty").first).to_be_visible()
-    expect(column.get_by_text("still being read")).to_be_hidden()
+    expect(column.get_by_text("still loading")).to_be_hidden()
     found = column.inner_text()
     page.locator("[data-role=sessions-search]").fill("")
     expect(column.locator(".hit, .empty")).to_have_count(0)
@@ -122,7 +122,7 @@ def nothing_of_it(page: Page, server: Server, session: str, call: int) -> None:
     assert session not in page.content()
     more(page, "account-open")
     account = page.locator("[data-role=account-dialog]")
-    expect(account).to_contain_text("Nobody shares a session with you.")
+    expect(account).to_contain_text("No sessions are shared with you.")
     assert "ada" not in account.inner_text()
     page.get_by_role("button", name="Close").click()
 

@@ -141,7 +141,7 @@ def _two_people(product: Product, endpoint: Endpoint) -> None:
             # A link, for a browser without an account: to look at, and without what she leaves out.
             more(ada, "share-open")
             ada.get_by_label("Works without an account").check()
-            ada.get_by_role("button", name="Make a link").click()
+            ada.get_by_role("button", name="Create a link").click()
             link = ada.locator("[data-role=once]").input_value()
             ada.get_by_role("button", name="Close").click()
             guest = person(browser, wrongs).new_page()
@@ -153,9 +153,9 @@ def _two_people(product: Product, endpoint: Endpoint) -> None:
             # She takes both back, while they look.
             more(ada, "share-open")
             ada.get_by_role("button", name="Remove: bob").click()
-            expect(ada.get_by_text("Nobody else has a part in this session.")).to_be_visible()
+            expect(ada.get_by_text("No other user has access to this session.")).to_be_visible()
             ada.get_by_role("button", name="Revoke").click()
-            expect(ada.get_by_text("There is no link to this session.")).to_be_visible()
+            expect(ada.get_by_text("There are no links to this session.")).to_be_visible()
             expect(bob.get_by_text("There is no session").first).to_be_visible()
             guest.goto(link)
             expect(guest.get_by_text("no longer works")).to_be_visible()

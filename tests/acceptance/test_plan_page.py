@@ -64,14 +64,14 @@ def test_a_plan_is_looked_at_changed_started_mended_and_kept(stage: Stage) -> No
         again.click()
         expect(pane.locator(".plan-outcome")).to_have_text("It finished: its goal is reached.")
 
-        pane.get_by_role("button", name="Keep as a template").click()
-        form = page.get_by_role("dialog", name="Keep this plan")
+        pane.get_by_role("button", name="Save as a template").click()
+        form = page.get_by_role("dialog", name="Save this plan")
         form.get_by_role("textbox").fill("greeting")
-        form.get_by_role("button", name="Keep", exact=True).click()
+        form.get_by_role("button", name="Save", exact=True).click()
         expect(form).to_be_hidden()
         page.keyboard.press("Control+k")
         page.get_by_role("combobox").fill("greeting")
-        expect(page.get_by_role("option", name="Run the plan greeting, after a look at it")).to_be_visible()
+        expect(page.get_by_role("option", name="Run the plan greeting after you review it")).to_be_visible()
     assert (product.data / "plans" / "greeting.yaml").is_file()
     results = [one.body for one in read_journal(journal.parent).records if one.kind == "result"]
     assert results[-1] == "two\n"

@@ -111,7 +111,9 @@ def test_they_run_at_once_and_a_person_in_between_is_not_overwritten(stage: Stag
         page.locator('[data-path="/audit"] > .node').click()
         page.get_by_role("tab", name="Plan").click()
         steps = page.locator("#inspector-panel").get_by_role("list", name="Steps").locator("li")
-        expect(steps.filter(has_text="one").first).to_contain_text("It races in a copy of the workspace.")
+        expect(steps.filter(has_text="one").first).to_contain_text(
+            "It races other steps, in a copy of the workspace."
+        )
         (spoken.workspace / "note").write_text("mine\n")
         (one / "go").touch()
         met = spoken.wait_for("copy", "/audit", op="take")

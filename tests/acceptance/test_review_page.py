@@ -61,7 +61,7 @@ def test_a_person_reviews_many_changes_by_mouse_and_by_keyboard(stage: Stage, tm
         dialog = page.get_by_role("dialog", name="Changes to review")
         expect(dialog.locator("[data-role=review-total]")).to_have_text(f"{MANY + 8:,} changes", timeout=SLOW)
         assert page.locator(".review-row").count() < 100, "only what is in sight stands in the page"
-        diff = dialog.get_by_role("region", name="What the change does")
+        diff = dialog.get_by_role("region", name="Content of the change")
 
         row(page, "notes.txt").click()
         expect(diff.locator("tr.removed .text")).to_have_text(["two"])
@@ -121,7 +121,9 @@ def test_a_person_reviews_many_changes_by_mouse_and_by_keyboard(stage: Stage, tm
         sure = dialog.get_by_role("group", name="Are you sure?")
         sure.get_by_role("checkbox").check()
         dialog.get_by_role("button", name="Yes, apply").click()
-        expect(dialog.locator("[data-role=review-total]")).to_have_text("Nothing waits.", timeout=SLOW)
+        expect(dialog.locator("[data-role=review-total]")).to_have_text(
+            "No changes are waiting.", timeout=SLOW
+        )
         expect(bar).to_be_hidden()
         until(lambda: (mine / "huge.bin").exists(), "the large file")
     assert pending(product, session) == {}

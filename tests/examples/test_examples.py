@@ -286,10 +286,10 @@ def test_what_a_profile_came_to_is_told_beside_its_plan(stage: Stage) -> None:
         page.get_by_role("tab", name="Plan").click()
         facts = page.locator(".plan-facts")
         for told in (
-            "so it ran as guarded",
+            "so the plan ran as guarded",
             "Branched by rule",
             "Tried again by rule",
-            "it was repaired once",
+            "the plan was repaired once",
             "1, sound",
         ):
             expect(facts).to_contain_text(told)

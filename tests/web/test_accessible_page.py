@@ -125,7 +125,7 @@ def test_axe_finds_nothing_in_any_view(width: int, scheme: Literal["light", "dar
             await check(page, "find")
             await page.keyboard.press("Escape")
             await page.keyboard.press("Alt+Shift+O")
-            await expect(page.get_by_role("dialog", name="Modules")).to_contain_text("never ran here")
+            await expect(page.get_by_role("dialog", name="Modules")).to_contain_text("has not run here yet")
             await page.locator("[data-role=modules-list] summary").click()
             await check(page, "modules")
             await page.keyboard.press("Escape")

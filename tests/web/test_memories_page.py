@@ -70,7 +70,7 @@ def test_memory_is_searched_and_forgotten() -> None:
             assert [one.id for one in memory.rows] == ["b"]
             await field.fill("something else")
             await page.keyboard.press("Enter")
-            await expect(dialog.get_by_role("status")).to_have_text("Nothing about that is in memory.")
+            await expect(dialog.get_by_role("status")).to_have_text("Memory holds nothing about that.")
 
     run(test)
 

@@ -47,7 +47,7 @@ def test_modules_are_looked_at_added_approved_and_removed(tmp_path: Path) -> Non
             await page.keyboard.press("Enter")
             await expect(rows).to_have_count(3)
             await expect(rows.nth(2)).to_contain_text("weather")
-            await expect(rows.nth(2)).to_contain_text("never ran here")
+            await expect(rows.nth(2)).to_contain_text("has not run here yet")
             await rows.nth(2).locator("summary").click()
             await rows.nth(2).get_by_role("button", name="Remove").click()
             await expect(rows).to_have_count(3)
@@ -97,7 +97,7 @@ def test_secrets_are_stored_and_removed_and_never_shown() -> None:
             page = await scene.page()
             await page.get_by_role("button", name="Modules").click()
             part = page.locator("[data-role=own-secrets]")
-            await expect(part).to_contain_text("You have stored none.")
+            await expect(part).to_contain_text("You have stored no secrets.")
             await expect(part.locator("[data-role=secret-lent]")).to_have_count(0)  # there is one user
             await part.get_by_label("Name, such as API_KEY").fill("API_KEY")
             await part.get_by_label("Value").fill("xyzzy of mine")

@@ -183,7 +183,7 @@ def test_a_page_shows_the_end_and_then_the_session(tmp_path: Path, monkeypatch: 
                 await expect(page.locator("[data-role=agent-state]")).to_have_text("opening…")
                 await expect(page.locator("[data-role=intent]")).to_be_hidden()
                 await expect(page.locator("[data-role=controls]")).to_be_hidden()
-                await expect(page.locator(".inspector")).to_contain_text("This session is being read.")
+                await expect(page.locator(".inspector")).to_contain_text("This session is loading.")
                 await page.locator("[data-role=text]").fill(SAID)
                 await page.keyboard.press("Enter")
                 gate.set()

@@ -27,7 +27,7 @@ TOP = """() => {
     return button.disabled;
 }"""
 """Whether the oldest entry that is here stands in the page."""
-LOADING = "Earlier messages are being loaded…"
+LOADING = "Earlier messages are loading…"
 
 
 @contextmanager
@@ -105,7 +105,7 @@ def test_a_long_session_shows_its_end_first_and_says_nothing_untrue_meanwhile(
                 await expect(page.locator("[data-role=session-title]")).to_have_text("The very first words")
                 await page.get_by_role("tab", name="Permissions").click()
                 await expect(page.locator(".inspector .rows")).to_have_attribute(
-                    "data-empty", "What is earlier is still being loaded."
+                    "data-empty", "Earlier entries are still loading."
                 )
                 await page.locator(".scroll").press("Home")
                 await page.wait_for_function(TOP)

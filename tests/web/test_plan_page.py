@@ -231,11 +231,11 @@ def test_a_step_is_paused_spoken_to_cancelled_and_tried_again_from_the_page() ->
             ]  # fmt: skip
             await expect(pane.get_by_role("button", name="Try again step ports")).to_be_visible()
             assert [one for one in session.calls if one in wanted] == wanted
-            await pane.get_by_role("button", name="Keep as a template").click()
-            name = page.get_by_role("dialog", name="Keep this plan").get_by_role("textbox")
+            await pane.get_by_role("button", name="Save as a template").click()
+            name = page.get_by_role("dialog", name="Save this plan").get_by_role("textbox")
             await name.fill("weekly")
             await name.press("Enter")
-            await expect(page.get_by_role("dialog", name="Keep this plan")).to_be_hidden()
+            await expect(page.get_by_role("dialog", name="Save this plan")).to_be_hidden()
             assert ("save", "/audit", "weekly") in session.calls
 
     run(test)

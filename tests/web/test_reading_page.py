@@ -173,7 +173,7 @@ def test_a_call_and_what_came_of_it_are_one_card_that_leads_on() -> None:
                 took=[one.n for one in session.records() if one.kind == "reply"],
             )
             await expect(page.locator(".card", has_text="WAIT").last).to_contain_text(
-                "The replies of team0 and team1 are in."
+                "The replies of team0 and team1 have arrived."
             )
             await expect(cards.nth(1).locator("a.to-agent .mark")).to_have_class("mark done")
             await page.locator(".entry.child a.to-agent").first.click()
@@ -281,7 +281,7 @@ def test_a_question_says_all_that_a_command_does_and_a_no_can_say_why() -> None:
                 "call => { call.scrollTop = call.scrollHeight }"
             )
             await expect(bar.locator("[data-role=approvals-more]")).to_be_hidden()
-            why = bar.get_by_role("textbox", name="Deny, and tell it why")
+            why = bar.get_by_role("textbox", name="Deny and say why")
             await why.fill("build is mine; use out/ instead")
             await why.press("Enter")
             await expect(bar).to_be_hidden()

@@ -100,7 +100,7 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
         await expect(page.locator('[data-path="/checker"] .mark')).to_have_attribute("data-state", "acting")
         await expect(page.locator('[data-path="/"] > .node .mark')).to_have_attribute("data-state", "waiting")
         # In the middle of something a fork has two names: what is under way is dropped, or let run.
-        run = page.get_by_role("radio", name="Branch, and let it run")
+        run = page.get_by_role("radio", name="Branch and let it run")
         await expect(run).to_have_count(1)
         await expect(run).not_to_be_checked()
         await seek(page, stage.last)
@@ -143,7 +143,7 @@ def test_a_stored_session_is_looked_through_and_forked(tmp_path: Path) -> None:
         await expect(branches).to_contain_text("of 3")
         # Both were made in the same second, so either may be the second.
         last = "3 of 3" in await branches.inner_text()
-        await page.get_by_role("button", name="Branch before" if last else "Next branch").click()
+        await page.get_by_role("button", name="Previous branch" if last else "Next branch").click()
         await expect(page.locator(".entry.incoming")).to_contain_text("Is 2024 an outlier?")
         await expect(branches).to_contain_text("2 of 3" if last else "3 of 3")
 

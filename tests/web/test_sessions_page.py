@@ -308,7 +308,7 @@ def test_text_is_found_in_all_of_a_session_and_reached() -> None:
             await expect(bar.locator(".hit mark")).to_have_text("needle")
             await bar.get_by_role("combobox", name="Search in").select_option("agents")
             await expect(bar.locator(".find-count")).to_have_text("1 found")
-            await bar.get_by_role("combobox", name="Of which agent").select_option("/")
+            await bar.get_by_role("combobox", name="Agent to search").select_option("/")
             await expect(bar.locator(".find-count")).to_have_text("No matches")
             await page.keyboard.press("Escape")
             await expect(bar).to_be_hidden()

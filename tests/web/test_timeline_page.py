@@ -33,7 +33,7 @@ def test_a_recorded_session_is_told_as_a_timeline(tmp_path: Path) -> None:
             tracks = panel.locator(".timeline-track")
             await expect(tracks).to_have_count(5)
             await expect(panel).to_contain_text(
-                "1 min 18 s in all; the answers waited for 1 min 16 s of work."
+                "1 min 18 s in total; the answers waited for 1 min 16 s of this work."
             )
             await expect(panel.locator(".timeline-counted").first).to_contain_text("k")
             # What ran beside the slowest child did not hold up the answer.

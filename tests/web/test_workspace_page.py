@@ -79,7 +79,7 @@ def test_files_are_listed_shown_compared_fetched_and_mentioned(tmp_path: Path) -
             await expect(dialog).not_to_contain_text("root:")
             await page.keyboard.press("Escape")
             await panel.locator('[data-path="late.bin"]').click()
-            await expect(dialog).to_contain_text("Binary; download it to look.")
+            await expect(dialog).to_contain_text("Binary file. Download it to view it.")
             assert await saved(page, dialog.get_by_role("button", name="Download").click) == (
                 "late.bin",
                 b"\0\xff",

@@ -545,7 +545,7 @@ export class Page {
   /** Offer a text where sessions begin. @param {string} text */
   async #keepFirst(text) {
     await this.#changeFirst("first.keep", { name: snippet(text) || text.trim().slice(0, 60), text });
-    this.composer.say(t("Kept. It is offered when you begin a session."));
+    this.composer.say(t("Saved. You can choose it when you begin a session."));
   }
 
   /**

@@ -28,7 +28,7 @@ export function contextView(seen, turn, { earlier, later, go, reveal }) {
   const counted = usage ? t("The provider counted {prompt} tokens, {cached} of them from its cache.", { prompt: tokens(usage.prompt), cached: share(usage.cached, usage.prompt) }) : "";
   return el("div", { className: "context" },
     el("div", { className: "steps" }, back, el("span", {}, `${t("What the model saw for")} `, at), on),
-    meter(size(reused), all, t("Share that is unchanged since its last reply")),
+    meter(size(reused), all, t("Share of the context that is unchanged since its last reply")),
     el("p", { className: "facts" }, t("{reused} of {all} characters are unchanged since its last reply. {counted}", { reused: share(size(reused), all), all: tokens(all), counted })),
     ...section(t("Unchanged"), reused, size(reused), false),
     ...section(t("New"), fresh, size(fresh), true));

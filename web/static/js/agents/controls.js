@@ -43,7 +43,7 @@ export function controls(actions, { labels }) {
       node = view;
       const agent = agentName(view.path);
       name(toggle, view.paused ? t("Resume") : t("Pause"), view.paused ? "resume" : "pause", agent);
-      toggle.title = view.paused ? t("Resume") : t("Nothing new begins; tools that are running finish first");
+      toggle.title = view.paused ? t("Resume") : t("Starts nothing new; running tools finish first");
       name(inject, t("Tell it something"), "inject", agent);
       if (!cancel.classList.contains("sure")) name(cancel, t("Stop"), "cancel", agent);
       cancel.disabled = !cancellable(view);
@@ -98,7 +98,7 @@ function confirming(target, act) {
       return;
     }
     target.classList.add("sure");
-    target.title = t("Press again to stop this agent and all below it");
+    target.title = t("Press again to stop this agent and all agents below it");
     target.setAttribute("aria-label", target.title);
     const words = target.querySelector(".label");
     if (words) setText(words, ` ${t("Really stop?")}`);

@@ -20,7 +20,7 @@ const INTENTS = [t("Read only"), t("Change files"), t("Anything")];
  */
 export function factsOf(store) {
   if (store.session.id === null) return [el("p", { className: "nothing" }, t("What agents do and use is shown here once you have written a message."))];
-  if (store.session.opening) return [el("p", { className: "nothing" }, t("This session is being read. Its newest messages can be read already."))];
+  if (store.session.opening) return [el("p", { className: "nothing" }, t("This session is loading. You can already read its newest messages."))];
   const node = store.node(store.selected);
   const birth = store.birth(store.selected);
   const parts = [];
@@ -160,6 +160,6 @@ function grantFacts(grant) {
   return [
     [t("Scope"), typeof scope === "string" ? scope : ""],
     [t("Functions"), Array.isArray(allow) ? [...new Set(allow.flat())].join(", ") : ""],
-    [t("Permission, at most"), typeof intent === "number" ? (INTENTS[intent] ?? String(intent)) : ""],
+    [t("Maximum permission"), typeof intent === "number" ? (INTENTS[intent] ?? String(intent)) : ""],
   ];
 }

@@ -16,7 +16,7 @@ import { countUpTo } from "../state/store.js";
 export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["files", t("Files")], ["timeline", t("Timeline")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Permissions")], ["records", t("Journal")]];
 /** Milliseconds of rest before the server is asked again while things move. */
 const REST = 160;
-const LOADING = t("What is earlier is still being loaded.");
+const LOADING = t("Earlier entries are still loading.");
 /** How many turns' memories are shown. */
 const MEMORIES = 30;
 
@@ -132,7 +132,7 @@ export class Inspector {
     else if (this.#tab === "memory") this.#showMemories();
     else if (this.#tab === "timeline" && store.session.id !== null) void this.#showTimeline();
     else if (this.#tab === "files" && store.session.id !== null) void this.#showFiles();
-    else if (store.session.id === null) this.#put([nothing(t("There is no session yet."))]);
+    else if (store.session.id === null) this.#put([nothing(t("There are no sessions yet."))]);
     else this.#inquire();
   }
 
@@ -258,7 +258,7 @@ export class Inspector {
     this.#answered = key;
     if (!found.length) return this.#put([nothing(this.store.whole ? t("Nothing was recalled for this agent.") : LOADING)]);
     return this.#put(found.map((record) => {
-      const head = el("button", { type: "button", className: "link", title: t("Show it in the dialogue") }, t("For the answer of {time}", { time: timeOfDay(record.at) }));
+      const head = el("button", { type: "button", className: "link", title: t("Show it in the dialogue") }, t("For the answer at {time}", { time: timeOfDay(record.at) }));
       head.addEventListener("click", () => this.reveal(record.n));
       const body = el("div", { className: "md" });
       insert(body, record.html ?? "");

@@ -51,9 +51,9 @@ export class TimelineView {
     this.ask = ask;
     this.actions = actions;
     const legend = el("ul", { className: "timeline-legend" }, ...Object.entries(WORDS).map(([kind, words]) => el("li", {}, el("span", { className: `bar ${kind}`, "aria-hidden": "true" }), words)),
-      el("li", {}, el("span", { className: "bar model critical", "aria-hidden": "true" }), t("the answer waited for it")));
+      el("li", {}, el("span", { className: "bar model critical", "aria-hidden": "true" }), t("the answer waited for this")));
     this.#large.addEventListener("click", () => this.#enlarge());
-    this.#inner.append(el("div", { className: "timeline-head" }, this.#said, this.#large), legend, el("p", { className: "facts" }, t("Drag along the bars to look back to that moment. Arrow keys go from bar to bar, Enter shows one in the dialogue.")), this.#chart);
+    this.#inner.append(el("div", { className: "timeline-head" }, this.#said, this.#large), legend, el("p", { className: "facts" }, t("Drag along the bars to see the session as it was at that moment. Arrow keys move from bar to bar; Enter shows the bar in the dialogue.")), this.#chart);
     this.#chart.addEventListener("keydown", (event) => this.#key(event));
     this.#chart.addEventListener("pointerdown", (event) => this.#drag(event));
   }
@@ -128,7 +128,7 @@ export class TimelineView {
     if (first) first.tabIndex = 0;
     if (focused) this.#focus(this.#rows.querySelector(`[data-key="${CSS.escape(focused)}"]`));
     const all = lasting(told.ms);
-    const said = [told.critical ? t("{all} in all; the answers waited for {critical} of work.", { all, critical: lasting(told.critical) }) : t("{all} in all.", { all })];
+    const said = [told.critical ? t("{all} in total; the answers waited for {critical} of this work.", { all, critical: lasting(told.critical) }) : t("{all} in total.", { all })];
     if (told.more) said.push(plural(told.more, "{count} short bar is not drawn.", "{count} short bars are not drawn."));
     this.#count();
     setText(this.#said, wholes.length ? said.join(" ") : t("Nothing has been done yet."));
@@ -185,7 +185,7 @@ export class TimelineView {
     const [left, right] = [this.#place(begin), this.#place(end ?? this.#told?.ms ?? begin)];
     const started = new Date(Date.parse(this.#told?.started ?? "") + begin).toISOString();
     const words = [label && kind !== "model" ? `${WORDS[kind]}: ${label}` : WORDS[kind], end === null ? t("{time} so far", { time: lasting(this.#length(span)) }) : lasting(this.#length(span)), timeOfDay(started),
-      critical ? t("the answer waited for it") : ""].filter(Boolean).join(", ");
+      critical ? t("the answer waited for this") : ""].filter(Boolean).join(", ");
     const bar = el("button", { type: "button", className: `bar ${kind}${critical ? " critical" : ""}${end === null ? " open" : ""}`, tabIndex: -1, title: words, "aria-label": words, "data-n": n, "data-key": `${path} ${n} ${kind}` });
     bar.style.left = `${100 * left}%`;
     bar.style.width = `${100 * (right - left)}%`;

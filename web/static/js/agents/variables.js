@@ -98,7 +98,7 @@ export class VariableDialog {
 
     const facts = [value.media, bytes(value.size), whence(value.origin), `SHA-256 ${value.sha256.slice(0, 12)}…`];
     const content = picture ?? (value.text === null
-      ? el("p", { className: "nothing" }, t("Binary; download it to look."))
+      ? el("p", { className: "nothing" }, t("Binary file. Download it to view it."))
       : el("pre", { tabIndex: 0 }, value.text));
     this.#content.replaceChildren(el("p", { className: "facts" }, facts.filter(Boolean).join(" · ")), ...provenance(value.labels), content, el("p", {}, button, " ", vouch));
   }

@@ -28,10 +28,10 @@ export class BudgetBar {
     this.store = store;
     const add = this.#add = this.#button(() => this.#offer(), () => request("budget", this.#poor() ? { money: store.budget?.money } : { tokens: this.#more() }));
     const compress = this.#button(() => t("Compress"), () => request("compress"));
-    compress.title = t("A model summarizes what was said so far, so that each answer takes fewer tokens");
+    compress.title = t("A model summarizes the conversation so far, so that each answer takes fewer tokens");
     const summary = this.#button(() => t("New session from a summary"), async () => begin((await request("summary")).text));
     const change = this.#button(() => t("Settings"), async () => settings());
-    change.title = t("How many tokens new sessions may use is a setting");
+    change.title = t("Change the token limit of new sessions in the settings");
     this.#bar.append(this.#words, add, compress, summary, change, this.#news);
     part("composer").prepend(this.#bar);
     const update = onceAFrame(() => {
@@ -68,14 +68,14 @@ export class BudgetBar {
     if (this.#poor()) {
       const sums = { used: money(budget.cost ?? 0), money: money(budget.money ?? 0) };
       setText(this.#words, over
-        ? t("Budget used up: {used} of {money}. Messages are not answered until there is more.", sums)
+        ? t("Budget used up: {used} of {money}. Messages are not answered until you add more.", sums)
         : t("{used} of {money} used", sums));
       this.#bar.dataset.over = String(over);
       return;
     }
     const values = { used: tokens(budget.used), tokens: tokens(budget.tokens) };
     setText(this.#words, over
-      ? t("Token limit reached: {used} of {tokens} used. Messages are not answered until there are more.", values)
+      ? t("Token limit reached: {used} of {tokens} used. Messages are not answered until you add more.", values)
       : t("{used} of {tokens} tokens used", values));
     this.#bar.dataset.over = String(over);
   }

@@ -13,12 +13,12 @@ import { t } from "../base/language.js";
 
 /** @type {Record<Mode, [string, string]>} */
 const MODES = {
-  say: [t("Message"), t("Answered when the present answer is finished")],
-  deliver: [t("Before its next tool"), t("As soon as possible; tools that are running finish first")],
+  say: [t("Message"), t("Answered after the current answer is finished")],
+  deliver: [t("Before its next tool"), t("As soon as possible; running tools finish first")],
   queue: [t("After this turn"), t("With the results of this turn")],
-  interrupt: [t("Stop and read now"), t("Stops its writing and its running tools at once; what there is stays")],
-  fork: [t("Branch"), t("A new session that begins with everything up to here and goes on with this. What was under way here is not carried out.")],
-  run: [t("Branch, and let it run"), t("The same, but what was under way here is carried out")],
+  interrupt: [t("Stop and read now"), t("Stops its reply and its running tools at once; results so far are kept")],
+  fork: [t("Branch"), t("Starts a new session with everything up to here, and continues it with this message. Calls that were running or waiting here are not carried out.")],
+  run: [t("Branch and let it run"), t("The same, but calls that were running or waiting here are carried out")],
 };
 
 /** Whether the text is typed on a screen. */
@@ -117,9 +117,9 @@ export class Composer {
     this.#swap();
     const open = this.#forksOpen = past && this.store.nodes.some(cancellable);
     const key = past ? `past ${open}` : `${selected} ${session.id === null}`;
-    const label = past ? t("Go on differently from here (entry {shown})", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
+    const label = past ? t("Continue differently from here (entry {shown})", { shown: String(shown) }) : selected === "/" ? t("Message to the root agent") : t("Tell {selected} something", { selected });
     setText(this.#label, label);
-    this.#text.placeholder = past ? t("Go on differently from here") : selected === "/" ? t("Write a message") : t("Tell {selected} something; only it will read this", { selected });
+    this.#text.placeholder = past ? t("Continue differently from here") : selected === "/" ? t("Write a message") : t("Message for {selected}; no other agent reads it", { selected });
     if (key === this.#addressee) return;
     this.#addressee = key;
     const all = /** @type {Mode[]} */ (["say", "deliver", "queue", "interrupt"]);

@@ -12,11 +12,11 @@ const WAYS = [
   ["dialogue", t("Dialogue"), t("The root agent works step by step and sees each result before it goes on")],
   ["auto", t("Auto"), t("Chosen by what the message asks for")],
   ["profile", t("Profile"), t("A plan with its risks and alternatives, written beforehand in two or three model calls")],
-  ["static", t("Static"), t("The steps run as planned; nothing is judged on the way")],
-  ["reflect", t("Reflect"), t("A model judges the results after each wave of steps, and decides how to go on")],
-  ["nreflect", t("N-reflect"), t("A model judges the results after every few steps, while others run")],
-  ["orchestrator", t("Orchestrator"), t("A model looks at each result, and may add or cancel steps")],
-  ["analyze", t("Analyze"), t("A model judges the result at the end, and plans again until the goal is reached")],
+  ["static", t("Static"), t("The steps run as planned; no model judges the results on the way")],
+  ["reflect", t("Reflect"), t("A model judges the results after each wave of steps and decides how to continue")],
+  ["nreflect", t("N-reflect"), t("A model judges the results after every few steps, while other steps run")],
+  ["orchestrator", t("Orchestrator"), t("A model reads each result and may add or cancel steps")],
+  ["analyze", t("Analyze"), t("A model judges the result at the end and plans again until the goal is reached")],
 ];
 
 /** Milliseconds without a key after which a message counts as written, for now. */
@@ -71,7 +71,7 @@ export class ModePicker {
 
   #show() {
     this.#choice.disabled = this.#busy;
-    this.#choice.title = this.#busy ? t("The root agent is working: your message goes to what is running") : (WAYS.find(([value]) => value === this.#choice.value)?.[2] ?? "");
+    this.#choice.title = this.#busy ? t("The root agent is working, so your message goes to its current task") : (WAYS.find(([value]) => value === this.#choice.value)?.[2] ?? "");
     const label = this.#first.closest("label");
     if (label) label.hidden = this.way.mode === "dialogue";
     this.written(this.#text);

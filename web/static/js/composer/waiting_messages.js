@@ -93,7 +93,7 @@ export class WaitingMessages {
         button(t("Edit"), () => this.#change(record, text, foot)),
         button(t("Remove"), () => this.act("queue.remove", { path, n: record.n })));
     }
-    return el("article", { className: "queued", "data-n": record.n, "aria-label": t("Message that waits for {agent}", { agent: agentName(path) }) }, text, foot);
+    return el("article", { className: "queued", "data-n": record.n, "aria-label": t("Waiting message for {agent}", { agent: agentName(path) }) }, text, foot);
   }
 
   /**

@@ -85,7 +85,7 @@ export class Branches {
       return button;
     };
     const made = el("span", { className: "branches", role: "group", "aria-label": t("Branches of this message") },
-      lead(here - 1, "‹", t("Branch before")), el("span", {}, t("{at} of {count}", { at: String(here + 1), count: String(all.length) })), lead(here + 1, "›", t("Next branch")));
+      lead(here - 1, "‹", t("Previous branch")), el("span", {}, t("{at} of {count}", { at: String(here + 1), count: String(all.length) })), lead(here + 1, "›", t("Next branch")));
     made.dataset.key = key;
     return made;
   }

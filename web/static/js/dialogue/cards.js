@@ -109,8 +109,8 @@ export class Cards {
   #replies({ took }) {
     const names = [...new Set((took ?? []).map((n) => this.store.record(n)?.agent ?? ""))].filter(Boolean);
     const words = names.length === 0 ? t("There was no reply.")
-      : names.length === 1 ? t("The reply of {name} is in.", { name: nameOf(names[0]) })
-        : t("The replies of {names} are in.", { names: joined(names.map(nameOf), "and") });
+      : names.length === 1 ? t("The reply of {name} has arrived.", { name: nameOf(names[0]) })
+        : t("The replies of {names} have arrived.", { names: joined(names.map(nameOf), "and") });
     return el("p", { className: "aside" }, words);
   }
 

@@ -55,7 +55,7 @@ export class Dialogue {
       this.#earlier.hidden = earlier === 0 && store.whole;
       this.#earlier.disabled = earlier === 0;
       this.#later.hidden = later === 0;
-      setText(this.#earlier, earlier === 0 ? t("Earlier messages are being loaded…") : store.whole ? t("Show earlier messages ({earlier})", { earlier }) : t("Show earlier messages"));
+      setText(this.#earlier, earlier === 0 ? t("Earlier messages are loading…") : store.whole ? t("Show earlier messages ({earlier})", { earlier }) : t("Show earlier messages"));
       setText(this.#later, t("Show later messages ({later})", { later }));
       this.cards.refresh();
     });
@@ -266,7 +266,7 @@ export class Dialogue {
 
   /** @param {JournalRecord} record */
   #amending(record) {
-    const button = el("button", { type: "button", className: "amend", title: t("Say something else here, in a branch of this session") }, t("Edit"));
+    const button = el("button", { type: "button", className: "amend", title: t("Send a different message here, in a branch of this session") }, t("Edit"));
     button.addEventListener("click", () => this.amend(record));
     return button;
   }

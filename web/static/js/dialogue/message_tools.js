@@ -36,7 +36,7 @@ export function equip(entry, store, means, how) {
     tools.append(button(t("Copy"), () => copied(/** @type {HTMLElement} */ (body).innerText)));
     if (record.kind !== "call") tools.append(button(t("Copy as Markdown"), async () => copied(record.said ?? await means.source(record.n))));
     const said = record.kind === "reply" && record.agent === "/" ? before(store, record.n) : record.kind === "say" ? record : undefined;
-    if (said?.said !== undefined && !store.session.foreign) tools.append(button(t("Try again"), () => means.again(said), t("The same message again, in a branch that begins before it")));
+    if (said?.said !== undefined && !store.session.foreign) tools.append(button(t("Try again"), () => means.again(said), t("Send the same message again, in a branch that begins before it")));
     head.insertBefore(tools, head.querySelector(".when"));
   }
   for (const block of entry.querySelectorAll(".code, .output")) dressCode(block, entry, means);

@@ -16,7 +16,7 @@ export class Search {
     placeholder: t("Search in this session"), "aria-label": t("Text to find") });
   #whose = el("select", { "aria-label": t("Search in") }, ...[["", t("Everything")],
     ["user", t("My messages")], ["agents", t("Agents' messages")], ["tools", t("Tool output")]].map(([value, words]) => el("option", { value }, words)));
-  #agent = el("select", { "aria-label": t("Of which agent") });
+  #agent = el("select", { "aria-label": t("Agent to search") });
   #count = el("output", { className: "find-count" });
   #line = el("p", { className: "hit", "aria-live": "polite" });
   /** @type {Place[]} */ #places = [];

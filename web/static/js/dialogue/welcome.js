@@ -39,7 +39,7 @@ export function welcome(model, examples, kept, { suggest, explain, open, forget 
       button.addEventListener("click", () => suggest(text));
       return button;
     }),
-    ...(examples.length ? [el("h3", {}, t("Look at a recorded session")),
+    ...(examples.length ? [el("h3", {}, t("View a recorded session")),
       el("p", {}, t("Recordings with a scripted model; commands and results are real. No model needed.")),
       exampleList(examples, open)] : []));
 }

@@ -52,7 +52,7 @@ export function drawn(text) {
     const shown = hunk.lines.slice(0, left);
     left -= shown.length;
     parts.push(el("table", { className: "diff-hunk" }, el("caption", {}, hunk.head),
-      el("thead", { className: "sr" }, el("tr", {}, ...[t("Line before"), t("Line after"), t("Change"), t("Text")].map((name) => el("th", { scope: "col" }, name)))),
+      el("thead", { className: "sr" }, el("tr", {}, ...[t("Old line number"), t("New line number"), t("Change"), t("Text")].map((name) => el("th", { scope: "col" }, name)))),
       el("tbody", {}, ...shown.map(row))));
   }
   const all = hunks.reduce((sum, hunk) => sum + hunk.lines.length, 0);

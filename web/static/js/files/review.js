@@ -44,7 +44,7 @@ export class ReviewDialog {
     this.request = request;
     this.tell = tell;
     /** @type {Rows<Change>} */
-    this.rows = new Rows(part("review-rows"), HEIGHT, (change) => this.#row(change), t("Changes that wait"));
+    this.rows = new Rows(part("review-rows"), HEIGHT, (change) => this.#row(change), t("Waiting changes"));
     part("review-rows").append(this.rows.list);
     for (const op of /** @type {const} */ (["apply", "drop"])) part(`review-${op}`).addEventListener("click", () => this.#ask(op));
     part("review-yes").addEventListener("click", (event) => event.isTrusted && this.#do());
@@ -187,7 +187,7 @@ export class ReviewDialog {
     const [some, all] = [this.#chosen.size, this.#changes.length];
     this.#all.checked = all > 0 && some === all;
     this.#all.indeterminate = some > 0 && some < all;
-    setText(part("review-total"), all === 0 ? t("Nothing waits.") : some ? t("{some} of {all} selected", { some, all }) : plural(all, "1 change", "{count} changes"));
+    setText(part("review-total"), all === 0 ? t("No changes are waiting.") : some ? t("{some} of {all} selected", { some, all }) : plural(all, "1 change", "{count} changes"));
     const few = some > 0 && some < all;
     setText(part("review-apply"), few ? t("Apply selected ({some})", { some }) : t("Apply all"));
     setText(part("review-drop"), few ? t("Drop selected ({some})", { some }) : t("Drop all"));
@@ -240,7 +240,7 @@ export class ReviewDialog {
     ].filter(Boolean);
     const notes = [
       change.from ? t("Renamed from {from}: apply both to move it.", { from: change.from }) : "", change.to ? t("Renamed to {to}: apply both to move it.", { to: change.to }) : "",
-      change.conflict ? t("Somebody changed this in your directory meanwhile. Applying it overwrites that change.") : "",
+      change.conflict ? t("This has also changed in your directory in the meantime. Applying it overwrites that change.") : "",
     ].filter(Boolean);
     return [
       el("h3", {}, el("span", { className: `review-kind ${change.kind}`, "aria-hidden": "true" }, SIGNS[change.kind]), " ", el("bdi", {}, change.path), el("span", { className: "sr" }, `, ${WORDS[change.kind]}`)),
@@ -259,11 +259,11 @@ export class ReviewDialog {
     this.#meant = op;
     const met = meant.filter((one) => one.conflict).length;
     setText(part("review-words"), op === "apply"
-      ? t("This writes into your directory now: {changes}. What is overwritten or deleted there can't be brought back from here.", { changes: summary(meant) })
+      ? t("This writes into your directory now: {changes}. Files that are overwritten or deleted there can't be restored from here.", { changes: summary(meant) })
       : t("This discards what the agents did: {changes}. Your directory stays as it is.", { changes: summary(meant) }));
     this.#force.checked = false;
     part("review-force-line").hidden = op === "drop" || met === 0;
-    setText(part("review-force-words"), plural(met, "Also overwrite the one that changed in the directory meanwhile", "Also overwrite the {count} that changed in the directory meanwhile"));
+    setText(part("review-force-words"), plural(met, "Also overwrite the one that has changed in the directory in the meantime", "Also overwrite the {count} that have changed in the directory in the meantime"));
     setText(part("review-yes"), op === "apply" ? t("Yes, apply") : t("Yes, drop"));
     this.#sure.hidden = false;
     part("review-yes").focus();
@@ -292,7 +292,7 @@ export class ReviewDialog {
       }
       this.#choose([]);
       setText(this.#news, [op === "apply" ? plural(done, "1 change is in your directory now.", "{count} changes are in your directory now.") : plural(done, "1 change is dropped.", "{count} changes are dropped."),
-        left.length ? plural(left.length, "1 change is left: {path}: {why}", "{count} changes are left: {path}: {why}", left[0]) : "", notes.length ? `${notes[0].path}: ${notes[0].why}` : ""].filter(Boolean).join(" "));
+        left.length ? plural(left.length, "1 change was not made: {path}: {why}", "{count} changes were not made: {path}: {why}", left[0]) : "", notes.length ? `${notes[0].path}: ${notes[0].why}` : ""].filter(Boolean).join(" "));
     } catch (error) {
       this.#say(error);
     } finally {

@@ -141,9 +141,9 @@ export class FileDialog {
       return [picture ?? el("p", { className: "nothing" }, t("This picture is too large to be shown here; download it to look."))];
     }
     if (shown.show === "link") return [el("p", {}, t("A link to {target}. Links are not followed.", { target: shown.target ?? "" }))];
-    if (shown.show === "binary") return [el("p", { className: "nothing" }, t("Binary; download it to look."))];
+    if (shown.show === "binary") return [el("p", { className: "nothing" }, t("Binary file. Download it to view it."))];
     const text = lined(shown.text ?? "");
-    if (shown.show === "large") return [el("p", { className: "facts" }, t("The file is long; this is its beginning.")), text];
+    if (shown.show === "large") return [el("p", { className: "facts" }, t("The file is long. Only its beginning is shown.")), text];
     if (shown.show !== "table") return [text];
     const more = shown.more_rows ? [el("p", { className: "facts" }, t("{more} more rows; download the file to see them.", { more: shown.more_rows }))] : [];
     return [table(shown.rows ?? []), ...more, el("details", {}, el("summary", {}, t("As text")), text)];

@@ -211,7 +211,7 @@ export class WorkspaceView {
   #byChange(words) {
     const found = this.#changes.list.map((one) => words ? { ...one, paths: one.paths.filter(({ path }) => path.toLowerCase().includes(words)) } : one)
       .filter((one) => one.paths.length);
-    if (!found.length) return [nothing(words ? t("No change of a file with that name.") : t("No call has changed a file yet."))];
+    if (!found.length) return [nothing(words ? t("No changes to a file with that name.") : t("No call has changed a file yet."))];
     const shown = found.slice(0, AT_ONCE).map((one) => this.#change(one));
     const earlier = this.#changes.earlier + Math.max(0, found.length - AT_ONCE);
     return earlier ? [...shown, nothing(t("{count} earlier changes are not listed; iact workspace log lists all.", { count: earlier }))] : shown;

@@ -25,17 +25,17 @@ export class AccountDialog {
       leave.addEventListener("click", () => this.#leave());
       this.#frame.content.replaceChildren(
         el("p", {}, t("You are {name}.", { name: account.name }), " ", leave),
-        section(t("Shared with you"), shared.list.map((one) => row(one.title || one.id, [t("of {owner}", { owner: one.owner }), one.role === "steerer" ? t("can steer") : t("can look")],
+        section(t("Shared with you"), shared.list.map((one) => row(one.title || one.id, [t("owned by {owner}", { owner: one.owner }), one.role === "steerer" ? t("can steer") : t("can view")],
           button(t("Open"), one.title || one.id, () => {
             this.#frame.dialog.close();
             this.open(one.id);
-          }))), t("Nobody shares a session with you.")),
-        section(t("API tokens"), account.tokens.map((one) => row(one.name, [one.scopes.join(", "), one.used ? t("used {when}", { when: dateTime(one.used) }) : t("never used"), t("ends {when}", { when: dateTime(one.ends) })],
-          button(t("Revoke"), one.name, () => this.#do(this.request("token.revoke", { token: one.id }))))), t("There is no token.")),
+          }))), t("No sessions are shared with you.")),
+        section(t("API tokens"), account.tokens.map((one) => row(one.name, [one.scopes.join(", "), one.used ? t("used {when}", { when: dateTime(one.used) }) : t("never used"), t("expires {when}", { when: dateTime(one.ends) })],
+          button(t("Revoke"), one.name, () => this.#do(this.request("token.revoke", { token: one.id }))))), t("There are no tokens.")),
         ...(this.#secret ? [this.#secret] : []), this.#newToken(account.scopes),
         section(t("Signed in"), account.sign_ins.map((one) => row(one.here ? t("This browser") : one.agent || t("A browser"), [one.address, t("last seen {when}", { when: dateTime(one.seen) })],
-          button(t("Sign out"), one.agent, () => this.#do(this.request("sign-out", { sign_in: one.id }))))), t("Nowhere.")),
-        section(t("Usage"), usage.list.map((one) => row(one.resource, [one.period, one.most === null ? String(one.used) : t("{used} of {most}", { used: one.used, most: one.most })])), t("Nothing was counted.")));
+          button(t("Sign out"), one.agent, () => this.#do(this.request("sign-out", { sign_in: one.id }))))), t("Not signed in anywhere.")),
+        section(t("Usage"), usage.list.map((one) => row(one.resource, [one.period, one.most === null ? String(one.used) : t("{used} of {most}", { used: one.used, most: one.most })])), t("No usage was recorded.")));
     } catch (error) {
       this.#frame.say(error);
     }
@@ -46,7 +46,7 @@ export class AccountDialog {
     const name = el("input", { type: "text", required: true, maxLength: 64, autocomplete: "off", "data-role": "token-name" });
     const days = el("input", { type: "number", min: "1", max: "365", value: "90", required: true });
     const boxes = scopes.map((scope) => el("input", { type: "checkbox", value: scope, checked: scope === "sessions:read" }));
-    return form(t("Make a token"), async () => {
+    return form(t("Create a token"), async () => {
       try {
         const chosen = /** @type {("sessions:read"|"sessions:write"|"clear"|"admin")[]} */ (boxes.filter((one) => one.checked).map((one) => one.value));
         const { secret } = await this.request("token.create", { name: name.value, scopes: chosen, days: Number(days.value) });
@@ -55,7 +55,7 @@ export class AccountDialog {
       } catch (error) {
         this.#frame.say(error);
       }
-    }, labelled(t("What it is for"), name), labelled(t("Days until it ends"), days), ...boxes.map((one) => labelled(one.value, one)));
+    }, labelled(t("Purpose"), name), labelled(t("Days until it expires"), days), ...boxes.map((one) => labelled(one.value, one)));
   }
 
   async #leave() {

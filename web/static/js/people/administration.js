@@ -18,9 +18,9 @@ export class AdministrationDialog {
     try {
       const [users, usage, audit, policy, shared] = await Promise.all([this.request("users"), this.request("usage", { everybody: true }), this.request("audit"), this.request("policy"), this.#shared()]);
       this.#frame.content.replaceChildren(
-        section(t("Users"), users.list.map((one) => this.#user(one)), t("There is no user.")), this.#newUser(),
+        section(t("Users"), users.list.map((one) => this.#user(one)), t("There are no users.")), this.#newUser(),
         ...shared, this.#policy(policy.text),
-        section(t("Usage"), usage.list.map((one) => row(one.user, [one.period, one.resource, one.most === null ? String(one.used) : t("{used} of {most}", { used: one.used, most: one.most })])), t("Nothing was counted.")),
+        section(t("Usage"), usage.list.map((one) => row(one.user, [one.period, one.resource, one.most === null ? String(one.used) : t("{used} of {most}", { used: one.used, most: one.most })])), t("No usage was recorded.")),
         section(t("Audit"), audit.list.map((one) => row(one.kind, [dateTime(one.at), one.who, one.address, ...Object.entries(one.about).map(([name, value]) => `${name}: ${value}`)])), t("Nothing happened yet.")), this.#auditFile());
     } catch (error) {
       this.#frame.say(error);
@@ -39,10 +39,10 @@ export class AdministrationDialog {
   async #shared() {
     try {
       const { modules, secrets } = await this.request("everybody");
-      return [section(t("Modules for everybody"), modules.map((one) => this.#module(one)), t("There is none.")), this.#newModule(),
-        section(t("Secrets of these modules"), secrets.map((name) => row(name, [], button(t("Remove"), name, () => this.#do(this.request("everybody.secret.remove", { name }))))), t("There is none.")), this.#newSecret()];
+      return [section(t("Modules for all users"), modules.map((one) => this.#module(one)), t("There are none.")), this.#newModule(),
+        section(t("Secrets of these modules"), secrets.map((name) => row(name, [], button(t("Remove"), name, () => this.#do(this.request("everybody.secret.remove", { name }))))), t("There are none.")), this.#newSecret()];
     } catch (error) {
-      return [section(t("Modules for everybody"), [], error instanceof Error ? error.message : String(error))];
+      return [section(t("Modules for all users"), [], error instanceof Error ? error.message : String(error))];
     }
   }
 
@@ -52,7 +52,7 @@ export class AdministrationDialog {
     const needs = one.manifest?.needs;
     const whole = one.functions.length > 0 && one.functions.every((each) => each.approved);
     const facts = [`SHA-256 ${digest.slice(0, 16)}…`, whole ? t("approved") : t("not approved"), ...one.functions.map((each) => `${each.name} (${t("impact {impact}", { impact: each.impact })})`),
-      ...(needs?.egress ?? []).map((host) => t("reaches {host}", { host })), ...(needs?.secrets ?? []).map((secret) => t("is given {secret}", { secret }))];
+      ...(needs?.egress ?? []).map((host) => t("reaches {host}", { host })), ...(needs?.secrets ?? []).map((secret) => t("receives {secret}", { secret }))];
     return row(name, facts,
       ...(whole || !one.functions.length ? [] : [button(t("Approve"), name, () => this.#do(this.request("everybody.module.approve", { name, digest, functions: [] })))]),
       button(t("Remove"), name, () => this.#do(this.request("everybody.module.remove", { name }))));
@@ -60,7 +60,7 @@ export class AdministrationDialog {
 
   #newModule() {
     const source = el("input", { type: "text", required: true, autocomplete: "off", "data-role": "everybody-source" });
-    return form(t("Add for everybody"), () => this.#do(this.request("everybody.module.add", { source: source.value.trim() })), labelled(t("Folder, Python file or image on the server"), source));
+    return form(t("Add for all users"), () => this.#do(this.request("everybody.module.add", { source: source.value.trim() })), labelled(t("Folder, Python file or image on the server"), source));
   }
 
   #newSecret() {
@@ -72,7 +72,7 @@ export class AdministrationDialog {
   /** @param {string} was */
   #policy(was) {
     const text = el("textarea", { rows: 8, spellcheck: false, value: was, "data-role": "policy", "aria-label": t("Policy") });
-    return el("section", {}, el("h3", {}, t("Policy")), el("p", { className: "facts" }, t("It holds for sessions that begin, or are opened again.")),
+    return el("section", {}, el("h3", {}, t("Policy")), el("p", { className: "facts" }, t("It applies to new sessions, and to sessions that are opened again.")),
       form(t("Change the policy"), () => this.#do(this.request("policy.change", { text: text.value, was })), text));
   }
 

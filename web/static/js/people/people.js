@@ -24,7 +24,7 @@ export class People {
       const { id, role, owner } = store.session;
       share.hidden = id === null || Boolean(role) || store.session.readonly;
       this.#whose.hidden = !role;
-      this.#whose.textContent = !role ? "" : role === "steerer" ? t("A session of {owner}, which you can steer", { owner: owner ?? "" }) : t("A session of {owner}, to look at", { owner: owner ?? "" });
+      this.#whose.textContent = !role ? "" : role === "steerer" ? t("{owner}'s session, which you can steer", { owner: owner ?? "" }) : t("{owner}'s session, view only", { owner: owner ?? "" });
     };
     store.addEventListener("session", about);
     about();
@@ -32,7 +32,7 @@ export class People {
       share.remove();
       return;
     }
-    this.#button("account-open", "person", t("Account"), t("Account of {name}: what is shared with you, tokens, usage, sign out", { name }), async () => new (await import("./account.js")).AccountDialog(request, open).show());
+    this.#button("account-open", "person", t("Account"), t("Account of {name}: sessions shared with you, tokens, usage, sign out", { name }), async () => new (await import("./account.js")).AccountDialog(request, open).show());
     if (admin) this.#button("admin-open", "shield", t("Administration"), t("Administration: users and audit"), async () => new (await import("./administration.js")).AdministrationDialog(request).show());
   }
 

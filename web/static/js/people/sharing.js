@@ -22,10 +22,10 @@ export class SharingDialog {
     try {
       const { grants, links, public: anybody } = await this.request("sharing");
       this.#frame.content.replaceChildren(
-        section(t("People"), grants.map((one) => row(one.group ? t("Group {name}", { name: one.name }) : one.name, [one.role === "steerer" ? t("can steer") : t("can look")],
-          button(t("Remove"), one.name, () => this.#do(this.request("unshare", { name: one.name, group: one.group }))))), t("Nobody else has a part in this session.")),
+        section(t("People"), grants.map((one) => row(one.group ? t("Group {name}", { name: one.name }) : one.name, [one.role === "steerer" ? t("can steer") : t("can view")],
+          button(t("Remove"), one.name, () => this.#do(this.request("unshare", { name: one.name, group: one.group }))))), t("No other user has access to this session.")),
         this.#people(),
-        section(t("Links"), links.map((one) => this.#link(one)), t("There is no link to this session.")),
+        section(t("Links"), links.map((one) => this.#link(one)), t("There are no links to this session.")),
         ...(this.#secret ? [this.#secret] : []), this.#newLink(anybody));
     } catch (error) {
       this.#frame.say(error);
@@ -35,14 +35,14 @@ export class SharingDialog {
   /** @param {import("../state/wire.d.ts").LinkRow} one */
   #link(one) {
     const hidden = [...one.hides.map((part) => part === "files" ? t("without files") : t("without decisions")), ...(one.variables.length ? [t("without {names}", { names: one.variables.join(", ") })] : [])];
-    const facts = [one.at === null ? t("as it goes on") : t("up to record {at}", { at: one.at }), ...hidden, one.public ? t("for anybody who has it") : t("for people with an account"), plural(one.opened, "opened once", "opened {count} times"), t("ends {when}", { when: dateTime(one.ends) })];
+    const facts = [one.at === null ? t("with later messages") : t("up to record {at}", { at: one.at }), ...hidden, one.public ? t("for anyone who has it") : t("for people with an account"), plural(one.opened, "opened once", "opened {count} times"), t("expires {when}", { when: dateTime(one.ends) })];
     return row(t("Link of {when}", { when: dateTime(one.created) }), facts, button(t("Revoke"), dateTime(one.created), () => this.#do(this.request("link.revoke", { link: one.id }))));
   }
 
   #people() {
     const name = el("input", { type: "text", required: true, autocomplete: "off", "data-role": "share-name" });
     const kind = choice("user", [["user", t("Person")], ["group", t("Group")]]);
-    const role = choice("reader", [["reader", t("can look")], ["steerer", t("can steer: write, pause, approve")]]);
+    const role = choice("reader", [["reader", t("can view")], ["steerer", t("can steer: write, pause, approve")]]);
     role.dataset.role = "share-role";
     return form(t("Share"), () => this.#do(this.request("share", { name: name.value.trim(), group: kind.value === "group", role: role.value === "steerer" ? "steerer" : "reader" })),
       labelled(t("Name"), name), kind, role);
@@ -69,8 +69,8 @@ export class SharingDialog {
         this.#frame.say(error);
       }
     };
-    return form(t("Make a link"), make, labelled(t("Days until it ends"), days), labelled(t("Frozen as it is now"), frozen), labelled(t("Leave out files"), files),
-      labelled(t("Leave out what was approved or denied"), gate), labelled(t("Leave out variables"), variables), ...(anybody ? [labelled(t("Works without an account"), everybody)] : []));
+    return form(t("Create a link"), make, labelled(t("Days until it expires"), days), labelled(t("Frozen as it is now"), frozen), labelled(t("Leave out files"), files),
+      labelled(t("Leave out approvals and denials"), gate), labelled(t("Leave out variables"), variables), ...(anybody ? [labelled(t("Works without an account"), everybody)] : []));
   }
 
   /** @param {Promise<unknown>} asked */

@@ -105,8 +105,8 @@ export class PlanView {
     if (live && facts.awaited) offer(t("Start"), () => this.#try("plan.start", { path }), true);
     if (live && !ending && (facts.awaited || facts.paused)) offer(t("Edit steps"), () => this.#edit(path));
     if (live && facts.awaited) offer(t("Cancel plan"), () => this.#try("cancel", { path }));
-    if (live) offer(t("Keep as a template"), () => this.#keep(path));
-    const notes = ending?.missing.length || ending?.notes.length ? [el("ul", { className: "plan-notes", "aria-label": t("What is missing, and notes") },
+    if (live) offer(t("Save as a template"), () => this.#keep(path));
+    const notes = ending?.missing.length || ending?.notes.length ? [el("ul", { className: "plan-notes", "aria-label": t("Missing results, and notes") },
       ...(ending?.missing ?? []).map(([id, why]) => el("li", {}, `${id}: ${why}`)), ...(ending?.notes ?? []).map((one) => el("li", {}, one)))] : [];
     return el("div", { className: "plan-head" }, ...(say ? [el("p", { className: `plan-outcome ${ending?.status ?? "waits"}` }, say)] : []), list, ...notes, buttons,
       el("p", { className: "plan-news", role: "alert" }, ""));
@@ -186,13 +186,13 @@ export class PlanView {
 
   /** @param {{path: string, step: string}} fields */
   #tell(fields) {
-    this.#form.show({ title: t("Message about {step}", { step: fields.step }), label: t("An agent reads it; what it says about a tool is thought about before anything else starts."), value: "", send: t("Send"), rows: 4,
+    this.#form.show({ title: t("Message about {step}", { step: fields.step }), label: t("If the step is an agent, that agent reads the message. For any other step, a model considers the message before further steps start."), value: "", send: t("Send"), rows: 4,
       act: (text) => this.ask("inject", { ...fields, text, mode: "deliver" }) });
   }
 
   /** @param {string} path */
   #keep(path) {
-    this.#form.show({ title: t("Keep this plan"), label: t("Its name, for PLAN from=NAME and for the command palette: letters, digits, - and _."), value: "", send: t("Keep"), rows: 1,
+    this.#form.show({ title: t("Save this plan"), label: t("Its name, for PLAN from=NAME and for the command palette: letters, digits, - and _."), value: "", send: t("Save"), rows: 1,
       act: (name) => this.ask("plan.save", { path, name: name.trim() }) });
   }
 
@@ -278,14 +278,14 @@ function passed(kind) {
 function waiting(step, state, states, facts, paused) {
   const now = state?.state ?? "pending";
   if (ENDED.has(now) || facts.ending) return "";
-  if (paused) return now === "running" ? t("You paused it: the call that runs goes on, and nothing after it.") : t("You paused it.");
+  if (paused) return now === "running" ? t("You paused it. The running call continues; nothing starts after it.") : t("You paused it.");
   if (now === "waiting_human") return t("It waits for your approval.");
-  if (now === "failed_retryable") return t("It is tried again after a while.");
+  if (now === "failed_retryable") return t("It will be tried again after a while.");
   const needs = step.needs.filter((one) => states.get(one)?.state !== "executed");
-  if (facts.awaited) return needs.length ? "" : t("It is the first to run once you start the plan.");
-  if (now === "blocked") return t("It waits until the results so far, or a message of yours, were judged.");
+  if (facts.awaited) return needs.length ? "" : t("It runs first once you start the plan.");
+  if (now === "blocked") return t("It waits until a model has judged the results so far, or a message of yours.");
   if (now === "pending" && needs.length) return t("It waits for {steps}.", { steps: joined(needs, step.any ? "or" : "and") });
-  if (now === "ready") return facts.paused ? t("The plan is paused.") : t("It waits for a free place, or for what another step holds.");
+  if (now === "ready") return facts.paused ? t("The plan is paused.") : t("It waits for a free slot, or for something that another step is using.");
   return "";
 }
 
@@ -302,12 +302,12 @@ function race(step, version, states, facts) {
   const copied = facts.copies.has(step.id), cause = states.get(step.id)?.cause ?? "";
   if (cause === "lost_race") {
     const won = [...rivals].find((one) => states.get(one)?.state === "executed") ?? "?";
-    return copied ? t("It lost the race to {step}; its copy of the workspace is gone.", { step: won }) : t("It lost the race to {step}.", { step: won });
+    return copied ? t("It lost the race to {step}; its copy of the workspace was deleted.", { step: won }) : t("It lost the race to {step}.", { step: won });
   }
   if (cause === "succeeded" && [...rivals].some((one) => states.get(one)?.cause === "lost_race")) {
-    return copied ? t("It won the race: what it wrote in its copy is in the workspace.") : t("It won the race.");
+    return copied ? t("It won the race: the files that it wrote in its copy are in the workspace.") : t("It won the race.");
   }
-  return copied && !ENDED.has(states.get(step.id)?.state ?? "") ? t("It races in a copy of the workspace.") : "";
+  return copied && !ENDED.has(states.get(step.id)?.state ?? "") ? t("It races other steps, in a copy of the workspace.") : "";
 }
 
 /**
@@ -324,7 +324,7 @@ function diagnosis(step, version, states) {
     const output = states.get(one.id)?.output;
     if (one.kind === "micro_planner" && output) {
       const { failure, cause, action: does, confidence, reason } = output;
-      const words = [failure, cause && t("cause: {cause}", { cause }), does && t("so: {does}", { does: readable(String(does)) }), confidence !== undefined && confidence !== null && t("confidence {confidence}", { confidence }), reason].filter(Boolean);
+      const words = [failure, cause && t("cause: {cause}", { cause }), does && t("decision: {does}", { does: readable(String(does)) }), confidence !== undefined && confidence !== null && t("confidence {confidence}", { confidence }), reason].filter(Boolean);
       found.push(t("Examined by {id}: {words}", { id: one.id, words: words.join(" · ") || t("no fix") }));
     } else if (one.kind === "tool" || one.kind === "agent") {
       found.push(t("{id} replaces it.", { id: one.id }));

@@ -136,11 +136,11 @@ function profiled(fields, before) {
   const again = (/** @type {string} */ name) => before.some(([one]) => one === name) ? t("{name} after the repair", { name }) : name;
   if (fields.op === "rule") return [[RULES[fields.what] ?? String(fields.what), `${fields.node}: ${fields.rule}`]];
   /** @type {[string, string][]} */ const rows = fields.op === "risk"
-    ? [[again(t("Risk")), t("{risk}, so it ran as {route} ({components})", { risk: rounded(fields.risk), route: String(fields.route).replaceAll("_", " "), components: parts(fields.components) })],
+    ? [[again(t("Risk")), t("{risk}, so the plan ran as {route} ({components})", { risk: rounded(fields.risk), route: String(fields.route).replaceAll("_", " "), components: parts(fields.components) })],
       [again(t("Assumed")), list(fields.assumptions).join("; ")], [again(t("Fragile")), list(fields.fragile).join("; ")]]
-    : [[again(t("Trust")), `${rounded(fields.trust)}, ${fields.verification}${fields.repair ? t("; it was repaired once") : ""}`],
+    : [[again(t("Trust")), `${rounded(fields.trust)}, ${fields.verification}${fields.repair ? t("; the plan was repaired once") : ""}`],
       [again(t("Reduced by")), parts(fields.penalties)], [again(t("Problems")), list(fields.issues).join("; ")],
-      [t("Goes on as"), String(fields.climbs ?? "")]];
+      [t("Continues as"), String(fields.climbs ?? "")]];
   return rows.filter(([, value]) => value);
 }
 

@@ -13,7 +13,7 @@ export function notifySettings() {
   const wanted = box(t("Notify me when a session waits, fails, or answers after 30 s"), kept(NOTIFY), async (on) => {
     setText(why, "");
     if (on && (await Notification.requestPermission()) !== "granted") {
-      setText(why, t("This browser blocks notifications of this page. Allow them in its settings of this site."));
+      setText(why, t("This browser blocks notifications from this page. Allow them in the browser's settings for this site."));
       return false;
     }
     keep(NOTIFY, on);

@@ -18,8 +18,8 @@ const KINDS = {
   open: t("session opened"), say: t("you wrote"), turn: t("model wrote"), reply: t("answered"), call: t("call began"), result: t("call ended"),
   gate: t("permission checked"), clearance: t("permission asked"), form: t("module asked you"), spawn: t("agent began"), select: t("replies read"), control: t("you acted"),
   discard: t("writing stopped"), recall: t("memory looked up"), draw: t("tokens set aside"), compress: t("history shortened"), upload: t("file uploaded"),
-  module: t("module found"), notice: t("notice"), close: t("closed"), fork: t("branched"), adopt: t("adopted"), effects: t("files looked at"), settle: t("changes settled"),
-  plan: t("plan written"), extend: t("plan grew"), node: t("step moved on"), fire: t("step began"), ask: t("model asked about the plan"), wake: t("plan went on"),
+  module: t("module found"), notice: t("notice"), close: t("closed"), fork: t("branched"), adopt: t("adopted"), effects: t("files looked at"), settle: t("changes applied or dropped"),
+  plan: t("plan written"), extend: t("plan grew"), node: t("step changed state"), fire: t("step began"), ask: t("model asked about the plan"), wake: t("plan continued"),
 };
 
 export class Replay {
@@ -197,7 +197,7 @@ export class Replay {
     }
     const foreign = session.foreign ?? "";
     this.#foreign.hidden = part("replay-badge").hidden = !foreign;
-    setText(this.#foreign, foreign && `${heard(`${foreign[0].toUpperCase()}${foreign.slice(1)}`)}. ${t("You can look at this session and export it. Adopt makes a copy of your own, with its files, under your rules. Nothing that it had under way is carried out.")}`);
+    setText(this.#foreign, foreign && `${heard(`${foreign[0].toUpperCase()}${foreign.slice(1)}`)}. ${t("You can view and export this session. Adopt makes your own copy, with its files, under your rules. Calls that were running or waiting in it are not carried out.")}`);
     part("replay-fork").hidden = part("composer").hidden = Boolean(foreign);
     this.#close.classList.toggle("primary", Boolean(foreign) && !session.example);
     setText(this.#close, session.example ? t("Close") : foreign ? t("Adopt") : session.readonly ? t("Open it") : t("Back to live"));

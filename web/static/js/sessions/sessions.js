@@ -129,7 +129,7 @@ export class Sessions {
 
   /** @param {{info: SessionInfo, hit?: Hit}[]} found */
   #results(found) {
-    const note = this.#behind ? [el("p", { className: "facts" }, plural(this.#behind, "1 session is still being read.", "{count} sessions are still being read."))] : [];
+    const note = this.#behind ? [el("p", { className: "facts" }, plural(this.#behind, "1 session is still loading.", "{count} sessions are still loading."))] : [];
     if (!found.length) return [...note, el("p", { className: "empty" }, t("No session matches."))];
     return [...note, el("ul", {}, ...found.map(({ info, hit }) => this.#session(info, { depth: 0, hit })))];
   }
@@ -148,7 +148,7 @@ export class Sessions {
       return item;
     }
     const mark = el("span", { className: "mark", "data-state": info.state ?? "idle" });
-    const badge = info.foreign ? [el("span", { className: "badge", title: t("Another installation made it") }, t("from elsewhere"))] : [];
+    const badge = info.foreign ? [el("span", { className: "badge", title: t("Created by another installation") }, t("from elsewhere"))] : [];
     const facts = el("span", { className: "facts", "data-since": info.since ?? "" }, ...badge, this.#facts(info));
     const line = hit ? [el("span", { className: "hit" }, hit.before, el("mark", {}, hit.match), hit.after)] : [];
     const button = el("button", { type: "button", className: "session-open" }, mark,
@@ -191,7 +191,7 @@ export class Sessions {
       case "working": return t("working · {time}", { time: elapsed(info.since ?? "") });
       case "paused": return t("paused");
       case "failed": return t("failed · {time}", { time: when(info.changed) });
-      case "unfinished": return t("was interrupted; goes on when you open it");
+      case "unfinished": return t("was interrupted; continues when you open it");
       default: return when(info.changed);
     }
   }
@@ -317,7 +317,7 @@ export class Sessions {
         const { session, foreign } = await this.page.bring(chosen);
         this.refresh();
         this.page.open(session);
-        this.#say(foreign ? t("The session is imported. Another installation made it, so you can look at it; Adopt makes a copy of your own to go on with.") : t("The session is imported."));
+        this.#say(foreign ? t("The session is imported. It was created by another installation, so you can only view it. Adopt makes your own copy, which you can continue.") : t("The session is imported."));
       } catch (error) {
         this.#say(message(error));
       }

@@ -6,7 +6,7 @@ import { t } from "../base/language.js";
 
 /** A form for the server's new address, where the page's old one is no longer good. What was typed stays. */
 export class SignIn {
-  #field = el("input", { type: "text", autocomplete: "off", spellcheck: false, "aria-label": t("The new address, or its token") });
+  #field = el("input", { type: "text", autocomplete: "off", spellcheck: false, "aria-label": t("The new address or its token") });
   #news = el("span", { className: "bad", role: "alert" });
   #form = el("form", { className: "sign-in", hidden: true }, el("label", {}, t("The server restarted. Paste the new address from its terminal; your text is kept.")),
     this.#field, el("button", { type: "submit" }, t("Connect")), this.#news);

@@ -45,7 +45,7 @@ export function commandsOf(page) {
   const name = agentName(store.selected);
   return [
     { name: t("Write a message"), keys: "Alt+Shift+M", run: () => page.composer.focus() },
-    { name: t("Go to what waits for approval"), keys: "Alt+Shift+A", run: () => page.approvals.focus(), when: () => store.asked.size > 0, anywhere: true },
+    { name: t("Go to pending approvals"), keys: "Alt+Shift+A", run: () => page.approvals.focus(), when: () => store.asked.size > 0, anywhere: true },
     { name: t("Review the changes that wait in your directory"), keys: "Alt+Shift+D", run: () => page.review.show(), when: () => page.review.waiting > 0 },
     { name: t("Go to the tree of agents"), keys: "Alt+Shift+T", run: () => focusTree() },
     { name: t("New session"), keys: "Alt+Shift+N", run: () => page.open(null) },
@@ -57,18 +57,18 @@ export function commandsOf(page) {
     { name: t("Modules: list, add, approve, remove"), keys: "Alt+Shift+O", run: () => page.modules.show() },
     { name: t("Memory: search, edit, forget"), keys: "Alt+Shift+F", run: () => page.memories.show() },
     { name: store.locked ? t("Switch tools on again") : t("Switch tools off: every call of this session is denied"), run: () => page.lock(!store.locked), when: live },
-    { name: t("Settings: look, language, models, this machine"), keys: "Alt+Shift+G", run: () => page.settings.show() },
+    { name: t("Settings: appearance, language, models, this machine"), keys: "Alt+Shift+G", run: () => page.settings.show() },
     ...(node ? [
       { name: node.paused ? t("Resume {name}", { name }) : t("Pause {name}", { name }), keys: "Alt+Shift+P", run: () => page.actions.toggle(node), when: live },
       { name: t("Tell {name} something", { name }), keys: "Alt+Shift+I", run: () => page.actions.inject(node), when: live },
-      { name: t("Stop {name} and all below it", { name }), run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
+      { name: t("Stop {name} and all agents below it", { name }), run: () => page.actions.cancel(node), when: () => live() && cancellable(node) },
     ] : []),
-    { name: t("Keep what is in the message field as a first message"), run: () => page.keepFirst(page.composer.text), when: () => Boolean(page.composer.text.trim()) },
+    { name: t("Save the text in the message field as a first message"), run: () => page.keepFirst(page.composer.text), when: () => Boolean(page.composer.text.trim()) },
     ...store.kept.map(({ name: first, text }) => ({ name: t("Begin with: {name}", { name: first }), run: () => {
       if (store.session.id !== null) page.open(null);
       page.composer.put(text);
     } })),
-    ...page.plans.map((plan) => ({ name: t("Run the plan {plan}, after a look at it", { plan }), run: () => page.runPlan(plan), when: () => !store.past })),
+    ...page.plans.map((plan) => ({ name: t("Run the plan {plan} after you review it", { plan }), run: () => page.runPlan(plan), when: () => !store.past })),
     ...INTENTS.map((words, value) => ({ name: t("Permission: {words}", { words }), run: () => page.setIntent(value), when: live })),
     ...TABS.map(([tab, label]) => ({ name: t("Details: {label}", { label }), run: () => page.inspector.reach(tab) })),
     ...store.nodes.map(({ path }) => ({ name: t("Go to {path}", { path: agentName(path) }), run: () => page.choose(path) })),

@@ -133,7 +133,7 @@ export class MemoriesDialog {
  */
 function found(query, count) {
   if (!query) return count ? t("Newest memories first.") : t("Nothing is remembered yet.");
-  return count ? t("{count} found, best first.", { count }) : t("Nothing about that is in memory.");
+  return count ? t("{count} found, best first.", { count }) : t("Memory holds nothing about that.");
 }
 
 /** How well it fits what was asked, in a word; the figures are in the title. @param {Fragment} one */

@@ -8,7 +8,7 @@ import { heard, number, t } from "../base/language.js";
 /** @typedef {{role: string, url: string, model: string, context: number, key: boolean, own: boolean} & Terms} Role */
 /** @typedef {import("../state/types.d.ts").Request} Request */
 
-const ABOUT = { smart: t("answers you, and does everything that has no role of its own"), fast: t("judges plans, and shortens long texts") };
+const ABOUT = { smart: t("answers you, and does every task that has no role of its own"), fast: t("judges plans, and shortens long texts") };
 
 /**
  * The section of the settings. It fills itself.
@@ -34,8 +34,8 @@ export function modelsSection(request, changed) {
     const change = el("button", { type: "button", "aria-label": t("Change the model for {role}", { role: role.role }) }, t("Edit"));
     const forget = el("button", { type: "button", "aria-label": t("Remove the model of {role}", { role: role.role }) }, t("Remove"));
     forget.hidden = !role.own;
-    const which = !role.own && role.role !== "smart" && !role.model ? t("as smart") : role.url ? t("{model} at {url}", { model: role.model || t("its only model"), url: role.url }) : t("the embedded demonstration model");
-    const facts = [which, role.url && (role.key ? t("key kept") : t("no key")), role.url && t("window of {count} tokens", { count: role.context })].filter(Boolean).join(" · ");
+    const which = !role.own && role.role !== "smart" && !role.model ? t("same as smart") : role.url ? t("{model} at {url}", { model: role.model || t("its only model"), url: role.url }) : t("the embedded demonstration model");
+    const facts = [which, role.url && (role.key ? t("key stored") : t("no key")), role.url && t("window of {count} tokens", { count: role.context })].filter(Boolean).join(" · ");
     const item = el("li", { "data-model-role": role.role }, el("strong", {}, role.role), " ", el("span", { className: "facts" }, /** @type {Record<string, string>} */ (ABOUT)[role.role] ?? ""), el("p", {}, facts), change, " ", forget);
     change.addEventListener("click", () => item.replaceChildren(form(role, false)));
     forget.addEventListener("click", () => act("model.forget", { role: role.role }, t("{role} has no model of its own now.", { role: role.role })));
@@ -67,19 +67,19 @@ export function modelsSection(request, changed) {
     const field = (/** @type {Record<string, unknown>} */ properties) => el("input", { type: "text", autocomplete: "off", spellcheck: false, ...properties });
     const name = field({ value: role.role, pattern: "[a-z][a-z0-9_\\-]{0,39}", required: true });
     const url = field({ type: "url", value: role.url, required: true, placeholder: "http://127.0.0.1:8000/v1" });
-    const key = field({ type: "password", value: "", placeholder: role.key ? t("kept; type to replace it") : t("if it wants one"), autocomplete: "new-password" });
-    const model = field({ value: role.model, placeholder: t("empty if it has only one") });
+    const key = field({ type: "password", value: "", placeholder: role.key ? t("stored; type to replace it") : t("if it needs one"), autocomplete: "new-password" });
+    const model = field({ value: role.model, placeholder: t("leave empty if it has only one") });
     const known = el("datalist", { id: `models-of-${role.role || "new"}` });
     model.setAttribute("list", known.id);
     const context = field({ type: "number", value: String(role.context || ""), min: "512", step: "1" });
     const dialect = el("select", {}, ...[["text", t("as blocks in its text")], ["tools", t("as function calls (if it insists on them)")]].map(([value, words]) =>
       el("option", { value, selected: (role.dialect ?? "text") === value }, words)));
     const takes = ["image", "audio"].map((medium) => el("input", { type: "checkbox", value: medium, checked: role.takes?.includes(medium) ?? false }));
-    const media = el("fieldset", { className: "role-media" }, el("legend", {}, t("It also understands")), el("label", {}, takes[0], ` ${t("pictures")}`), el("label", {}, takes[1], ` ${t("sound")}`));
+    const media = el("fieldset", { className: "role-media" }, el("legend", {}, t("It also accepts")), el("label", {}, takes[0], ` ${t("pictures")}`), el("label", {}, takes[1], ` ${t("sound")}`));
     const price = (/** @type {number|null} */ value) => field({ type: "number", value: value === null || value === undefined ? "" : String(value), min: "0", step: "any", inputMode: "decimal" });
     const prices = [price(role.price_prompt), price(role.price_cached), price(role.price_completion)];
-    const costs = el("details", { open: prices.some(({ value }) => value) }, el("summary", {}, t("What a million tokens cost")), named(t("Read"), prices[0]), named(t("From cache"), prices[1]), named(t("Written"), prices[2]),
-      el("p", { className: "facts" }, t("In whatever money you count. Without prices no cost is shown.")));
+    const costs = el("details", { open: prices.some(({ value }) => value) }, el("summary", {}, t("Price of a million tokens")), named(t("Read"), prices[0]), named(t("From cache"), prices[1]), named(t("Written"), prices[2]),
+      el("p", { className: "facts" }, t("In any currency. Without prices, no cost is shown.")));
     const came = el("p", { className: "facts", role: "status" });
     const attempt = el("button", { type: "button" }, t("Test"));
     const cancel = el("button", { type: "button" }, t("Cancel"));
@@ -91,11 +91,11 @@ export function modelsSection(request, changed) {
       ...Object.fromEntries(["price_prompt", "price_cached", "price_completion"].map((each, index) => [each, prices[index].value === "" ? null : Number(prices[index].value)])) });
     attempt.addEventListener("click", async () => {
       if (!made.reportValidity()) return;
-      setText(came, t("Asking it …"));
+      setText(came, t("Asking the model …"));
       try {
         const tried = await request("model.try", fields());
         known.replaceChildren(...tried.names.map((/** @type {string} */ value) => el("option", { value })));
-        const listed = tried.names.length ? t("It lists {names}.", { names: tried.names.slice(0, 12).join(", ") }) : "";
+        const listed = tried.names.length ? t("It offers {names}.", { names: tried.names.slice(0, 12).join(", ") }) : "";
         const outcome = tried.fault ? heard(tried.fault) : t("{model} answered “{answer}” after {ms} ms.", { model: tried.model, answer: tried.answer || "…", ms: number(tried.ms) });
         setText(came, [outcome, listed].filter(Boolean).join(" "));
         came.classList.toggle("bad", Boolean(tried.fault));

@@ -119,10 +119,10 @@ export class ModulesDialog {
   #module(module, open) {
     const strange = module.origin !== "shipped" && !module.shared;
     const approved = module.functions.filter((one) => one.approved).length;
-    const state = !module.functions.length ? t("never ran here") : approved === module.functions.length ? t("approved") : t("{approved} of {all} approved", { approved, all: module.functions.length });
+    const state = !module.functions.length ? t("has not run here yet") : approved === module.functions.length ? t("approved") : t("{approved} of {all} approved", { approved, all: module.functions.length });
     const summary = el("summary", {}, el("span", { className: "function" }, module.name), " ",
       el("span", { className: `badge ${approved === module.functions.length && approved ? "ok" : "incomplete"}` }, state), " ",
-      el("span", { className: "facts" }, [module.version, module.origin === "shipped" ? t("built in") : module.shared ? t("for everybody") : t(module.origin), t(module.state)].filter(Boolean).join(" · ")));
+      el("span", { className: "facts" }, [module.version, module.origin === "shipped" ? t("built in") : module.shared ? t("for all users") : t(module.origin), t(module.state)].filter(Boolean).join(" · ")));
     const details = el("details", { "data-module": module.name, open }, summary, el("p", {}, module.manifest?.purpose || module.summary),
       el("p", { className: "facts" }, `SHA-256 ${module.digest.slice(0, 16)}…`), ...needs(module.manifest), ...this.#reach(module),
       el("ul", { className: "functions" }, ...module.functions.map((one) => this.#function(module, one, strange))), ...(strange ? [this.#controls(module, approved)] : []));
@@ -155,8 +155,8 @@ export class ModulesDialog {
       const row = el("li", {}, el("span", { className: "function" }, one.host), " ", el("span", { className: "facts" }, BY[one.by]));
       const { by } = one;
       if (by === "policy") return row;
-      const remove = el("button", { type: "button", "aria-label": t("Take back {host}", { host: one.host }) }, t("Take back"));
-      remove.addEventListener("click", (event) => event.isTrusted && this.#do("module.allow", { name: module.name, hosts: [one.host], for: by, remove: true }, t("{host} is asked about again.", { host: one.host })));
+      const remove = el("button", { type: "button", "aria-label": t("Revoke {host}", { host: one.host }) }, t("Revoke"));
+      remove.addEventListener("click", (event) => event.isTrusted && this.#do("module.allow", { name: module.name, hosts: [one.host], for: by, remove: true }, t("You will be asked about {host} again.", { host: one.host })));
       row.append(" ", remove);
       return row;
     });
@@ -179,7 +179,7 @@ export class ModulesDialog {
   #controls(module, approved) {
     const all = el("button", { type: "button" }, t("Approve all of it"));
     all.hidden = approved === module.functions.length;
-    all.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, digest: module.digest }, t("{name} is approved in its present version.", { name: module.name })));
+    all.addEventListener("click", (event) => event.isTrusted && this.#do("module.approve", { name: module.name, digest: module.digest }, t("{name} is approved in its current version.", { name: module.name })));
     const remove = el("button", { type: "button" }, t("Remove"));
     remove.addEventListener("click", () => {
       if (remove.classList.contains("sure")) this.#do("module.remove", { name: module.name }, t("{name} is removed.", { name: module.name }));

@@ -24,8 +24,8 @@ export class OwnSecrets {
     try {
       const { list, lent } = await this.request("secrets");
       this.#lists.replaceChildren(
-        section(t("Your secrets"), list.map((name) => this.#row(name, false)), t("You have stored none. Modules that ask for one are given it when you have approved them.")),
-        ...(lent.length ? [section(t("For modules that all users have"), lent.map((name) => this.#row(name, true)), "")] : []));
+        section(t("Your secrets"), list.map((name) => this.#row(name, false)), t("You have stored no secrets. A module that asks for one receives it once you have approved the module.")),
+        ...(lent.length ? [section(t("For modules that are added for all users"), lent.map((name) => this.#row(name, true)), "")] : []));
     } catch (error) {
       this.say(error);
     }
@@ -46,7 +46,7 @@ export class OwnSecrets {
     return form(t("Store the secret"), async () => {
       if (await this.#do(this.request("secret.set", { name: name.value.trim(), value: value.value, lent: lent.checked }))) name.value = value.value = "";
     }, labelled(t("Name, such as API_KEY"), name), labelled(t("Value"), value),
-    ...(this.others ? [labelled(t("For modules that all users have, in place of everybody's"), lent)] : []));
+    ...(this.others ? [labelled(t("For modules that are added for all users; replaces the shared secret"), lent)] : []));
   }
 
   /** @param {Promise<unknown>} asked */

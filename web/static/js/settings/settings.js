@@ -10,7 +10,7 @@ import { modelsSection } from "./models.js";
 /** @typedef {import("../state/types.d.ts").Request} Request */
 
 /** @type {[string, string][]} */
-const THEMES = [["", t("As the system")], ["light", t("Light")], ["dark", t("Dark")]];
+const THEMES = [["", t("Like the system")], ["light", t("Light")], ["dark", t("Dark")]];
 
 export class SettingsDialog {
   #dialog = /** @type {HTMLDialogElement} */ (part("settings-dialog"));
@@ -43,7 +43,7 @@ export class SettingsDialog {
 
 /** The choices that this browser keeps. */
 function looks() {
-  const theme = el("fieldset", { className: "segmented", "data-role": "theme" }, el("legend", { className: "sr" }, t("Look")), ...THEMES.map(([value, name]) => {
+  const theme = el("fieldset", { className: "segmented", "data-role": "theme" }, el("legend", { className: "sr" }, t("Appearance")), ...THEMES.map(([value, name]) => {
     const input = el("input", { type: "radio", name: "theme", value, checked: (document.documentElement.dataset.theme ?? "") === value });
     input.addEventListener("change", () => {
       document.documentElement.dataset.theme = value;
@@ -57,7 +57,7 @@ function looks() {
     // Every word stands somewhere: the page begins anew, where it is, with what was typed kept by the browser.
     location.reload();
   });
-  return el("div", { className: "looks" }, el("h3", {}, t("Look")), theme, el("label", {}, `${t("Language")} `, tongue));
+  return el("div", { className: "looks" }, el("h3", {}, t("Appearance")), theme, el("label", {}, `${t("Language")} `, tongue));
 }
 
 /**

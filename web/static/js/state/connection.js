@@ -105,7 +105,7 @@ export class Connection {
    */
   async sendBytes(piece) {
     const socket = this.#socket;
-    if (socket?.readyState !== WebSocket.OPEN) throw new RequestError("offline", t("The connection was lost on the way; send the file again."));
+    if (socket?.readyState !== WebSocket.OPEN) throw new RequestError("offline", t("The connection was lost during the upload. Send the file again."));
     socket.send(piece);
     while (socket.bufferedAmount > ROOM && socket.readyState === WebSocket.OPEN) await new Promise((done) => setTimeout(done, 10));
   }
