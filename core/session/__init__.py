@@ -1,1 +1,1 @@
-"""A running session: does what the tree says is needed, and appends to the journal what came of it."""
+"""A running session: carries out what the tree says is needed, and appends the results to the journal."""

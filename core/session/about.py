@@ -1,7 +1,7 @@
-"""What is known of a session beside its journal: the name that a person gave it, whether it is pinned, its source.
+"""What is known about a session outside its journal: its name, whether it is pinned, and where it comes from.
 
-It is one small file in the session's directory. Nothing depends on it but how lists show the session: it is no record,
-gives nobody any right, and a session without it, or with one that can't be read, is shown by its first message.
+It is a small file in the session's directory. Only the display of sessions in lists depends on it: it is not a record
+and grants no rights. A session without a readable file is listed by its first message.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from iact.core.journal.file import open_regular, sync_directory
 
 FILE: Final = "about.json"
 LONGEST: Final = 200
-"""Characters of a name."""
+"""The maximum length of a name, in characters."""
 _MOST: Final = 16_384
-"""Bytes of such a file that are read."""
+"""How many bytes of the file are read at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """`title`: the name that a person gave it, empty for none. `source`, `at`: the session and its last record that a
-    fork shares; empty and 0 for others."""
+    """`title`: the name that a person gave the session, or empty. `source`, `at`: the session that it was forked from
+    and the last record that both share, or empty and 0."""
 
     title: str = ""
     pinned: bool = False
@@ -38,7 +38,7 @@ NOTHING: Final = About()
 
 
 def read_about(directory: Path) -> About:
-    """Of the session in `directory`; nothing if there is no such file, or none that can be read."""
+    """Read what is known about the session in `directory`. Nothing if the file is missing or unreadable."""
     try:
         with open_regular(directory / FILE) as stream:
             found = json.loads(stream.read(_MOST))
@@ -56,7 +56,7 @@ def read_about(directory: Path) -> About:
 
 
 def write_about(directory: Path, about: About) -> None:
-    """Keep it, whole or not at all; a session of which nothing is known has no such file.
+    """Write the file atomically. If nothing is known about the session, remove the file.
 
     Raises:
         JournalUnwritable: it can't be written.
@@ -85,7 +85,7 @@ def write_about(directory: Path, about: About) -> None:
 
 
 def title_of(text: str) -> str:
-    """A name that a person gives, in one line; empty to take it away.
+    """Clean a name that a person gives, as one line; empty removes the name.
 
     Raises:
         UsageError: it is too long.

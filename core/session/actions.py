@@ -1,4 +1,5 @@
-"""Carries out what an agent wrote: each action by the part of the session that it is for, with one outcome."""
+"""Carries out what an agent wrote: hands each action to the part of the session responsible for it, with one outcome
+per action."""
 
 from __future__ import annotations
 
@@ -13,14 +14,14 @@ from iact.core.tree.interpret import together
 
 @dataclass(frozen=True, slots=True)
 class ActionExecutor:
-    """The actions of one session's agents, and the steps of its plans."""
+    """Carries out the actions of one session's agents, and the steps of its plans."""
 
     children: ChildCalls
     memory: MemoryActions
     functions: FunctionCalls
 
     async def act(self, agent: Agent, pending: Pending) -> None:
-        """Carry out the first pending action of an agent, or any of a plan."""
+        """Carry out the first pending action of an agent, or any pending action of a plan."""
         assert pending.bound is not None
         match pending.spec.name:
             case "CALL" | "CALL_ASYNC":

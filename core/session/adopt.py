@@ -1,14 +1,14 @@
-"""Adopts a session that this installation did not make: a session of one's own with its records, and none of its say.
+"""Adopts a session from another installation: makes a new session here with its records, but without its authority.
 
-A journal decides in which directory agents work, how much they may do, and what is carried out next. So one from
-elsewhere is never opened. Adopting makes a new session: the records are copied byte for byte, and behind them stands
-one `adopt` record, sealed, with the SHA-256 over all that it follows and the adopter's own terms; what that changes in
-the tree is in `core.tree.adoption`. Files are copied into a scratch workspace, by descriptor and bounded; blobs are
-copied and must be what their names say; versions are imported object by object. The directory in which the session
-worked is never opened.
+A journal decides in which directory agents work, how much they may do, and what is carried out next. So a foreign
+journal is never opened as a session. Adopting makes a new session instead: the records are copied byte for byte and
+followed by one sealed `adopt` record, which holds the SHA-256 of everything before it and the adopter's own terms.
+`core.tree.adoption` describes what that changes in the tree. Files are copied into a scratch workspace, by descriptor
+and within limits; blobs are copied and must match their names; versions are imported object by object. The directory in
+which the session worked is never opened.
 
-Nothing of the source is trusted, and it may change while it is read: the journal is copied first, and what is checked
-and folded is the copy.
+Nothing in the source is trusted, and it may change while it is read. So the journal is copied first, and the copy is
+what is checked and folded.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ from iact.core.tree.apply import read_tree, take_in
 from iact.core.tree.roles import Role
 
 LARGEST_JOURNAL: Final = 1 << 30
-"""Bytes of a journal that can be adopted."""
+"""The largest journal that can be adopted, in bytes."""
 BLOBS: Final = 1 << 30
 FILES: Final = 1 << 30
-"""Bytes of blobs, and of the workspace's files, that come along; what is beyond is left out."""
+"""How many bytes of blobs, and of workspace files, are copied at most; the rest is left out."""
 ENTRIES: Final = 50_000
-"""Blobs, and entries of the workspace, likewise."""
+"""How many blobs, and workspace entries, are copied at most."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """A session that was made. `left_out`: how many files, blobs and objects of versions did not come along."""
+    """The new session. `left_out`: how many files, blobs and objects of versions were not copied."""
 
     session: str
     directory: Path
@@ -64,13 +64,13 @@ class Adopted:
 
     @property
     def journal(self) -> Path:
-        """Its journal's file."""
+        """The file of its journal."""
         return self.directory / FILE
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """On which terms the new session goes on: the adopter's, as fields of the `adopt` record."""
+    """The terms on which the new session goes on: the adopter's, as fields of the `adopt` record."""
 
     models: Mapping[str, RoleTerms]
     grant: GrantTerms
@@ -79,7 +79,7 @@ class Terms:
 
     @staticmethod
     def of(policy: Policy, intent: float | str, bounds: Bounds, models: Models) -> Terms:
-        """Terms as those of a new session.
+        """The same terms that a new session would get.
 
         Raises:
             UsageError: there is no such level of intent.
@@ -100,14 +100,14 @@ def adopt(
     sealer: Sealer,
     versions: Versions | None = None,
 ) -> Adopted:
-    """Make session `session` in the directory `sessions` of records 1…`at` (default: all) of `source`.
+    """Make session `session` in the directory `sessions` from records 1…`at` (default: all) of `source`.
 
     `source`: a journal's file or its session's directory.
 
     Raises:
         UsageError: it has no record `at`.
-        JournalError: its journal can't be read, is damaged or too large, or says what can't be.
-        JournalUnwritable: the new session can't be stored; nothing of it is left.
+        JournalError: its journal can't be read, is damaged or too large, or contradicts itself.
+        JournalUnwritable: the new session can't be stored; nothing is left behind.
     """
     file = source / FILE if source.is_dir() else source
     try:
@@ -131,7 +131,7 @@ def adopt(
 
 
 def _take_journal(file: Path, target: Path, at: int | None) -> list[Record]:
-    """Copy the journal up to record `at`; gives the records of the copy."""
+    """Copy the journal up to record `at`. Returns the records of the copy."""
     with open_journal(file) as reading, target.open("xb") as writing:
         size = os.fstat(reading.fileno()).st_size
         if size > LARGEST_JOURNAL:
@@ -163,7 +163,7 @@ def _write(
     sealer: Sealer,
     left_out: Mapping[str, int],
 ) -> str:
-    """Append the `adopt` record, if the tree can take it; gives the id of the session that it comes from."""
+    """Append the `adopt` record, if the tree accepts it. Returns the id of the session that it was copied from."""
     file, last = place / FILE, records[-1]
     with collector_paused():
         tree = read_tree(records, _some(partial(read_blob, place)), strict=False)
@@ -196,7 +196,7 @@ def _write(
 
 
 def _some(read: Callable[[str], bytes]) -> Callable[[str], bytes]:
-    """Reads blobs of which some may have been left out."""
+    """Wrap a blob reader so that blobs that were left out read as empty."""
 
     def found(digest: str) -> bytes:
         try:
@@ -207,21 +207,22 @@ def _some(read: Callable[[str], bytes]) -> Callable[[str], bytes]:
     return found
 
 
-# --- what comes along ---------------------------------------------------------------------------------------
+# --- copying files, blobs and versions ------------------------------------------------------------------------
 
 
 def take_files(source: Path, target: Path) -> int:
-    """Copy a workspace, bounded; how many entries were left out."""
+    """Copy a workspace within the limits. Returns how many entries were left out."""
     try:
         return copy_tree(source, target, CopyBudget(FILES, ENTRIES, owned=False))
     except FileNotFoundError:
         return 0
     except (NotADirectoryError, PermissionError):
-        return 1  # a link, no folder, or not ours to read
+        return 1  # a link, not a folder, or not readable for us
 
 
 def take_blobs(records: Iterable[Record], source: Path, target: Path) -> int:
-    """Copy the blobs that the records name, as far as they are what their names say."""
+    """Copy the blobs that the records name, except those that don't match their names. Returns how many were left
+    out."""
     wanted = frozenset[str]().union(*(blobs_of(record) for record in records))
     room, left_out = CopyBudget(BLOBS, ENTRIES), 0
     if source.is_symlink():
@@ -253,7 +254,7 @@ def _take_blob(source: Path, target: Path, room: CopyBudget) -> bool:
 
 
 def take_versions(versions: Versions | None, source: Path, target: Path) -> int:
-    """Import what can be had of the workspace's versions; without them the session goes on all the same."""
+    """Import what is readable of the workspace's versions. Without them the session still works."""
     if versions is None or not os.path.lexists(source):
         return 0
     try:

@@ -1,11 +1,11 @@
-"""A session as one file, to be kept elsewhere or taken to another machine: a compressed tar archive.
+"""A session as one file, for keeping or for moving to another machine: a compressed tar archive.
 
     ID/journal.md  ID/about.json  ID/blobs/…  ID/workspace/…  ID/versions/…
 
-Nothing in an archive is trusted. It is unpacked as far as it is made of plain files, folders and links that stay in
-it; then it is taken in as a session that is adopted is: what is not what its name says, or is too much, is left out.
-Whose the session is then follows from its seals, as with every other: one that this installation made can be gone on
-with, every other is foreign, and can be looked at, or adopted.
+Nothing in an archive is trusted. Only plain files, folders and links that stay inside it are unpacked. The result is
+then imported like an adopted session: content that does not match its name, or exceeds the limits, is left out. As for
+every session, the seals decide who it belongs to: one that this installation made can be continued; any other is
+foreign, and can be read or adopted.
 """
 
 from __future__ import annotations
@@ -47,9 +47,9 @@ _MOST: Final = LARGEST_JOURNAL + BLOBS + 2 * FILES
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """A session that came in. `foreign`: why this installation did not make it, in words; empty if it did.
+    """An imported session. `foreign`: why this installation did not make it, in words; empty if it did.
 
-    `left_out`: how many files, blobs and objects of versions did not come along.
+    `left_out`: how many files, blobs and objects of versions were not imported.
     """
 
     session: str
@@ -59,11 +59,11 @@ class Imported:
 
 
 def export_session(directory: Path, out: BinaryIO, versions: Versions | None) -> int:
-    """Write a session, which may be running, as an archive; how many of its files were left out. Blocks.
+    """Write a session, which may be running, as an archive. Returns how many of its files were left out. Blocks.
 
     Raises:
         JournalError: its journal can't be read.
-        JournalUnwritable: there is no room for the archive, or for the copy of its files that is made first.
+        JournalUnwritable: there is no space for the archive, or for the temporary copy of the files.
     """
     name = directory.name
     try:
@@ -82,7 +82,7 @@ def export_session(directory: Path, out: BinaryIO, versions: Versions | None) ->
 
 
 def _gather(directory: Path, place: Path, versions: Versions | None) -> int:
-    """A copy of all that goes into the archive, which nothing writes to meanwhile."""
+    """Copy everything that goes into the archive, so that nothing changes while it is packed."""
     left_out = 0
     with open_regular(directory / FILE) as reading, (place / FILE).open("xb") as writing:
         transfer(reading.fileno(), writing.fileno(), os.fstat(reading.fileno()).st_size)
@@ -98,7 +98,7 @@ def _gather(directory: Path, place: Path, versions: Versions | None) -> int:
 
 
 def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """Who owns a file here means nothing elsewhere."""
+    """Remove the owner of a file: it means nothing on another machine."""
     if not (entry.isreg() or entry.isdir() or entry.issym()):
         return None
     entry.uid = entry.gid = 0
@@ -109,14 +109,14 @@ def _plain(entry: tarfile.TarInfo) -> tarfile.TarInfo | None:
 def import_session(
     sessions: Path, source: Path, sealer: Sealer, versions: Versions | None, *, called: str
 ) -> Imported:
-    """Make a session in the directory `sessions` of an archive, or of a session's directory elsewhere. Blocks.
+    """Make a session in the directory `sessions` from an archive, or from a session's directory elsewhere. Blocks.
 
-    `called`: the source, in messages.
+    `called`: how messages refer to the source.
 
     Raises:
-        UsageError: it holds no session, or one that is here already.
+        UsageError: it holds no session, or one that exists here already.
         JournalError: its journal can't be read, is damaged or too large.
-        JournalUnwritable: it can't be stored; nothing of it is left.
+        JournalUnwritable: it can't be stored; nothing is left behind.
     """
     try:
         with workshop(sessions, f"import-{os.getpid()}-{source.stem[:40]}") as place:
@@ -177,10 +177,10 @@ def _id_of(records: list[Record], called: str) -> str:
 
 
 def _unpack(source: Path, target: Path, called: str) -> int:
-    """Unpack the parts of a session; how many entries were left out.
+    """Unpack the parts of a session. Returns how many entries were left out.
 
     Raises:
-        UsageError: it is no archive, or it holds more than a session may have.
+        UsageError: it is not an archive, or it holds more than a session may have.
     """
     left_out, size = 0, 0
     try:
@@ -208,7 +208,7 @@ def _unpack(source: Path, target: Path, called: str) -> int:
 
 
 def _own(folder: Path) -> None:
-    """What was unpacked can be read and removed by us, whatever its modes say."""
+    """Make everything that was unpacked readable and removable for us, no matter which modes it came with."""
     for place, folders, _ in os.walk(folder):
         for name in folders:
             path = os.path.join(place, name)
@@ -217,5 +217,5 @@ def _own(folder: Path) -> None:
 
 
 def archive_name(session: str) -> str:
-    """Under which name an archive is offered."""
+    """The file name under which an archive is offered."""
     return f"{session}.tar.gz"

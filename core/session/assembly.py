@@ -1,7 +1,7 @@
-"""From what a user chose to a runtime: the choices, with their defaults, and what is made of them.
+"""Builds a runtime from the choices of a user, with their defaults.
 
-`core.session.runtime.Runtime` takes every part by itself, which is what tests want. Whoever runs the product has
-choices and four things that the core can't make: a host of modules, memory, versions of files, overlays.
+`core.session.runtime.Runtime` takes every part separately, which suits tests. The product starts from choices and from
+four parts that the core can't make: a host of modules, memory, versions of files, overlays.
 """
 
 from __future__ import annotations
@@ -43,17 +43,17 @@ from iact.core.session.shared_list import SharedList
 
 _KEYS: Final = "installation/keys/"
 _SIZE: Final = 32
-"""Bytes of a key."""
+"""The size of a key, in bytes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RuntimeOptions:
     """How sessions are run.
 
-    `scope`: of new sessions. `workspace`: a directory of the user's in which new sessions work, in place of one of
-    their own; `workspace_bytes`: what one of their own may take on disk, 0: as much as there is. `idle`: seconds
-    without a call after which modules are stopped, until the next, 0: never. `warm`: modules that are started with a
-    session; `warm_live`: also those, with one that works in a directory of the user's.
+    `scope`: of new sessions. `workspace`: a directory of the user's in which new sessions work, instead of one per
+    session; `workspace_bytes`: how much disk space a session's own workspace may take, 0 for no limit. `idle`: seconds
+    without a call after which modules are stopped until the next call, 0 for never. `warm`: modules that are started
+    with a session; `warm_live`: modules that are also started with a session that works in a directory of the user's.
     """
 
     bounds: Bounds = field(default_factory=Bounds)
@@ -65,36 +65,37 @@ class RuntimeOptions:
     warm: tuple[str, ...] = ()
     warm_live: tuple[str, ...] = ()
     egress: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """Hosts that modules may reach by the user's settings, beside what the policy lists."""
+    """Hosts that the user's settings let modules reach, in addition to those in the policy."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedStore:
-    """Journals are in a store that several hosts reach, of which this one is called `host`.
+    """Journals are in a store that several hosts share; this host is called `host`.
 
-    `claimed`: told of a session's id and epoch when this host begins to write its journal. `search`: asks the other
-    hosts what the texts of their sessions hold.
+    `claimed`: called with a session's id and epoch when this host begins to write its journal. `search`: searches the
+    texts of the sessions on the other hosts.
     """
 
     objects: ObjectStore
     host: str
     cipher: Callable[[bytes], Cipher]
-    """Encrypts what only hosts may read, with what it makes of the key of their seals."""
+    """Makes the cipher for what only hosts may read, from material derived from the key of their seals."""
     claimed: Callable[[str, int], None] = lambda session, epoch: None
     search: SearchElsewhere | None = None
 
     def journals(self, data: Path, versions: Versions | None = None) -> SharedJournals:
-        """Those journals, for the host with this data directory. Blocks. `versions`: what keeps those of workspaces.
+        """The shared journals, for the host with this data directory. Blocks. `versions`: keeps the versions of
+        workspaces.
 
         Raises:
-            JournalError: the store does not answer, or what it holds was sealed with another key.
+            JournalError: the store does not answer, or its content was sealed with another key.
         """
         made = SharedJournals(self.objects, self.host, SystemClock(), versions=versions, claimed=self.claimed)
         made.check_key(open_sealer(data), data)
         return made
 
     def documents(self, data: Path) -> SharedDocuments:
-        """The files that all hosts have, for the host with this data directory.
+        """The files that all hosts share, for the host with this data directory.
 
         Raises:
             JournalError: its key can't be read.
@@ -102,7 +103,7 @@ class SharedStore:
         return SharedDocuments(self.objects, data, self.cipher(read_key(data)))
 
     def others(self, data: Path) -> SharedList:
-        """What all hosts say of their sessions, for the host with this data directory.
+        """The session lists that all hosts publish, for the host with this data directory.
 
         Raises:
             JournalError: its key can't be read.
@@ -110,19 +111,19 @@ class SharedStore:
         return SharedList(self.objects, self.cipher(read_key(data)), SystemClock())
 
     def share_key(self, data: Path, part: str) -> None:
-        """See to it that all hosts have one key in a directory below their data directory. Blocks.
+        """Give all hosts the same key in a directory below their data directory. Blocks.
 
-        `data`: this host's data directory; `part`: the directory, as it is called in all of them. The key is made where it
-        is asked for first, and is in the store encrypted with what only hosts have.
+        `data`: this host's data directory; `part`: the directory's name, the same on all hosts. The first host that
+        needs the key makes it. The store holds it encrypted with material that only hosts have.
 
         Raises:
-            JournalError: the store does not answer, or there is another key in the directory.
+            JournalError: the store does not answer, or the directory already holds another key.
         """
         cipher, own = self.cipher(read_key(data)), data / part
         name = f"{_KEYS}{part}"
         there = self.objects.get(name)
         if there is None:
-            # Nothing is put into the directory before it is known whether another host was first.
+            # Nothing is written to the directory until it is known whether another host was first.
             mine = read_key(own) if (own / KEY).exists() else secrets.token_bytes(_SIZE)
             self.objects.create(name, cipher.encrypt(name, mine))
             there = self.objects.get(name)
@@ -139,7 +140,7 @@ class SharedStore:
             )
 
     def users(self, folder: str) -> list[str]:
-        """The ids of the users who have a part of the store, each in `folder`. Blocks.
+        """The ids of the users who have a part of the store, each with `folder`. Blocks.
 
         Raises:
             StoreUnavailable: it does not answer.
@@ -147,7 +148,7 @@ class SharedStore:
         return parts_of(self.objects, folder)
 
     def sessions(self) -> list[str]:
-        """The ids of all sessions that were ever here, in order. Blocks.
+        """The ids of all sessions that were ever stored, in order. Blocks.
 
         Raises:
             StoreUnavailable: it does not answer.
@@ -155,11 +156,12 @@ class SharedStore:
         return parts_of(self.objects, SESSIONS)
 
     def read(self, session: str) -> list[Record]:
-        """The records of a session, whichever host has it. Blocks; raises as `core.journal.stores.read_stored`."""
+        """The records of a session, no matter which host runs it. Blocks; raises as
+        `core.journal.stores.read_stored`."""
         return read_stored(self.objects, session)
 
     def holds(self, part: str, session: str) -> bool:
-        """Whether a part of the store has the journal of a session. Blocks.
+        """Whether a part of the store holds the journal of a session. Blocks.
 
         Raises:
             StoreUnavailable: it does not answer.
@@ -188,12 +190,11 @@ async def open_runtime(
     observe: Observe | None = None,
     everybody: Path | None = None,
 ) -> AsyncIterator[Runtime]:
-    """A runtime on the data directory `data`; closes it, its models and its host at the end.
+    """Open a runtime on the data directory `data`. Closes it, its models and its host at the end.
 
-    `policies`: read before each new session, in place of the data directory's own. `limits`: of all sessions together.
-    `user`: whose they are, for the log.
-    `observe`: as of `Runtime`.
-    `everybody`: the directory with what an administrator approved for everybody.
+    `policies`: read before each new session, instead of the data directory's own. `limits`: shared by all sessions.
+    `user`: the owner of the sessions, for the log. `observe`: as for `Runtime`. `everybody`: the directory with what an
+    administrator approved for all users.
     """
     asked, clock = options.clearance, SystemClock()
     async with AsyncExitStack() as stack:

@@ -1,7 +1,7 @@
-"""The catalogue of modules as people see and change it: what each says of itself, and what is approved of that.
+"""The catalogue of modules as people see and change it: what each module declares, and which parts are approved.
 
-A running server changes it through its runtime, so that open sessions hear of it; a command that finds no server
-changes it here. Neither runs anything of a module but what starting it once takes.
+A running server changes the catalogue through its runtime, so that open sessions are notified. A command that finds no
+server changes it here. Neither runs a module, except for starting it once to read its manifest.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ ManifestObject: TypeAlias = Annotated[dict[str, JSON], Manifest]
 
 
 class FunctionRow(TypedDict):
-    """A function of a module. `approved`: a person believes what it says of itself."""
+    """A function of a module. `approved`: a person trusts what the manifest says about it."""
 
     name: str
     impact: Literal[0, 1, 2]
@@ -35,7 +35,7 @@ class FunctionRow(TypedDict):
 
 
 class ModuleRow(TypedDict):
-    """A module in a list. One that is `new` has never run here, so that what it can do is not known yet."""
+    """A module in a list. A module is `new` if it has never run here, so that its functions are not known yet."""
 
     name: str
     version: str | None
@@ -45,9 +45,9 @@ class ModuleRow(TypedDict):
 
 
 class ModuleDescription(ModuleRow):
-    """All that a person should know before approving it: where it comes from, and the whole manifest.
+    """Everything a person should know before approving a module: where it comes from, and the whole manifest.
 
-    `shared`: an administrator set it for everybody, and they alone remove or approve it.
+    `shared`: an administrator added it for all users; only administrators can remove or approve it.
     """
 
     origin: Origin
@@ -58,14 +58,15 @@ class ModuleDescription(ModuleRow):
 
 @dataclass(frozen=True, slots=True)
 class KnownModule:
-    """A module of the catalogue. `manifest`: None if it has never run here. `approved`: functions, without its name."""
+    """A module of the catalogue. `manifest`: None if it has never run here. `approved`: functions, without the module's
+    name."""
 
     entry: CatalogueEntry
     manifest: Manifest | None
     approved: frozenset[str]
 
     def to_json(self) -> ModuleRow:
-        """As `iact module list --json` and the page have it."""
+        """The JSON form used by `iact module list --json` and the page."""
         functions: list[FunctionRow] = [
             {
                 "name": f"{self.entry.name}.{one.name}",
@@ -83,7 +84,7 @@ class KnownModule:
         }
 
     def description(self) -> ModuleDescription:
-        """The same in full."""
+        """The full description."""
         return {
             **self.to_json(),
             "origin": self.entry.origin,
@@ -94,7 +95,7 @@ class KnownModule:
 
 
 class ModuleCatalogue:
-    """The modules that a host holds, and what persons approved of them."""
+    """The modules that a host holds, and what people approved of them."""
 
     def __init__(self, host: ModuleHost, approvals: Approvals) -> None:
         self._host = host
@@ -105,7 +106,7 @@ class ModuleCatalogue:
         """The catalogue of a host, with the approvals of a data directory.
 
         Raises:
-            UsageError: the file of the approvals holds something else.
+            UsageError: the file of the approvals can't be understood.
         """
         return cls(host, Approvals.load(data / FILE))
 
@@ -118,7 +119,8 @@ class ModuleCatalogue:
         return [known(entry, self._approvals) for entry in await self._host.catalogue()]
 
     async def described(self, report: Report) -> list[KnownModule]:
-        """Every module; those that have never run here are started once, and `report` hears of those that can't be.
+        """Every module. Modules that have never run here are started once; those that can't be started are reported to
+        `report`.
 
         Raises:
             SandboxError: there is no catalogue.
@@ -132,12 +134,12 @@ class ModuleCatalogue:
         return await self.modules()
 
     async def add(self, source: ModuleSource, report: Report = lambda line: None) -> KnownModule:
-        """A person adds a module: it is started once, and kept.
+        """Add a module for a person: start it once, and keep it.
 
         Raises:
-            UsageError: it can't be a module.
-            SandboxError: there is no sandbox, or it did not come up; `ModuleLost.log` may say why.
-            ModuleFault: what it says of itself breaks the rules.
+            UsageError: the source can't be a module.
+            SandboxError: there is no sandbox, or the module did not start; `ModuleLost.log` may say why.
+            ModuleFault: its manifest breaks the rules.
         """
         entry = await self._host.add(source, "user")
         if entry.manifest is None:
@@ -146,16 +148,16 @@ class ModuleCatalogue:
         return next(one for one in await self.modules() if one.entry.name == entry.name)
 
     async def remove(self, name: str) -> None:
-        """A person takes a module out.
+        """Remove a module for a person.
 
         Raises:
-            UsageError: there is none, or it ships with the product.
+            UsageError: there is no such module, or it ships with the product.
             SandboxError: there is no catalogue.
         """
         await self._host.remove(name)
 
     def withdraw(self, name: str) -> None:
-        """A person approves nothing of a module any more.
+        """Withdraw all approvals of a module.
 
         Raises:
             UsageError: the approvals can't be written.
@@ -163,7 +165,7 @@ class ModuleCatalogue:
         self._approvals.withdraw(name)
 
     async def approve(self, name: str, functions: Sequence[str] = (), *, digest: str = "") -> KnownModule:
-        """A person approves functions of a module's manifest (none named: all of it) for this digest.
+        """Approve functions of a module's manifest for this digest; all of them if none is named.
 
         Raises:
             UsageError: there is no such module, version or function.
@@ -174,10 +176,11 @@ class ModuleCatalogue:
 
 
 async def check_manifest(target: str) -> None:
-    """Ask the module at the socket `target` what it offers; the core is stricter than the contract where that is safer.
+    """Ask the module at the socket `target` for its manifest. The core is stricter than the contract where that is
+    safer.
 
     Raises:
-        ModuleFault: what it says of itself breaks the rules.
+        ModuleFault: its manifest breaks the rules.
         ModuleLost: it does not answer.
     """
     async with ModuleClient(target) as client:
@@ -185,12 +188,12 @@ async def check_manifest(target: str) -> None:
 
 
 def known(entry: CatalogueEntry, approvals: Approvals) -> KnownModule:
-    """One entry, with what is approved of it: all of a module that ships with the product."""
+    """One entry with its approvals; a module that ships with the product is approved completely."""
     try:
         manifest = Manifest.from_proto(entry.manifest) if entry.manifest is not None else None
     except ModuleFault:
         manifest = (
-            None  # what was kept of it is damaged, or older than our rules; it is asked again when it runs
+            None  # kept manifest damaged or older than our rules; the module is asked again when it runs
         )
     names = [one.name for one in manifest.functions] if manifest else []
     shipped = entry.origin == "shipped"
@@ -206,9 +209,9 @@ def approve(
     *,
     digest: str = "",
 ) -> KnownModule:
-    """Approve functions of a module (none named: all), with or without the module's name in front.
+    """Approve functions of a module, all if none is named. Their names may include the module's name.
 
-    `digest`: the beginning of the digest that was looked at, which must be the one in the catalogue.
+    `digest`: the beginning of the digest that the person saw; it must match the one in the catalogue.
 
     Raises:
         UsageError: there is no such module, version or function; nothing was approved.
@@ -236,11 +239,11 @@ def approve(
 
 
 async def describe_once(host: ModuleHost, entry: CatalogueEntry, report: Report) -> Manifest:
-    """Start a module in a place of its own, ask what it offers, and end it; the host keeps the answer.
+    """Start a module in its own temporary place, ask for its manifest, and stop it; the host keeps the answer.
 
     Raises:
         SandboxError: it can't be started.
-        ModuleFault: what it says of itself breaks the rules.
+        ModuleFault: its manifest breaks the rules.
     """
     with tempfile.TemporaryDirectory(prefix="iact-describe-") as folder:
         invoker = Invoker(host, f"describe-{secrets.token_hex(4)}", Path(folder))

@@ -1,4 +1,4 @@
-"""What agents ask of each other: CALL, CALL_ASYNC and PLAN begin a dialogue, WAIT and QUERY take replies."""
+"""Calls between agents: CALL, CALL_ASYNC and PLAN begin a dialogue; WAIT and QUERY collect replies."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from iact.core.tree.spawns import child_spawn, plan_spawn
 
 
 class ChildCalls:
-    """The dialogues between agents of one session. Who is called gets its task from whoever asked for the action."""
+    """The dialogues between agents of one session. A child gets its task from the agent that wrote the action."""
 
     def __init__(self, live: Live, experience: Experience, templates: Templates) -> None:
         self._live = live
@@ -29,14 +29,14 @@ class ChildCalls:
         self._templates = templates
 
     def call(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        """Say something to a child, which is created if it is new."""
+        """Send a message to a child, and create the child if it is new."""
         live, path = self._live, pending.child
         if path not in live.tree.agents:
             live.record(child_spawn(agent, bound), path, body=argument_text(bound, "role"))
         self._hand_over(agent, pending, bound, waits=pending.spec.name == "CALL" and agent.plan is None)
 
     def plan(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        """Hand a plan over; it runs as a node of the tree."""
+        """Hand over a plan, which runs as a node of the tree."""
         live, path, kept = self._live, pending.child, bound.arguments.get("from")
         if path not in live.tree.agents:
             spawn = plan_spawn(agent, bound)
@@ -71,7 +71,7 @@ class ChildCalls:
         self._live.record(call, agent.path)
 
     async def wait(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        """Wait for children to reply; time passes only while neither the agent nor one above it is paused."""
+        """Wait for children to reply. Time passes only while neither the agent nor any caller above it is paused."""
         live = self._live
         given = bound.arguments.get("timeout")
         left = float(given) if isinstance(given, int | float) else None
@@ -90,7 +90,7 @@ class ChildCalls:
                     left -= live.clock.monotonic() - since
 
     def select(self, agent: Agent, pending: Pending, *, timed_out: bool) -> None:
-        """WAIT or QUERY ends; which replies it takes is recorded."""
+        """End a WAIT or QUERY, and record which replies it takes."""
         select = Select(
             turn=agent.turn,
             action=pending.index,

@@ -1,4 +1,5 @@
-"""Who is asked about calls, and for how long. No imports: settings read it, and with them every command."""
+"""Who is asked about calls, and for how long. Imports nothing, because settings import it, and so every command
+does."""
 
 from __future__ import annotations
 
@@ -7,10 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clearance:
-    """Who is asked about calls, and how long they may take, in seconds.
+    """Who is asked about calls, and how long they may take to answer, in seconds.
 
-    `url`: an endpoint that is asked about every call, in place of a person; `both`: what it allows and a rule asks
-    about is put to a person, too. `attended`: whether a person may come to answer a question.
+    `url`: an endpoint that is asked about every call, instead of a person; `both`: a call that the endpoint allows and
+    that a rule wants asked about is put to a person as well. `attended`: whether a person may be available to answer
+    questions.
     """
 
     url: str | None = None

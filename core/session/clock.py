@@ -1,4 +1,4 @@
-"""The real clock; tests have one of their own."""
+"""The real clock; tests use their own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from time import monotonic
 
 
 class SystemClock:
-    """The time of this machine (`core.ports.Clock`)."""
+    """The time of this machine (implements `core.ports.Clock`)."""
 
     def now(self) -> datetime:
         """The current time, in UTC."""
@@ -19,5 +19,5 @@ class SystemClock:
         return monotonic()
 
     async def sleep(self, seconds: float) -> None:
-        """Wait."""
+        """Wait for this many seconds."""
         await asyncio.sleep(seconds)

@@ -1,9 +1,8 @@
-"""Deleting sessions, taking that back, and letting go of what is old: the store and the memory beside it, together.
+"""Deletes sessions, restores them, and removes old ones: from the store and from memory together.
 
-A deleted session is in the trash, and memory forgets it at once. Restored, its files are what they were, and memory
-reads its journal again. Purged, nothing is left of it: memory lets go of it first, for the journal that says what
-there is to forget goes with the purge. Where memory can't be written to now, the trash says so, and the next tidying
-makes good for it.
+A deleted session moves to the trash, and memory forgets it at once. When it is restored, its files are unchanged, and
+memory reads its journal again. When it is purged, nothing is left: memory drops it first, because the journal that says
+what to forget goes with the purge. If memory can't be written to, the trash notes it, and the next tidying catches up.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ from iact.core.session.store import SessionStore
 _LOG: Final = logging.getLogger(__name__)
 
 OpenMemory: TypeAlias = Callable[[], AbstractAsyncContextManager[Memory | None]]
-"""Opens memory for as long as it is needed; None where there is none, and was none."""
+"""Opens memory for as long as it is needed; yields None if there is no memory and never was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retention:
-    """How long sessions are kept. 0: for ever, and however large they are. What is pinned or open always stays.
+    """How long sessions are kept. 0 means no limit in time or size. Sessions that are pinned or open always stay.
 
-    `days`: since a session changed last. `bytes`: of all sessions on disk; the ones that changed longest ago go first.
+    `days`: since the last change of a session. `bytes`: of all sessions on disk; the least recently changed go first.
     `trash_days`: how long a deleted session can be restored.
     """
 
@@ -45,7 +44,8 @@ class Retention:
 
 @dataclass(frozen=True, slots=True)
 class DeletionOutcome:
-    """What was done to sessions. `refused`: why one was left as it was, by its id. `note`: what is still to be done."""
+    """What was done to sessions. `refused`: by id, why a session was left as it was. `note`: what is still to be
+    done."""
 
     sessions: tuple[str, ...]
     refused: dict[str, str]
@@ -53,7 +53,7 @@ class DeletionOutcome:
 
 
 class Deletion:
-    """Deletes and restores sessions of a store that nobody has open here."""
+    """Deletes and restores sessions of a store that are not open here."""
 
     def __init__(
         self, store: SessionStore, clock: Clock, open_memory: OpenMemory, retention: Retention | None = None
@@ -70,7 +70,7 @@ class Deletion:
         return DeletionOutcome(done.sessions, done.refused, note)
 
     async def restore(self, sessions: Sequence[str]) -> DeletionOutcome:
-        """Move sessions back from the trash, and let memory read them."""
+        """Move sessions back from the trash, and let memory read them again."""
         done = await self._each(sessions, self._store.take_back)
         async with self._open_memory() as memory:
             if memory is not None:
@@ -79,7 +79,7 @@ class Deletion:
         return done
 
     async def purge(self, sessions: Sequence[str]) -> DeletionOutcome:
-        """Remove sessions that are in the trash for good, and all that came of them.
+        """Permanently remove sessions that are in the trash, with everything derived from them.
 
         Raises:
             MemoryUnavailable: memory can't be written to now; nothing was removed.
@@ -92,7 +92,8 @@ class Deletion:
         return await self._each(sessions, self._store.purge)
 
     async def tidy(self, running: Collection[str] = ()) -> DeletionOutcome:
-        """Delete what is kept no longer, purge what was deleted long ago, or for good by another host, and what was cut off.
+        """Delete sessions past their retention, purge those deleted long ago or purged by another host, and finish what
+        was cut off.
 
         `running`: sessions that are open here.
         """
@@ -116,7 +117,7 @@ class Deletion:
         return DeletionOutcome(deleted.sessions, deleted.refused, note)
 
     async def _forget(self, sessions: Sequence[str]) -> str:
-        """Let memory forget sessions that are in the trash; gives why that is still to be done, if it is."""
+        """Let memory forget sessions that are in the trash. Returns why that is still to be done, or empty."""
         if not sessions:
             return ""
         try:
@@ -147,7 +148,7 @@ class Deletion:
     # --- retention --------------------------------------------------------------------------------
 
     def _too_old(self, running: Collection[str]) -> list[str]:
-        """The sessions that are kept no longer, for their age or for the room that all of them take."""
+        """The sessions to be deleted because of their age, or because all sessions together take too much space."""
         keep = self._retention
         if not keep.days and not keep.bytes:
             return []
@@ -174,7 +175,7 @@ class Deletion:
 
 
 def room_of(directory: Path) -> int:
-    """Bytes on disk that a directory takes; what can't be read counts nothing."""
+    """How many bytes a directory takes on disk; unreadable parts count as nothing."""
     total = 0
     for folder, _, files in os.walk(directory):
         for name in (*files, "."):
@@ -184,7 +185,7 @@ def room_of(directory: Path) -> int:
 
 
 def lent(memory: Memory | None) -> OpenMemory:
-    """A memory that is open as long as whoever lends it likes."""
+    """Opens a memory that the lender keeps open for as long as it wants."""
 
     @asynccontextmanager
     async def opened() -> AsyncIterator[Memory | None]:

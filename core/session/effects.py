@@ -1,10 +1,10 @@
-"""Effects of calls on a live directory: found after the call, applied at once or kept for a person.
+"""Effects of calls on a live directory: found after the call, then applied at once or kept for a person.
 
-The directory is seen through an overlay (`core.ports.LiveFiles`), so a call changes nothing in it. When the last of
-the calls under way that can write has ended, the overlay is looked at, and the tree says what becomes of what is
-new (`core.tree.effects`). To apply or to drop something is written ahead: a crash in the middle is finished when the
-session is opened again, which is harmless because applying is. Calls that overlap are looked at together, since
-nobody can tell whose a change is.
+Modules see the directory through an overlay (`core.ports.LiveFiles`), so a call changes nothing in it. When the last
+writing call under way has ended, the overlay is inspected, and the tree decides what happens to the new changes
+(`core.tree.effects`). Applying and dropping are written ahead: a crash in the middle is finished when the session is
+opened again, which is harmless because applying twice is. Calls that overlap are inspected together, because their
+changes can't be told apart.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ from iact.core.tree.effects import (
 from iact.core.tree.live_folder import After, Intention, PendingChange
 
 STORE: Final = "live"
-"""The name of the overlay's store in a session's directory."""
+"""The name of the overlay's directory in a session's directory."""
 _CODE: Final = "live"
 _PATCH: Final = 200_000
-"""Characters of one file's diff."""
+"""The maximum length of one file's diff, in characters."""
 
 _WRITTEN: Final = "What was written in the workspace"
 
@@ -52,9 +52,10 @@ _Result = TypeVar("_Result")
 
 @dataclass(frozen=True, slots=True)
 class SettledChanges:
-    """What became of changes that a person applied or dropped. `record`: that tells so; `done`: paths; `left`: with reasons.
+    """What happened to changes that a person applied or dropped. `record`: the record of it; `done`: paths; `left`:
+    paths with reasons.
 
-    `notes`: what there is to know of some that were applied.
+    `notes`: remarks about some of the applied changes.
     """
 
     record: Record
@@ -63,7 +64,7 @@ class SettledChanges:
     notes: tuple[AppliedChange, ...] = ()
 
     def to_json(self) -> dict[str, JSON]:
-        """As programs are told of it: `n`, `done` (how many), and `left` and `notes` with their reasons."""
+        """The form for programs: `n`, `done` (how many), and `left` and `notes` with their reasons."""
         return {
             "n": self.record.n,
             "done": len(self.done),
@@ -73,9 +74,9 @@ class SettledChanges:
 
 
 async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> SessionEffects:
-    """The effects of a session that works in `folder`, seen through an overlay where there can be one.
+    """Open the effects of a session that works in `folder`, seen through an overlay if that is possible.
 
-    Whether there is one is recorded when that changes, since it decides how calls are rated.
+    Whether there is an overlay is recorded when it changes, because it affects how calls are rated.
     """
     tree = live.tree
     if tree.workspace == "scratch" or open_live is None:
@@ -103,7 +104,8 @@ def _record_overlay(live: Live, *, value: bool) -> None:
 
 
 class Underway:
-    """One call that sees the directory. Made before its record is, so that no look takes the record for an older one."""
+    """One call that sees the directory. Made before the call's record, so that no inspection takes the record for an
+    earlier one."""
 
     def __init__(self, effects: SessionEffects, *, works: bool) -> None:
         self._effects = effects
@@ -121,11 +123,12 @@ class Underway:
         self._leave()
 
     async def begin(self) -> None:
-        """The call is about to be made."""
+        """Prepare for the call, which is about to be made."""
         await self._effects.refresh(works=self._works)
 
     async def end(self, agent: str) -> int:
-        """The call has ended; gives the last record before a look that saw nothing new, 0 if there was none such."""
+        """Note that the call has ended. Returns the last record before an inspection that found nothing new, otherwise
+        0."""
         self._leave()
         return await self._effects.ended(agent) if self._works else 0
 
@@ -136,7 +139,7 @@ class Underway:
 
 
 class SessionEffects:
-    """The effects of one session's calls. `files`: the overlay; None: there is none, and nothing is done here."""
+    """The effects of one session's calls. `files`: the overlay, or None if there is none; then nothing is done here."""
 
     def __init__(self, live: Live, files: LiveFiles | None) -> None:
         self._live = live
@@ -153,34 +156,35 @@ class SessionEffects:
 
     @property
     def folder(self) -> Path | None:
-        """What modules get as their workspace, if there is an overlay."""
+        """The directory that modules get as their workspace, if there is an overlay."""
         return self._files.folder if self._files is not None else None
 
     @property
     def room(self) -> FolderUse | None:
-        """What calls write in, if there is an overlay: it takes room until it is applied or dropped."""
+        """The directory that calls write to, if there is an overlay. Its content takes space until it is applied or
+        dropped."""
         return FolderUse(self._files.written, _WRITTEN) if self._files is not None else None
 
     # --- around calls ---------------------------------------------------------------------------
 
     def underway(self, *, works: bool) -> Underway:
-        """To be entered before a call's record is made. `works`: it can write."""
+        """The context to enter before a call's record is made. `works`: the call can write."""
         return Underway(self, works=works)
 
     def enter(self, *, works: bool) -> None:
-        """A call is under way."""
+        """Count a call as under way."""
         self._calls += 1
         self._works += works
 
     def leave(self, *, works: bool) -> None:
-        """It is not any more."""
+        """Count a call as ended."""
         self._calls -= 1
         self._works -= works
 
     async def refresh(self, *, works: bool) -> None:
-        """Let modules see what changed in the directory, unless a call is in the middle of looking at it.
+        """Let modules see what changed in the directory, unless another call is using it.
 
-        `works`: the call for which that is done can write.
+        `works`: the call that this is done for can write.
         """
         if self._files is None:
             return
@@ -196,9 +200,10 @@ class SessionEffects:
                     self._tell(f"Agents see {what} as it was earlier, because a background job holds it.")
 
     async def ended(self, agent: str) -> int:
-        """A call that could write has ended; the last of those that overlap looks at what all of them did.
+        """Note that a call that could write has ended. The last of several overlapping calls inspects the changes of
+        all of them.
 
-        Gives the last record before the look if it saw nothing new, else 0.
+        Returns the last record before the inspection if it found nothing new, else 0.
         """
         if self._files is None or self._works:
             return 0
@@ -214,7 +219,7 @@ class SessionEffects:
             return 0 if fresh else seen
 
     async def recover(self) -> None:
-        """Finish what a crash cut off, and take in what was written and never looked at."""
+        """Finish what a crash cut off, and take in changes that were written but never inspected."""
         if self._files is None:
             return
         async with self._lock:
@@ -231,9 +236,9 @@ class SessionEffects:
     # --- for a person ---------------------------------------------------------------------------
 
     async def pending(self, *, fresh: bool = True) -> Mapping[str, PendingChange]:
-        """What waits, by path, as it is now unless a call is in the middle of changing it.
+        """The pending changes by path. They are current unless a call is in the middle of changing them.
 
-        Not `fresh`: as it was seen last, which costs nothing.
+        Not `fresh`: the changes as last seen, at no cost.
 
         Raises:
             WorkspaceError: the overlay can't be read.
@@ -244,14 +249,15 @@ class SessionEffects:
         return dict(self._live.tree.pending)
 
     async def rows(self, *, fresh: bool = True) -> list[PendingRow]:
-        """What waits as people are shown it, a row for each path (`core.session.review`); as `pending`."""
+        """The pending changes as people are shown them, one row for each path (`core.session.review`); arguments as for
+        `pending`."""
         return rows(await self.pending(fresh=fresh))
 
     async def patch(self, path: str, *, most: int = _PATCH) -> str:
-        """The change of one path that waits, as a unified diff.
+        """The pending change of one path, as a unified diff.
 
         Raises:
-            UsageError: nothing waits there.
+            UsageError: no change is pending there.
             WorkspaceError: it can't be read.
         """
         if path not in self._live.tree.pending:
@@ -263,23 +269,24 @@ class SessionEffects:
     async def apply(
         self, paths: Sequence[str] | None, *, force: bool = False, since: int | None = None
     ) -> SettledChanges:
-        """Make what waits real: these paths, with all that is in them and what they need, or everything (None).
+        """Apply pending changes to the directory: those at these paths, with everything below them and everything they
+        need, or all of them (None).
 
-        `force`: also over what somebody changed in the directory meanwhile. `since`: the last record that the person
-        had seen; what changed after that is not applied unseen.
+        `force`: also overwrite what was changed in the directory in the meantime. `since`: the last record that the
+        person had seen; later changes are not applied unseen.
 
         Raises:
-            UsageError: nothing waits at a path, or it changed after `since`.
+            UsageError: no change is pending at a path, or it changed after `since`.
             WorkspaceError: the overlay can't be read.
         """
         return await self._intend("apply", paths, force=force, since=since)
 
     async def drop(self, paths: Sequence[str] | None, *, since: int | None = None) -> SettledChanges:
-        """Let paths be again what they are in the directory; as `apply`."""
+        """Discard the pending changes at these paths; arguments as for `apply`."""
         return await self._intend("drop", paths, force=False, since=since)
 
     async def close(self) -> None:
-        """Take the overlay away; what waits is there again when the session is opened again."""
+        """Remove the overlay; pending changes are available again when the session is reopened."""
         if self._files is not None:
             async with self._lock:
                 with suppress(WorkspaceError):
@@ -316,13 +323,14 @@ class SessionEffects:
     # --- the overlay ----------------------------------------------------------------------------
 
     async def _look_for_person(self, files: LiveFiles) -> None:
-        """While a call is writing, what it does is half done, and looked at when it has ended."""
+        """Inspect the overlay for a person, unless a call is writing: its changes are incomplete and are inspected when
+        it ends."""
         await self._recover(files)
         if not self._works:
             await self._look(files, "person", "/")
 
     async def _look(self, files: LiveFiles, after: After, agent: str) -> bool:
-        """Look at the overlay, record what is new, and apply what may be; whether there was something."""
+        """Inspect the overlay, record what is new, and apply what may be applied. Returns whether anything was new."""
         live, tree = self._live, self._live.tree
         await self._finish(files)
         seen = tree.records
@@ -340,7 +348,7 @@ class SessionEffects:
         return True
 
     async def _finish(self, files: LiveFiles) -> SettledChanges | None:
-        """Carry out what was written ahead, if there is something, and record what came of it."""
+        """Carry out what was written ahead, if anything, and record the result."""
         intended = self._live.tree.live.intended
         if intended is None:
             return None
@@ -367,7 +375,8 @@ class SessionEffects:
         )
 
     async def _run(self, work: Callable[[], _Result]) -> _Result:
-        """Do blocking work on the overlay. It is used by one caller at a time, so nobody leaves before it is done."""
+        """Do blocking work on the overlay. Only one caller uses it at a time, so no caller returns before its work is
+        done."""
         thread = asyncio.get_running_loop().run_in_executor(None, work)
         try:
             return await asyncio.shield(thread)
@@ -377,14 +386,15 @@ class SessionEffects:
             raise
 
     def _tell(self, text: str) -> None:
-        """Tell people what went wrong, once."""
+        """Report a problem to people, once."""
         if text not in self._told:
             self._told.add(text)
             self._live.notice("/", _CODE, text)
 
 
 def _apply(files: LiveFiles, intended: Intention) -> Sequence[AppliedChange]:
-    """Apply what was meant: not what else there may be by now, after a crash or from a process that went on."""
+    """Apply exactly what was intended, and not changes that appeared later, after a crash or from a process that kept
+    running."""
     now = {one.path: one.now for one in files.changes()}
     later = [path for path, item in intended.changes.items() if path in now and now[path] != item.change.now]
     again = "It changed again before it was applied; look at it once more."
@@ -394,7 +404,7 @@ def _apply(files: LiveFiles, intended: Intention) -> Sequence[AppliedChange]:
 
 
 def _left(paths: Iterable[str], outcomes: Iterable[AppliedChange]) -> list[AppliedChange]:
-    """What was not applied; a path of which nothing was said was not."""
+    """What was not applied; a path without an outcome counts as not applied."""
     said = {one.path: one for one in outcomes}
     silent = "The overlay did not say what became of it."
     found = [said.get(path, AppliedChange(path, "failed", silent)) for path in paths]
@@ -404,13 +414,13 @@ def _left(paths: Iterable[str], outcomes: Iterable[AppliedChange]) -> list[Appli
 def choose(
     pending: Mapping[str, PendingChange], paths: Sequence[str] | None, *, dropping: bool = False
 ) -> list[str]:
-    """The pending paths that a person means: each with all that is in it, and with what it can't be without.
+    """The pending paths that a person means: each with everything in it, and with what it can't exist without.
 
-    What is in a new folder needs the folder; a folder can't be deleted without what is in it. Dropping is the other
-    way about: without a new folder there is nothing in it, and what stays keeps its folder.
+    A file in a new folder needs the folder; a folder can't be deleted without its content. Dropping is the reverse:
+    without a new folder its content can't exist, and a file that stays keeps its folder.
 
     Raises:
-        UsageError: nothing waits at a path, or nothing waits at all.
+        UsageError: no change is pending at a path, or none at all.
     """
     if not pending:
         raise UsageError("No changes wait in this session.")

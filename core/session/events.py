@@ -1,7 +1,7 @@
 """What a watcher of a session sees: journal records, live text, and the shape of the tree.
 
-Records are the truth and carry numbers; the other events are passing, and a watcher that misses
-some loses nothing that a record will not tell.
+Records are the truth and carry numbers. The other events are transient: a watcher that misses some loses nothing that a
+record will not report.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ class RecordAppended:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """A model writes: `text` is the next piece of agent `agent`'s reply. `restart`: what came before is void.
+    """A model is writing: `text` is the next piece of agent `agent`'s reply. `restart`: everything before it is void.
 
-    `thought`: it is a piece of what the model thinks before it replies.
+    `thought`: it is a piece of the model's reasoning before the reply.
     """
 
     agent: str
@@ -34,14 +34,14 @@ class Delta:
 
 
 ActivityState = Literal["", "asking", "reasoning", "writing", "limited", "retrying", "stalled", "slot"]
-"""What a model that is asked does, or what keeps it; empty: it is not asked any more."""
+"""What a model is doing while it is asked, or why it waits; empty if it is no longer being asked."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activity:
-    """What the model of an agent does now, since when. `until`: when a wait ends. Times are ISO 8601, UTC.
+    """What the model of an agent is doing, and since when. `until`: when a wait ends. Times are ISO 8601, UTC.
 
-    `attempt`: which one comes next, of at most `of`. `why`: what failed, for people.
+    `attempt`: the number of the next attempt, of at most `of`. `why`: what failed, for people.
     """
 
     agent: str
@@ -55,7 +55,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class OutputEvent:
-    """A running tool prints. `call`: number of its `call` record."""
+    """A running tool printed something. `call`: number of its `call` record."""
 
     agent: str
     call: int
@@ -64,14 +64,14 @@ class OutputEvent:
 
 @dataclass(frozen=True, slots=True)
 class TreeChanged:
-    """The tree's shape or a node's state changed; `nodes` in order of creation, the root first."""
+    """The tree's shape or a node's state changed. `nodes`: in order of creation, the root first."""
 
     nodes: tuple[NodeView, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class NoticeEvent:
-    """Something that a person should know now ("building the base image: 3 of 5")."""
+    """Something that a person should know at once ("building the base image: 3 of 5")."""
 
     text: str
 

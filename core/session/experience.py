@@ -1,7 +1,8 @@
 """How often calls of this user's sessions failed, by function and shape of arguments: the history in a profile's risk.
 
-It is counted as records come, and kept in one file beside the sessions. That file can be thrown away: it is made anew
-from the journals. What a plan was told of it stands in its `spawn` record, so a replay needs no file.
+Calls are counted as their records arrive. The counts are kept in one file next to the sessions, which can be deleted:
+it is made again from the journals. The rates that a plan was given are in its `spawn` record, so a replay needs no
+file.
 """
 
 from __future__ import annotations
@@ -23,15 +24,15 @@ from iact.core.tree.tree import Tree
 
 FILE: Final = "experience.json"
 _ENOUGH: Final = 3
-"""So many calls of a shape say something about the next."""
+"""How many calls of a shape are needed before its rate is used."""
 _MOST: Final = 400
-"""Functions with shapes of which a plan is told, those that fail most first."""
+"""How many shapes a plan is given at most, those that fail most often first."""
 NEWEST: Final = 50
-"""Journals from which a lost file is made anew."""
+"""How many journals, the newest, are read to make a lost file again."""
 
 
 class Experience:
-    """The counts. `file`: where they are kept; None: nowhere."""
+    """The counts. `file`: where they are kept, or None for nowhere."""
 
     def __init__(self, file: Path | None = None) -> None:
         self._file = file
@@ -41,11 +42,11 @@ class Experience:
 
     @property
     def lost(self) -> bool:
-        """Whether there is no file, so that the journals are to be read."""
+        """Whether the file is missing, so that the journals must be read."""
         return self._file is not None and not self._file.exists()
 
     def learn(self, tree: Tree, record: Record) -> None:
-        """Take in a record that the tree of its session has just taken in."""
+        """Count a record that the tree of its session has just taken in."""
         match record.content:
             case Call(function=function) if "." in function:
                 agent = tree.agents.get(record.agent)
@@ -60,7 +61,7 @@ class Experience:
                     self._new[shape] = calls + 1, failed + (status == "error")
 
     def learn_from(self, folders: Iterable[Path]) -> None:
-        """Read journals, as far as they can be read. Blocks."""
+        """Count from journals, as far as they can be read. Blocks."""
         for folder in folders:
             tree = Tree(strict=False, blobs=lambda digest, folder=folder: read_blob(folder, digest))  # type: ignore[misc]
             with contextlib.suppress(IactError, OSError):
@@ -69,7 +70,8 @@ class Experience:
                     self.learn(tree, record)
 
     def rates(self) -> Mapping[str, float]:
-        """How often calls failed, from 0 to 1, by function and shape; only what failed, and was called often enough."""
+        """How often calls failed, from 0 to 1, by function and shape. Leaves out shapes that never failed or were
+        called too rarely."""
         found = {
             shape: round(failed / calls, 3)
             for shape, (calls, failed) in _sum(self._kept, self._new).items()
@@ -78,7 +80,7 @@ class Experience:
         return dict(sorted(sorted(found.items(), key=lambda one: -one[1])[:_MOST]))
 
     def keep(self) -> None:
-        """Add what is new to the file; another process may have done so, too. Blocks."""
+        """Add the new counts to the file, which another process may also have written. Blocks."""
         if self._file is None or not (self._new or self.lost):
             return
         self._kept, self._new = _sum(_read(self._file), self._new), {}
@@ -99,7 +101,7 @@ def _sum(
 
 
 def _read(file: Path) -> dict[str, tuple[int, int]]:
-    """What is kept; nothing if it can't be read."""
+    """The kept counts; empty if they can't be read."""
     try:
         data = json.loads(file.read_text(encoding="utf-8"))
         return {str(shape): (int(calls), int(failed)) for shape, (calls, failed) in data.items()}

@@ -1,7 +1,7 @@
-"""What sessions did since this process began, and what they are at now, as figures for whoever looks after a server.
+"""What sessions did since this process began, and their current state, as figures for the person who runs a server.
 
-No text, no name of a person and no session's id is among them. Sums follow the records that become durable, so nothing
-else has to count; what goes on now is read when somebody asks.
+They contain no text, no names of people and no session ids. Sums follow the records as they become durable, so nothing
+else has to count. The current state is read on request.
 """
 
 from __future__ import annotations
@@ -21,12 +21,14 @@ from iact.core.tree.agent import Agent
 from iact.core.tree.tree import Tree
 
 BUCKETS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0)
-"""Seconds up to which calls of models are counted together; what took longer is counted by itself."""
+"""Upper limits of the groups in which durations of model calls are counted, in seconds; longer ones have their own
+group."""
 
 
 @dataclass(slots=True)
 class ModelFigures:
-    """Of one model. Tokens: read anew, read from a cache, written. `within`: turns by how long they took, as `BUCKETS`."""
+    """Figures of one model. Tokens: newly read, read from a cache, written. `within`: turns by how long they took, as
+    `BUCKETS`."""
 
     turns: int = 0
     read: int = 0
@@ -36,13 +38,13 @@ class ModelFigures:
     within: list[int] = field(default_factory=lambda: [0] * (len(BUCKETS) + 1))
 
     def take(self, usage: Tokens) -> None:
-        """Count the tokens of an answer."""
+        """Count the tokens of a reply."""
         self.read += usage.prompt - usage.cached
         self.cached += usage.cached
         self.written += usage.completion
 
     def add(self, other: ModelFigures) -> None:
-        """Count what others did, too."""
+        """Add the counts of others."""
         self.turns += other.turns
         self.read += other.read
         self.cached += other.cached
@@ -60,7 +62,7 @@ class Figures:
     calls: Counter[str] = field(default_factory=Counter)
 
     def take(self, record: Record) -> None:
-        """A record is durable."""
+        """Count a record that has become durable."""
         self.records += 1
         match record.content:
             case Turn(generation=Generation() as written) | Reply(generation=Generation() as written):
@@ -79,7 +81,7 @@ class Figures:
                 pass
 
     def add(self, other: Figures) -> None:
-        """Count what others did, too."""
+        """Add the counts of others."""
         self.records += other.records
         self.calls.update(other.calls)
         for name, model in other.models.items():
@@ -91,7 +93,8 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What goes on now. `sessions`: that are open; `at_work`: of those; `questions`: that wait for a person; `modules`: that run."""
+    """What is going on now. `sessions`: open ones; `at_work`: those of them that work; `questions`: waiting for a
+    person; `modules`: running."""
 
     sessions: int = 0
     at_work: int = 0
@@ -108,7 +111,7 @@ class Workload:
 
 
 def workload(trees: Iterable[Tree], modules: int) -> Workload:
-    """What goes on in open sessions. `modules`: how many run."""
+    """What is going on in open sessions. `modules`: how many are running."""
     sessions = at_work = questions = 0
     for tree in trees:
         sessions += 1

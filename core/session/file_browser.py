@@ -1,8 +1,9 @@
-"""The files of a session, for a person who looks: what is there now, what was there at a record, what changed when.
+"""The files of a session as people browse them: what exists now, what existed at a record, and what changed when.
 
-"Now" is the folder itself, walked by descriptor: modules write into it meanwhile and may have left anything there, so
-no link is followed and nothing but files is opened. The past is what versions were kept of (`core.session.workspace`).
-Of a directory of the user's there are none: it has a present only, and what agents would change in it is reviewed.
+The present is the folder itself, walked by descriptor: modules may write to it at the same time and may have left
+anything there, so no link is followed and only files are opened. The past consists of the kept versions
+(`core.session.workspace`). A directory of the user's has no versions, only a present; what agents would change in it is
+reviewed separately.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from iact.core.session.fork import STORE
 from iact.core.session.workspace import is_unkept, version_of
 
 MOST: Final = 20_000
-"""Entries of a folder that are told; a version holds no more either."""
+"""How many entries of a folder are listed; a version holds no more either."""
 _PIECE: Final = 1 << 18
 _DEEPEST: Final = 60
 
@@ -35,9 +36,9 @@ _DEEPEST: Final = 60
 class Files:
     """What is, or was, in the workspace.
 
-    `n`: the record of the version that this is, or of the newest one if this is the folder as it is now; 0: there is
-    none. `more`: entries beyond what is told. `unkept`: the record of a call that wrote after that, and behind which
-    no version could be kept; 0: none did.
+    `n`: the record of the version shown, or of the newest version if this is the current folder; 0 if there is none.
+    `more`: how many further entries are not listed. `unkept`: the record of a later call that wrote but whose version
+    could not be kept; 0 if there is none.
     """
 
     files: Sequence[KeptFile]
@@ -48,7 +49,8 @@ class Files:
 
 @dataclass(frozen=True, slots=True)
 class VersionChange:
-    """What one call, or a person who restored, changed: between the version before record `n` and the one behind it."""
+    """What one call, or a person who restored a version, changed between the previous version and the one of record
+    `n`."""
 
     n: int
     at: str
@@ -58,10 +60,10 @@ class VersionChange:
 
 
 class FileBrowser:
-    """Of one session. Methods block.
+    """The files of one session. All methods block.
 
-    `directory`: the session's; `folder`: its files now; `versions`: what reads those that were kept, None where there
-    is nothing to read them, or it is not known who kept them; `why`: says so to people.
+    `directory`: the session's; `folder`: its current files; `versions`: reads the kept versions, or None if nothing can
+    read them or it is not known who kept them; `why`: the reason, for people.
     """
 
     def __init__(self, directory: Path, folder: Path, versions: Versions | None, why: str = "") -> None:
@@ -75,13 +77,13 @@ class FileBrowser:
         self._names: dict[str, frozenset[str]] = {}
         self._steps: dict[tuple[str, str], Sequence[PathStep]] = {}
 
-    # --- what is there --------------------------------------------------------------------------
+    # --- contents -----------------------------------------------------------------------------------
 
     def look(self, records: Sequence[Record], *, now: bool) -> Files:
-        """What was there after the last of `records`; `now`: what is there now.
+        """What existed after the last of `records`; `now`: what exists now.
 
         Raises:
-            UsageError: it is not known what was there; says why.
+            UsageError: it is not known what existed; the message says why.
             WorkspaceError: the versions or the folder can't be read.
         """
         n, version, unkept = _newest(records)
@@ -99,7 +101,7 @@ class FileBrowser:
         return self._versions is not None
 
     def paths(self, records: Sequence[Record], *, now: bool) -> Container[str]:
-        """The paths of the files that `look` gives.
+        """The paths of the files that `look` returns.
 
         Raises:
             UsageError, WorkspaceError: as `look`.
@@ -118,7 +120,7 @@ class FileBrowser:
         """One file.
 
         Raises:
-            UsageError: it is not there.
+            UsageError: there is no such file.
             WorkspaceError: as `look`.
         """
         if now:
@@ -133,7 +135,8 @@ class FileBrowser:
         return found
 
     def content(self, file: KeptFile) -> Iterator[bytes]:
-        """What a file holds, piece by piece, or where a link leads: in a version where it has an id, else as it is now.
+        """What a file holds, piece by piece, or where a link leads. A file with an id is read from a version, otherwise
+        as it is now.
 
         Raises:
             WorkspaceError: it can't be read (any more).
@@ -146,10 +149,10 @@ class FileBrowser:
             yield _target(self.folder, file.path)
 
     def contents(self, files: Sequence[KeptFile]) -> Iterator[tuple[KeptFile, Iterator[bytes]]]:
-        """The same for many, in order.
+        """The contents of many files, in order.
 
         Raises:
-            WorkspaceError: as `content`; of one that is gone meanwhile, there is nothing.
+            WorkspaceError: as `content`; a file that has disappeared in the meantime has no content.
         """
         kept = [one for one in files if one.id]
         held = self._reader().contents(self._store, kept) if kept else iter(())
@@ -159,10 +162,10 @@ class FileBrowser:
     # --- what changed ---------------------------------------------------------------------------
 
     def history(self, records: Sequence[Record]) -> list[VersionChange]:
-        """What changed up to the last of `records`, in order; all that was in the first version counts as added then.
+        """What changed up to the last of `records`, in order; everything in the first version counts as added then.
 
         Raises:
-            UsageError: no versions are kept, or can be read; says why.
+            UsageError: no versions are kept or readable; the message says why.
             WorkspaceError: they can't be read.
         """
         named = _changing(records)
@@ -183,10 +186,10 @@ class FileBrowser:
     def patch(self, records: Sequence[Record], path: str, since: int) -> str:
         """What changed in a file from record `since` (0: before the first version) to the last of `records`.
 
-        Hunks of a unified diff, or a sentence where lines say nothing; empty if it is the same.
+        Hunks of a unified diff, or a sentence where a diff would be meaningless; empty if nothing changed.
 
         Raises:
-            UsageError: it was at neither, or no versions are kept.
+            UsageError: the file existed at neither record, or no versions are kept.
             WorkspaceError: they can't be read.
         """
         sides = [self._at(records[:since], path), self._at(records, path)]
@@ -210,7 +213,7 @@ class FileBrowser:
         return self._lists[version]
 
     def _learn(self, pairs: Sequence[tuple[str, str]]) -> None:
-        """What changed in pairs of versions. Those that follow on each other are asked for at once."""
+        """Find what changed between pairs of versions. Pairs that form a chain are requested together."""
         run: list[str] = []
         for old, new in pairs:
             if run and run[-1] != old:
@@ -237,7 +240,7 @@ class FileBrowser:
 
 
 def _newest(records: Iterable[Record]) -> tuple[int, str, int]:
-    """The newest version with its record, and the record after it behind which none could be kept."""
+    """The newest version with its record, and the later record whose version could not be kept."""
     n, version, unkept = 0, "", 0
     for record in records:
         found = version_of(record)
@@ -249,7 +252,7 @@ def _newest(records: Iterable[Record]) -> tuple[int, str, int]:
 
 
 def _changing(records: Iterable[Record]) -> list[Record]:
-    """The records that name another version than the one before."""
+    """The records that name a different version than the record before."""
     found: list[Record] = []
     for record in records:
         version = version_of(record)
@@ -273,7 +276,7 @@ def _what(record: Record) -> str:
 
 
 def _walked(folder: Path) -> tuple[list[KeptFile], int]:
-    """What is in a folder, by path, and how much more there is."""
+    """The entries of a folder, by path, and how many more there are."""
     found: list[KeptFile] = []
     more = 0
     try:
@@ -292,7 +295,7 @@ def _walked(folder: Path) -> tuple[list[KeptFile], int]:
 
 
 def _below(folder: int, prefix: str, depth: int) -> Iterator[KeptFile]:
-    """What is below an open folder; closes it. Empty folders are told, others by what is in them."""
+    """The entries below an open folder, which is closed at the end. Only empty folders are listed themselves."""
     try:
         with os.scandir(folder) as entries:
             names = list(entries)
@@ -330,10 +333,10 @@ def _entry(path: str, status: os.stat_result) -> KeptFile:
 
 
 def _holder(folder: Path, path: str) -> tuple[int, str]:
-    """The open folder in which an entry lies, and its name there; no link is followed on the way.
+    """The open folder that contains an entry, and the entry's name in it; no link is followed on the way.
 
     Raises:
-        OSError: there is none such.
+        OSError: there is no such folder.
     """
     parts = path_names.decode(path)
     if parts is None:
@@ -364,7 +367,7 @@ def _status(folder: Path, path: str) -> KeptFile | None:
 
 
 class _Standing(Container[str]):
-    """The paths of the files in a folder, looked up one by one."""
+    """The paths of the files in a folder, looked up one at a time."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -386,7 +389,7 @@ def _target(folder: Path, path: str) -> bytes:
 
 
 def _pieces(folder: Path, path: str) -> Iterator[bytes]:
-    """What a file holds, as long as it was when it was opened.
+    """The content of a file, up to its length when it was opened.
 
     Raises:
         WorkspaceError: it can't be read.
@@ -394,7 +397,7 @@ def _pieces(folder: Path, path: str) -> Iterator[bytes]:
     try:
         here, name = _holder(folder, path)
         try:
-            # What was a file a moment ago may be a pipe now: NONBLOCK keeps it from holding us up.
+            # A path that was a file a moment ago may be a pipe now: NONBLOCK keeps the open from blocking.
             opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=here)
         finally:
             os.close(here)

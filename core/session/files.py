@@ -1,4 +1,4 @@
-"""What the agents of one session work in: its own workspace with its versions, or a person's directory."""
+"""The files that the agents of one session work on: its own workspace with its versions, or a person's directory."""
 
 from __future__ import annotations
 
@@ -14,19 +14,20 @@ from iact.core.session.workspace import Workspace, is_unkept, version_of
 
 @dataclass(frozen=True, slots=True)
 class SessionFiles:
-    """`effects`: what calls change in a directory that is seen through an overlay; nothing, if it is not."""
+    """`effects`: what calls change in a directory that is seen through an overlay; does nothing if there is no
+    overlay."""
 
     workspace: Workspace
     effects: SessionEffects
 
     @property
     def folder(self) -> Path:
-        """What modules work in."""
+        """The folder that modules work in."""
         return self.effects.folder or self.workspace.folder
 
 
 async def open_files(live: Live, services: Services) -> SessionFiles:
-    """The files of a session: versions are kept of its own, an overlay is made over a person's."""
+    """Open the files of a session: with versions for its own workspace, with an overlay for a person's directory."""
     own, directory = live.tree.workspace == "scratch", live.journal.directory
     folder = directory / "workspace" if own else Path(live.tree.workspace)
     workspace = Workspace(folder, directory, services.versions if own else None, live.journal.segments)
@@ -36,7 +37,7 @@ async def open_files(live: Live, services: Services) -> SessionFiles:
 
 
 async def _fetch(live: Live, workspace: Workspace) -> None:
-    """The session was on another host: its files are those of the newest version that a record names."""
+    """Fetch the files of a session that was on another host: those of the newest version that a record names."""
     written = [one for one in live.records if version_of(one) or is_unkept(one)]
     named = [one for one in written if version_of(one)]
     if not written:

@@ -1,7 +1,7 @@
-"""Copies a folder whose content nobody trusts: by descriptor, without following a link, and bounded if asked.
+"""Copies a folder with untrusted content: by descriptor, without following links, and within limits if given.
 
-Modules write into workspaces, also during the copy, and a session from elsewhere can hold anything. So directories
-are walked by descriptor, sizes are those of the moment of opening, and what is neither file, directory nor link is
+Modules write to workspaces even during the copy, and a session from elsewhere can hold anything. So directories are
+walked by descriptor, sizes are those at the moment of opening, and anything that is not a file, directory or link is
 left out.
 """
 
@@ -24,14 +24,14 @@ _ENDLESS: Final = 1 << 62
 
 @dataclass(slots=True)
 class CopyBudget:
-    """How much may still be copied. `owned`: files keep their owner, if we can give it to them."""
+    """How much may still be copied. `owned`: files keep their owner, if we are permitted to set it."""
 
     bytes: int = _ENDLESS
     entries: int = _ENDLESS
     owned: bool = True
 
     def take(self, size: int) -> bool:
-        """Whether there is room for one more entry of this size, which is then taken."""
+        """Reserve room for one more entry of this size. Returns whether there was enough."""
         if self.entries < 1 or self.bytes < size:
             return False
         self.entries -= 1
@@ -40,10 +40,10 @@ class CopyBudget:
 
 
 def copy_tree(source: Path, target: Path, room: CopyBudget) -> int:
-    """Copy what is in one directory into another; how many entries had to be left out.
+    """Copy what is in one directory into another. Returns how many entries had to be left out.
 
     Raises:
-        FileNotFoundError: `source` is not there.
+        FileNotFoundError: `source` does not exist.
         OSError: it is a link or no directory, or `target` can't be written.
     """
     reading = os.open(source, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -65,7 +65,7 @@ def transfer(source: int, target: int, size: int) -> None:
 
 
 def _copy_folder(source: int, target: int, depth: int, room: CopyBudget) -> int:
-    """Copy what is in one open directory into another; how much had to be left out."""
+    """Copy the content of one open directory into another. Returns how many entries were left out."""
     left_out = 0
     with os.scandir(source) as entries:
         for entry in entries:
@@ -74,7 +74,7 @@ def _copy_folder(source: int, target: int, depth: int, room: CopyBudget) -> int:
             except OSError as error:
                 if error.errno not in _UNREADABLE:
                     raise
-                left_out += error.errno != errno.ENOENT  # gone meanwhile: as if it had never been
+                left_out += error.errno != errno.ENOENT  # gone meanwhile: as if it had never existed
     _dress(target, os.fstat(source), room)
     os.fsync(target)
     return left_out
@@ -104,7 +104,7 @@ def _copy_entry(entry: os.DirEntry[str], source: int, target: int, depth: int, r
 
 
 def _copy_file(name: str, source: int, target: int, room: CopyBudget) -> int:
-    # What was a file a moment ago may be a pipe now: NONBLOCK keeps it from holding us up.
+    # A path that was a file a moment ago may be a pipe now: NONBLOCK keeps the open from blocking.
     reading = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=source)
     try:
         status = os.fstat(reading)
@@ -123,7 +123,7 @@ def _copy_file(name: str, source: int, target: int, room: CopyBudget) -> int:
 
 
 def _dress(descriptor: int, like: os.stat_result, room: CopyBudget) -> None:
-    """Owner, mode and times as the original has them; the owner can always read, and nothing is set-user-id."""
+    """Set owner, mode and times to those of the original, but always readable by the owner and never set-user-id."""
     if room.owned and os.geteuid() == 0:
         os.fchown(descriptor, like.st_uid, like.st_gid)
     own = 0o700 if stat.S_ISDIR(like.st_mode) else 0o400

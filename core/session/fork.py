@@ -1,13 +1,12 @@
-"""Forks a session: a new one that shares its records 1…n and goes its own way behind them.
+"""Forks a session: makes a new session that shares records 1…n and then goes its own way.
 
-The shared records are copied byte for byte, so their chain of digests stays whole, and one `fork`
-record behind them says where they come from. What the original had begun and not ended at n is not
-carried out in the fork, and that is recorded when it is opened: who forks before a call mostly does so
-to prevent it. If it is wanted (`run`), it is treated as after a crash. Nothing of the original is
-locked or changed; it may be running.
+The shared records are copied byte for byte, so their chain of digests stays whole, and one `fork` record after them
+says where they come from. What the original had begun and not ended at n is not carried out in the fork, and that is
+recorded when the fork is opened: the usual reason to fork before a call is to prevent it. If it is wanted (`run`), it
+is treated as after a crash. Nothing of the original is locked or changed; it may be running.
 
-The new session is built in a hidden directory beside the others and renamed into place when all of it
-is on disk: it is there whole or not at all. What a killed process left half-built, the next fork removes.
+The new session is built in a hidden directory next to the others and renamed into place when all of it is on disk, so
+it is either complete or missing. The next fork removes what a killed process left half-built.
 
 Files are copied as they are now (`core.session.folder_copy`).
 """
@@ -40,17 +39,18 @@ from iact.core.records.session import Fork as ForkContent
 from iact.core.session.folder_copy import CopyBudget, copy_tree, transfer
 
 Files = Literal["version", "current", "live", "none"]
-"""Whose files a fork works on: the session's as they were at the last record shared, if versions are kept; a copy of the session's as they were when it was forked; a directory of the
-user's, which both share; none, because none stood beside the journal."""
+"""Which files a fork works on. "version": the session's files at the last shared record, if versions are kept.
+"current": a copy of the session's files at the time of the fork. "live": a directory of the user's, which both share.
+"none": there were no files next to the journal."""
 
 STORE: Final = VERSIONS
-"""The name of the workspace's versions in a session's directory."""
+"""The name of the directory of the workspace's versions in a session's directory."""
 _STALE: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
 class MadeFork:
-    """A session that was made. `left_out`: how many files could not be copied."""
+    """The new session. `left_out`: how many files could not be copied."""
 
     session: str
     directory: Path
@@ -61,12 +61,12 @@ class MadeFork:
 
     @property
     def journal(self) -> Path:
-        """Its journal's file."""
+        """The file of its journal."""
         return self.directory / FILE
 
 
 def new_session(now: datetime) -> str:
-    """A fresh id for a session that begins at `now`; ids sort by time."""
+    """A new id for a session that begins at `now`; ids sort by time."""
     return f"{now:%Y%m%d-%H%M%S}-{secrets.token_hex(4)}"
 
 
@@ -83,17 +83,17 @@ def fork(
 ) -> MadeFork:
     """Make session `session` in the directory `sessions` from records 1…`at` (default: all) of `source`.
 
-    `run`: carry on with what was under way at `at`; without, it is dropped, and the root rests until somebody speaks.
-    `versions`: reads the versions of its workspace, if it has any; without, its files are taken as they are now.
-    `source`: a journal's file or its session's directory; it may stand anywhere, and be in use. `sealer`: whose it
-    must be.
+    `run`: go on with what was under way at `at`; without it, that work is dropped, and the root waits for a message.
+    `versions`: reads the versions of the workspace, if there are any; without it, the files are copied as they are now.
+    `source`: a journal's file or its session's directory; it may be anywhere, and in use. `sealer`: the owner of the
+    seals that the journal must have.
 
     Raises:
-        ForeignSession: these records are not the sealer's.
+        ForeignSession: these records were not written by the sealer.
         UsageError: it has no record `at`.
-        JournalCorrupt: one of these records is damaged (what stands behind them is not looked at).
-        WorkspaceError: its files as they were at `at` can't be had.
-        JournalUnwritable: the new session can't be stored; nothing of it is left.
+        JournalCorrupt: one of these records is damaged (later records are not checked).
+        WorkspaceError: the files as they were at `at` can't be restored.
+        JournalUnwritable: the new session can't be stored; nothing is left behind.
     """
     shared = _read(source, at, sealer)
     try:
@@ -111,7 +111,7 @@ def fork(
 
 @dataclass(slots=True)
 class _Shared:
-    """The part of a journal that a fork takes over. `size` in bytes; `step`: the root's, at its end."""
+    """The part of a journal that a fork takes over. `size`: in bytes; `step`: the root's, at its end."""
 
     file: Path
     size: int = 0
@@ -123,7 +123,7 @@ class _Shared:
     blobs: set[str] = field(default_factory=set)
     version: str = ""
     unkept: bool = False
-    """Whether something was written behind `version` of which none was kept."""
+    """Whether something was written after `version` without a version being kept."""
 
     def take(self, record: Record) -> None:
         self.at, self.digest = record.n, record.digest
@@ -132,7 +132,7 @@ class _Shared:
             self.step = record.step
         match record.content:
             case Result(copied=True):
-                pass  # a version of a copy is none of the workspace's
+                pass  # the version of a copy is not the workspace's
             case Result() | Restore() | TakeOver() as said if said.version:
                 self.version, self.unkept = said.version, False
             case Result(unkept=True):
@@ -141,7 +141,7 @@ class _Shared:
                 self.session, self.workspace = opened.session, opened.workspace
             case ForkContent() as forked:
                 self.session = forked.session
-            case Adopt() as adopted:  # its files are those that came along, which no version holds yet
+            case Adopt() as adopted:  # its files are the adopted ones, which no version holds yet
                 self.session = adopted.session
                 self.workspace, self.version, self.unkept = "scratch", "", True
 
@@ -173,7 +173,7 @@ def _build(
     *,
     run: bool,
 ) -> tuple[Files, int]:
-    """Write the whole session into `place`; which files it got, and how many were left out."""
+    """Write the whole session into `place`. Returns which files it got, and how many were left out."""
     origin = shared.file.parent
     for folder in (place, place / "blobs", place / "workspace"):
         folder.mkdir(mode=0o700 if folder == place else 0o777)
@@ -210,7 +210,7 @@ def _write_journal(shared: _Shared, target: Path, record: bytes) -> None:
 
 
 def _share(source: Path, target: Path) -> None:
-    """Give a blob a second name, or copy it where that can't be. A missing one is missing in the fork as well."""
+    """Hard-link a blob, or copy it if that is impossible. A missing blob is missing in the fork as well."""
     try:
         os.link(source, target, follow_symlinks=False)
     except FileNotFoundError:
@@ -223,7 +223,7 @@ def _share(source: Path, target: Path) -> None:
 
 @contextmanager
 def workshop(sessions: Path, session: str) -> Iterator[Path]:
-    """A place to build in, where no list of sessions looks, locked as long as it is in use; gone at the end."""
+    """A directory to build in, hidden from lists of sessions and locked while in use; removed at the end."""
     sessions.mkdir(parents=True, exist_ok=True, mode=0o700)
     folder = sessions / f".forking-{session}"
     folder.mkdir(mode=0o700)
@@ -238,7 +238,8 @@ def workshop(sessions: Path, session: str) -> Iterator[Path]:
 
 
 def _sweep(sessions: Path, *, before: float) -> None:
-    """Remove what killed processes left half-built: old enough to have been locked, and not locked."""
+    """Remove what killed processes left half-built: directories old enough that their builder must have locked them,
+    and unlocked."""
     for folder in sessions.glob(".forking-*"):
         try:
             descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -255,9 +256,9 @@ def _sweep(sessions: Path, *, before: float) -> None:
 
 
 def _as_it_was(shared: _Shared, store: Path, place: Path, versions: Versions) -> tuple[Files, int]:
-    """The files as they were at the last record shared; its versions come along, as second names."""
+    """Make the files as they were at the last shared record; its versions are hard-linked."""
     versions.share(store, place / STORE)
-    if shared.version:  # else nothing had been written by then
+    if shared.version:  # otherwise nothing had been written by then
         versions.restore(place / "workspace", place / STORE, shared.version)
     return "version", 0
 

@@ -1,8 +1,8 @@
-"""What modules ask a person in the course of their calls: put into the journal, answered once, and carried back.
+"""Questions that modules ask a person during their calls: recorded in the journal, answered once, and sent back.
 
-A question is checked before anybody sees it; one that nobody can be shown, or where nobody is there, is answered at once.
-An answer stands in the journal before it leaves for the module. When its call ends, or the session was left while the
-question stood open, nothing waits for it any more.
+A question is checked before it is shown. One that can't be shown, or that no person is available to answer, is answered
+at once. An answer is written to the journal before it is sent to the module. When the call ends, or the session was
+closed while the question was open, the question lapses.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from iact.core.tree.agent import Agent, Pending
 
 _NOBODY: Final = "There is nobody to ask."
 RESULT: Final = FormField(name="result", kind="text", title="Result", required=True)
-"""What a tool of the front end gives back."""
+"""The result of a front-end tool."""
 _LATE: Final = "Nobody answered in time."
 
 
 class Forms:
-    """The questions of one session's modules. `seconds`: how long a person has; `attended`: whether one may come."""
+    """The questions of one session's modules. `seconds`: how long a person has to answer; `attended`: whether a person
+    may be available."""
 
     def __init__(self, scheduler: Scheduler, waits: PersonWaits, seconds: float, *, attended: bool) -> None:
         self._scheduler = scheduler
@@ -45,7 +46,7 @@ class Forms:
         self._timers: dict[int, asyncio.TimerHandle] = {}
 
     async def ask(self, agent: Agent, pending: Pending, asked: ModuleAsk, reply: SendReply) -> None:
-        """A call asks; its answer goes to `reply`, at once if it can't be put to anybody."""
+        """Ask a question for a call. The answer goes to `reply`, at once if the question can't be put to a person."""
         try:
             said = FormAsk(
                 call=pending.call,
@@ -81,7 +82,8 @@ class Forms:
         skill: SkillOffer | None = None,
         tool: FrontEndCall | None = None,
     ) -> ModuleReply:
-        """Put a skill that an agent offers to the person, or a tool to their front end, and wait for what comes back."""
+        """Show a skill that an agent offers to the person, or send a tool call to their front end, and wait for the
+        reply."""
         said: asyncio.Future[ModuleReply] = asyncio.get_running_loop().create_future()
 
         async def reply(answer: ModuleReply) -> None:
@@ -99,10 +101,10 @@ class Forms:
     async def answer(
         self, ask: int, decision: FormDecision, values: Mapping[str, JSON] | None = None
     ) -> Record:
-        """A person answers the question at record `ask`; gives the record of that, which is durable.
+        """Answer the question at record `ask` for a person. Returns the durable record of the answer.
 
         Raises:
-            UsageError: nothing waits for an answer to it, or what was filled in does not fit the form.
+            UsageError: the question is not open, or the values do not fit the form.
         """
         asked = self._live.tree.forms.get(ask)
         if asked is None:
@@ -112,7 +114,7 @@ class Forms:
             given = filled(asked.fields, values or {})
         said = FormAnswer(ask=ask, decision=decision, by="user", values=given if asked.fields else None)
         reply = self._close(ask)
-        # What somebody lets out is on disk before it is out.
+        # What a person releases is on disk before it is sent.
         record = await self._live.durable(self._live.record(signed(said), "/"))
         self._live.changed()
         if reply is not None:
@@ -120,12 +122,12 @@ class Forms:
         return record
 
     def end(self, call: int) -> None:
-        """A call has ended: nothing waits for what it asked."""
+        """End the questions of a call that has ended."""
         for ask in [n for n, one in self._live.tree.forms.items() if one.call == call]:
             self._end(ask, "core")
 
     def leave(self) -> None:
-        """Nothing waits any more for what was asked before the session was opened, or is asked when it is closed."""
+        """End all open questions: those asked before the session was opened, or those still open when it is closed."""
         for ask in list(self._live.tree.forms):
             self._end(ask, "core")
 
@@ -135,7 +137,7 @@ class Forms:
             self._scheduler.spawn(f"answer {ask}", partial(_send, reply, ModuleReply("cancel", reason=_LATE)))
 
     def _end(self, ask: int, by: Literal["time", "core"]) -> SendReply | None:
-        """Nobody decided; gives where the module is told so, if it still waits."""
+        """Close a question that no person answered. Returns where to notify the module, if it still waits."""
         reply = self._close(ask)
         if ask in self._live.tree.forms and self._live.failure is None:
             try:

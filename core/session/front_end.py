@@ -1,7 +1,7 @@
-"""Tools of the program that a person speaks through: an agent calls one, and that program runs it.
+"""Tools of the program that a person uses to talk to a session: an agent calls a tool, and that program runs it.
 
-The call passes the gate like any other, and is then a question whose answer is what the tool gives back: so it stands in the
-journal before it reaches anybody, is answered once, and ends with its call. What comes back is from outside.
+The call passes the gate like any other. It then becomes a question whose answer is the tool's result: so it is in the
+journal before it is sent, is answered once, and ends with its call. The result counts as data from outside.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class FrontEndTools:
         self._forms = forms
 
     async def carry_out(self, ticket: Ticket, call: FunctionCall, agent: Agent, pending: Pending) -> Outcome:
-        """Have the front end run a tool; what the agent can mend is its outcome."""
+        """Let the front end run a tool. Errors that the agent can fix are part of the outcome."""
         ticket.redeem(call.request)
         tool, arguments = _text(call, "tool").strip(), _object(_text(call, "arguments"))
         known = self._live.tree.tools
@@ -54,7 +54,7 @@ def _text(call: FunctionCall, name: str) -> str:
 
 
 def _object(text: str) -> dict[str, JSON] | None:
-    """The JSON object that a text is, for any reader; None: it is none."""
+    """The JSON object in a text, whichever reader parses it; None if it is not one."""
     try:
         found = json.loads(text, parse_constant=str) if text.strip() else {}
     except (ValueError, RecursionError):

@@ -1,8 +1,8 @@
 """Calls of module functions: one outcome each.
 
-The order of a function call is law 3: the gate's decision and the intent stand in the journal, and
-are durable if the call can change anything, before it is dispatched; its outcome follows. A call
-that a crash left without an outcome is repeated only if that is harmless.
+The order of a function call is law 3: the gate's decision and the intent are in the journal, and are durable if the
+call can change anything, before it is dispatched; its outcome follows. A call that a crash left without an outcome is
+repeated only if that is harmless.
 """
 
 from __future__ import annotations
@@ -54,19 +54,19 @@ from iact.core.tree.interpret import digest_of
 from iact.core.tree.offered_functions import module_state
 
 _PLAIN: Final = "text/plain"
-"""The type of an output that a record does not name."""
+"""The type of an output for which a record names none."""
 _LAST_WORDS: Final = 2.0
-"""Seconds beyond a step's own time limit that its module is told it has."""
+"""How many seconds are added to a step's own time limit when it is passed to the module."""
 
 _PRINTED: Final = 1 << 17
-"""Characters of what a call printed that are kept, of its beginning and of its end, should it not come to its end."""
+"""How many characters of a call's output are kept at its beginning and its end, in case the call does not finish."""
 
 NotRun = Literal["cancelled", "incomplete"]
 """Why a call has no outcome of its own."""
 
 
 class FunctionCalls:
-    """The calls of module functions of one session that are under way."""
+    """The calls of module functions that are under way in one session."""
 
     def __init__(
         self,
@@ -93,10 +93,10 @@ class FunctionCalls:
         self._offers = offers
         self._front_end = front_end
         self._unkept: set[str] = set()
-        """Why files were not kept, as people were told."""
+        """Reasons why files were not kept that people were already told."""
 
     async def call(self, agent: Agent, calls: Sequence[Pending]) -> None:
-        """Make calls that may overlap; each outcome is recorded when all before it have theirs."""
+        """Make calls that may overlap. Each outcome is recorded after the outcomes of all earlier calls."""
         if len(calls) == 1:
             await self._call_function(agent, calls[0])
             return
@@ -109,9 +109,10 @@ class FunctionCalls:
             raise stopped.exceptions[0] if stopped else several from None
 
     async def _in_turn(self, agent: Agent, pending: Pending) -> bool:
-        """Wait until every action before this one has its outcome; False if it was given one meanwhile.
+        """Wait until every action before this one has its outcome. Returns False if this one was given an outcome in
+        the meantime.
 
-        Steps of a plan have an order of their own.
+        Steps of a plan are ordered by the plan.
         """
         while pending in agent.actions and agent.actions[0] is not pending and agent.plan is None:
             await self._live.moved()
@@ -128,7 +129,7 @@ class FunctionCalls:
         asked = pending.ahead is not None
         first = alone or not (asked or self._monitor.would_ask(agent, pending))
         if not (first or await self._in_turn(agent, pending)):
-            return  # whoever is asked about it is asked with the first action, and it is made in its turn
+            return  # the question goes to a person with the first action, and the call is made in its turn
         decision = await self._monitor.decide(agent, pending)
         if decision is None:
             return
@@ -165,7 +166,7 @@ class FunctionCalls:
         timeout = _timeout(bound, pending.spec.timeout or live.tree.bounds.tool)
         told = None
         if pending.limit is not None and pending.limit < timeout:
-            # A module that wants to say a last word before its time is over is not to begin with it too early.
+            # A module that says a last word before its time is over must not begin with it too early.
             timeout, told = pending.limit, pending.limit + _LAST_WORDS
         loaded = live.tree.modules.get(pending.spec.module or "")
         start = loaded.start if loaded is not None else Start()
@@ -187,7 +188,7 @@ class FunctionCalls:
             fills=self._room(copy) if writes else None,
             exclusive=function is not None and function.exclusive,
             states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
-            # What a call leaves in a module that works in a copy goes away with it.
+            # Changes of state that a call leaves in a module that works in a copy disappear with the copy.
             on_state=partial(self._on_state, agent, pending.spec, pending.step) if copy is None else None,
             step=pending.step,
             copy=copy,
@@ -214,21 +215,21 @@ class FunctionCalls:
                 self._record_outcome(agent, result, took, outcome, spool, call.timeout, key_of(pending))
 
     def _cached(self, pending: Pending) -> Value | None:
-        """What a call of the module with the same key found out, from the session's blobs."""
+        """What a call of the module with the same key returned, from the session's blobs."""
         found = self._live.tree.cached.get((pending.spec.module or "", key_of(pending)))
         if found is None:
             return None
         return Value(found.sha256, found.size, found.media, partial(self._live.journal.blob, found.sha256))
 
     def _printed(self, agent: Agent, call: int, text: str) -> None:
-        """A running tool prints: people see it, and if it does not come to its end, so does its agent."""
+        """Show what a running tool prints; if the call does not finish, its agent sees it as well."""
         printed = self._live.printed
         if call in printed:
             printed[call] = _bounded(printed[call] + text)
         self._live.publish(OutputEvent(agent.path, call, text))
 
     def _room(self, copy: Path | None) -> FolderUse | None:
-        """What calls that write fill, and may only so far; what becomes of the user's own disk is their business."""
+        """The folder whose size limits calls that write; None for the user's own disk, which is not limited."""
         if copy is not None:
             return FolderUse(copy)
         if self._live.tree.workspace == "scratch":
@@ -236,15 +237,15 @@ class FunctionCalls:
         return self._files.effects.room
 
     async def _on_state(self, agent: Agent, spec: ActionSpec, step: str, change: StateChange) -> None:
-        """Called from the task of whoever listens to a module."""
+        """Handle a change of state; called from the task that listens to the module."""
         await self._scheduler.supervise(
             f"state of {spec.module}", partial(self._moved_by_itself, agent, spec, step, change)
         )
 
     async def _moved_by_itself(self, agent: Agent, spec: ActionSpec, step: str, change: StateChange) -> None:
-        """A module came to another state outside of a call; recorded behind the outcomes of calls that ended before.
+        """Record that a module changed its state outside of a call, after the outcomes of calls that ended before.
 
-        `spec`: the function by which its agent has to do with that; `step`: the step of a plan, if it is one's.
+        `spec`: the function through which its agent uses the module; `step`: the step of a plan, if any.
         """
         while any(one.call and one.spec.module == spec.module and one.step == step for one in agent.actions):
             await self._live.moved()
@@ -253,12 +254,13 @@ class FunctionCalls:
             self._live.record(said, agent.path)
 
     async def _keep_files(self, agent: Agent, copy: Path | None) -> tuple[str, bool]:
-        """The version of the workspace, or of a copy, after a call that may have written, and whether none could be kept."""
+        """Keep a version of the workspace, or of a copy, after a call that may have written. Returns it, and whether
+        keeping failed."""
         workspace = self._files.workspace
         try:
             version = await (workspace.keep() if copy is None else workspace.keep_copy(copy))
         except WorkspaceError as error:
-            if str(error) not in self._unkept:  # once, though each call that writes fails alike
+            if str(error) not in self._unkept:  # once, although each call that writes fails the same way
                 self._unkept.add(str(error))
                 self._live.notice(agent.path, "workspace", str(error))
             return "", True
@@ -267,7 +269,7 @@ class FunctionCalls:
     async def _invoke(
         self, agent: Agent, pending: Pending, ticket: Ticket, call: FunctionCall, spool: Spool
     ) -> Outcome | NotRun:
-        """Invoke it; what kept the call from ending is told to people only."""
+        """Invoke the call. Faults that keep it from ending are reported to people only."""
         live = self._live
         try:
             async with self._scheduler.cancellable(agent):
@@ -304,8 +306,10 @@ class FunctionCalls:
         limit: float,
         key: str,
     ) -> None:
-        """Record what a call came to. `result`: what it left in the files; `took`: milliseconds, with all that it
-        waited for; `limit`: seconds that its module had; `key`: of what it found out, if that is cached.
+        """Record the outcome of a call.
+
+        `result`: what the call left in the files; `took`: milliseconds, including all waits; `limit`: seconds that its
+        module had; `key`: identifies the result if it is cached.
         """
         match outcome:
             case Completed():
@@ -347,14 +351,14 @@ class FunctionCalls:
 
 
 def _bounded(text: str) -> str:
-    """The beginning and the end of what is very long."""
+    """The beginning and the end of a very long text."""
     if len(text) <= 2 * _PRINTED:
         return text
     return f"{text[:_PRINTED]}\n[… left out …]\n{text[-_PRINTED // 2 :]}"
 
 
 def _timeout(bound: Bound, default: float) -> float:
-    """A function's own `timeout` argument sets when the call is given up: a little later than it says."""
+    """When to give up a call: a little later than the function's own `timeout` argument says, if it has one."""
     own = bound.arguments.get("timeout")
     if isinstance(own, (int, float)) and not isinstance(own, bool) and own > 0:
         return min(float(own), 86_400.0) + 5.0

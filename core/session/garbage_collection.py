@@ -1,8 +1,8 @@
 """Pauses the cyclic garbage collector while a journal is folded.
 
-A fold makes hundreds of thousands of objects that stay and hardly a cycle; the collector looks at all of
-them again and again, which is a tenth of the time (20,000 records: 20,200 records per processor second
-with it, 22,300 without).
+A fold makes hundreds of thousands of objects that stay, and hardly any cycles. The collector inspects all of them again
+and again, which takes a tenth of the time (20,000 records: 20,200 records per processor second with it, 22,300
+without).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No cyclic garbage is collected inside; whoever paused it before goes on pausing."""
+    """Disable cyclic garbage collection inside. If it was already disabled, it stays disabled afterwards."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""A model's reply while it streams: shown to watchers, cut where an action ends, and void if it is stopped."""
+"""A model's reply while it streams: shown to watchers, cut after an action, and void if it is stopped."""
 
 from __future__ import annotations
 
@@ -32,17 +32,18 @@ from iact.core.tree.agent import Agent
 from iact.core.tree.prepared_context import PreparedContext
 
 _UNWRITTEN: Final = 32
-"""How many records an agent may be ahead of the disk when a reply of its model counts. A crash takes the turns
-that are not on disk, and the model is asked for them again; no effect and no acknowledgement ever follows from one."""
+"""How many records an agent may be ahead of the disk when a reply of its model counts. A crash loses the turns that are
+not on disk, and the model is asked for them again; no effect and no acknowledgement ever depends on a lost turn."""
 
 _THOUGHT: Final = 20_000
-"""Characters of a model's reasoning that are kept."""
+"""How many characters of a model's reasoning are kept."""
 
 
 class RunningReply:
-    """One reply. `stamp`: of the state in which its context was built; until that changes, it can't be another.
+    """One reply. `stamp`: identifies the state in which its context was built; the context stays the same until the
+    state changes.
 
-    `is_action`: which blocks are actions, so that what follows one is cut off.
+    `is_action`: which blocks are actions, so that text after an action is cut off.
     """
 
     def __init__(
@@ -71,17 +72,17 @@ class RunningReply:
 
     @property
     def text(self) -> str:
-        """All that was written."""
+        """Everything that was written."""
         return self._scanner.text
 
     def scanned(self) -> Scan:
-        """What counts of it, and the blocks in that."""
+        """The part that counts, and the blocks in it."""
         if self._live.tree.stamp(self.agent) == self.stamp:
             return self._scanner.result()
         return scan(self._scanner.kept, self._live.tree.registry(self.agent.path).is_action)
 
     def stop(self, reason: StopReason, why: str) -> None:
-        """End it; what was written is recorded as discarded."""
+        """Stop the reply; what was written is recorded as discarded."""
         if not self.stopped and reason != "calls":
             self.stopped = True
             self._scope.reschedule(asyncio.get_running_loop().time())
@@ -94,10 +95,10 @@ class RunningReply:
         self._live.publish(Delta(self.agent.path, "", restart=True))
 
     async def write(self, model: Model, messages: Sequence[ChatMessage]) -> None:
-        """Let the model write it, to its end or until it is stopped.
+        """Let the model write the reply, to its end or until it is stopped.
 
         Raises:
-            ModelError: it could not.
+            ModelError: the model failed.
         """
         live, agent = self._live, self.agent
         live.writing[agent.path] = live.thinking[agent.path] = ""
@@ -106,7 +107,7 @@ class RunningReply:
             async with self._scope:
                 with self._asking:
                     await self._stream(model, messages)
-                # Models write while the disk does: a slow disk must slow the agent, not only lengthen a queue.
+                # Models write while the disk does: a slow disk must slow down the agent, and not just lengthen a queue.
                 await live.journal.durable(agent.record - _UNWRITTEN)
         except TimeoutError:
             if not self.stopped:
@@ -140,10 +141,10 @@ class RunningReply:
             self._finish = "cut"
 
     def _take(self, text: str) -> bool:
-        """Take the next piece of text; whether there is nothing more to wait for.
+        """Take the next piece of text. Returns whether nothing more is awaited.
 
-        What follows an action is nobody's. But of a model that may have been thinking aloud, the end of its thoughts
-        can still come, which makes them all void; so its stream is heard to the end.
+        Text after an action is ignored. But if the model may have been thinking aloud, the end of its thoughts can
+        still come and make the whole text void, so its stream is read to the end.
         """
         live, agent = self._live, self.agent
         if self._finish == "cut":
@@ -152,33 +153,33 @@ class RunningReply:
             self._first = live.clock.monotonic()
         live.writing[agent.path] += text
         live.publish(Delta(agent.path, text))
-        events = self._scanner.feed(text)  # of most pieces there are none
+        events = self._scanner.feed(text)  # most pieces contain none
         cut = bool(events) and any(isinstance(event, Cut) for event in events)
         if cut:
             self._finish = "cut"
         return cut and not self._unproven
 
     def _think(self, text: str) -> None:
-        """Take the next piece of what the model thinks."""
+        """Take the next piece of the model's reasoning."""
         self._reasoning += text
         self._live.thinking[self.agent.path] = self._reasoning
         self._live.publish(Delta(self.agent.path, text, thought=True))
 
     def _restart(self) -> None:
-        """The model port starts over: the text so far is void."""
+        """The model port starts again: the text so far is void."""
         if self._live.writing[self.agent.path]:
             self.discard("restart")
         self._void()
 
     def _void(self) -> None:
-        """What came so far is void."""
+        """Discard what came so far."""
         live, agent = self._live, self.agent
         live.writing[agent.path] = live.thinking[agent.path] = self._reasoning = ""
         self._scanner, self._finish = Scanner(self._is_action), "stop"
         live.publish(Delta(agent.path, "", restart=True))
 
     def told(self, text: str) -> says.Generation:
-        """What the record of the turn or reply says of it. `text`: what counts."""
+        """What the record of the turn or reply says about it. `text`: the part that counts."""
         live, agent, prepared = self._live, self.agent, self.prepared
         now = live.clock.monotonic()
         return says.Generation(
@@ -199,7 +200,7 @@ class RunningReply:
         )
 
     def usage(self) -> Tokens:
-        """Token counts as the endpoint reported them, else estimated from the characters."""
+        """Token counts as reported by the endpoint, or estimated from the characters."""
         usage = self._usage
         if usage is None:
             prompt = self._live.tree.tokens(self.agent, self.prepared.newest)
@@ -214,6 +215,6 @@ class RunningReply:
 
 
 def _shown(reasoning: str) -> str:
-    """What a model thought, as it is kept for people: without its end if it is very long."""
+    """A model's reasoning as it is kept for people: cut if it is very long."""
     left_out = len(reasoning) - _THOUGHT
     return reasoning if left_out <= 0 else f"{reasoning[:_THOUGHT]} … ({left_out} more characters)"

@@ -1,12 +1,13 @@
-"""What an agent is told of the files around it: the newest first, then what is new or changed since it was told last.
+"""What an agent is told about the files around it: first the newest, then what is new or changed since its last turn.
 
-The folder is looked at when a turn begins, and what is to be said of it stands in the turn's record (`Seen`), so that a
-replay needs no folder. What an agent was told is remembered here alone, and counts once its turn is recorded: a text
-that came to nothing is written again with the same files. After a restart the whole list is told again.
+The folder is inspected when a turn begins, and the text about it is in the turn's record (`Seen`), so a replay needs no
+folder. What an agent was told is remembered only here, and counts once its turn is recorded: a discarded reply is
+written again with the same files. After a restart the whole list is sent again.
 
-Names are content: whoever could write there chose them. They are told to an agent that has read from the same sources
-already, or where nothing from outside is in the files; nobody's word becomes less trusted by a list that it did not
-ask for. The folder is walked by descriptor, and no link is followed: modules write into it meanwhile.
+File names are content: anyone who could write to the folder chose them. They are shown only to an agent that has
+already read from the same sources, or if nothing from outside is in the files. So no agent becomes less trusted because
+of a list that it did not ask for. The folder is walked by descriptor, and no link is followed, because modules write to
+it at the same time.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ from iact.core.tree.tree import Tree
 
 _TOLD: Final = 12
 _MOST: Final = 2_000
-"""Entries that are looked at; of a larger folder only so many are known."""
+"""How many entries are inspected at most; the rest of a larger folder stays unknown."""
 _DEEPEST: Final = 12
 _PASSED_OVER: Final = frozenset({"node_modules", "__pycache__"})
-"""Folders of what was installed or made by a program; so is all whose name begins with a dot."""
+"""Folders with installed or generated files; names that begin with a dot are skipped as well."""
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Stamp = tuple[int, int]
-"""Of a file: its size, and when it was changed, in nanoseconds."""
+"""Of a file: its size, and the time of its last change, in nanoseconds."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """What an agent was told: `files` counts, and `newest` will once there is a turn after `turn`."""
+    """What an agent was told: `files` counts now; `newest` counts once there is a turn after `turn`."""
 
     files: Mapping[str, Stamp] = field(default_factory=dict)
     newest: Mapping[str, Stamp] = field(default_factory=dict)
@@ -49,14 +50,14 @@ class _Known:
 
 
 class Grounding:
-    """The files of one session's `folder`, for its agents."""
+    """The files of one session's `folder`, as its agents are told about them."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._known: dict[str, _Known] = {}
 
     async def look(self, tree: Tree, agent: Agent) -> SeenFiles | None:
-        """What is to be said of the files in the turn that begins; None if nothing is."""
+        """What to say about the files in the turn that begins; None if there is nothing to say."""
         if tree.layout != "changes" or not _concerns(tree, agent) or _hidden(tree, agent):
             return None
         now = await asyncio.to_thread(_walked, self._folder)
@@ -78,7 +79,7 @@ def _concerns(tree: Tree, agent: Agent) -> bool:
 
 
 def _hidden(tree: Tree, agent: Agent) -> bool:
-    """Whether something that the agent has not read could have chosen the names."""
+    """Whether the names may come from a source that the agent has not read."""
     shared = tree.shared
     return bool(untrusted(join([shared.files, *shared.writing.values()])) - agent.labels)
 
@@ -98,7 +99,7 @@ def _difference(before: Mapping[str, Stamp], now: Mapping[str, Stamp]) -> SeenFi
 
 
 def _walked(folder: Path) -> Mapping[str, Stamp]:
-    """The files below a folder, those that lie higher first; empty if it can't be read."""
+    """The files below a folder, upper levels first; empty if it can't be read."""
     try:
         opened = os.open(folder, _FOLDER)
     except OSError:
@@ -107,7 +108,7 @@ def _walked(folder: Path) -> Mapping[str, Stamp]:
 
 
 def _below(folder: int, prefix: str, depth: int) -> Iterator[tuple[str, Stamp]]:
-    """What is below an open folder; closes it."""
+    """The files below an open folder, which is closed at the end."""
     try:
         inner = []
         with os.scandir(folder) as entries:

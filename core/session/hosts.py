@@ -1,8 +1,8 @@
-"""Whether a module of a running session may reach a host: asked for every connection, by the sandbox's proxy.
+"""Decides whether a module of a running session may reach a host. The sandbox's proxy asks for every connection.
 
-What is not allowed is put to a person, and the connection waits. What persons allow for good stands in a file of the
-data directory, and for one session in a file beside its journal; both are followed while sessions run, so that a
-command allows a host to a module that runs. Before such a word counts, it stands in the journal.
+A connection that is not allowed waits while a person is asked. Hosts that people allow permanently are in a file of the
+data directory; those for one session are in a file next to its journal. Both files are watched while sessions run, so a
+command can allow a host to a running module. A permission is in the journal before it takes effect.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from iact.core.session.person_waits import PersonWaits
 from iact.core.tree.apply_hosts import may_ask, origin_of, under_way
 
 Lasts = Literal["once", "session", "always"]
-"""For how long a person's yes holds."""
+"""How long a person's approval lasts."""
 
 _LOOKS: Final = 1.0
-"""Seconds between two looks at the files while a connection waits."""
+"""Seconds between two checks of the files while a connection waits."""
 
 LASTS: Final[tuple[Lasts, ...]] = ("once", "session", "always")
 
@@ -48,10 +48,10 @@ class HostAccess:
         self._session = HostFile(live.journal.directory / FILE)
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._once: set[int] = set()
-        """Questions that were answered with a yes for once."""
+        """Questions that a person answered with "yes, once"."""
 
     def permit(self, module: str) -> Permit:
-        """What the proxy of a module's instances asks."""
+        """The function that the proxy of a module's instances calls."""
         return partial(self.permits, module)
 
     async def permits(self, module: str, host: str, port: int) -> bool:
@@ -76,18 +76,18 @@ class HostAccess:
                         await live.moved()
                 self.follow()
             if origin_of(live.tree, module, host, port) is None:
-                return ask in self._once  # and another connection that waited for this answer was first
+                return ask in self._once  # and another connection that waited for this answer came first
         return False
 
     def follow(self) -> None:
-        """Let the journal say what the files say now, if that is something else."""
+        """Record what the files say now, if it differs from the journal."""
         said = self._changed()
         if said is not None:
             self._live.record(said, "/")
             self._settle()
 
     def _follow_person(self) -> None:
-        """Likewise, when a person has just changed them."""
+        """The same, when a person has just changed the files."""
         said = self._changed()
         if said is not None:
             self._live.record(signed(said), "/")
@@ -101,10 +101,10 @@ class HostAccess:
         return AllowHosts(by="user", always=lists_of(always), session=lists_of(session))
 
     def answer(self, ask: int, *, allow: bool, lasts: Lasts = "once") -> Record:
-        """A person answers the question at record `ask`.
+        """Answer the question at record `ask` for a person.
 
         Raises:
-            UsageError: nothing waits for an answer to it, or a file can't be written.
+            UsageError: the question is not open, or a file can't be written.
         """
         question = self._live.tree.hosts.open.get(ask)
         if question is None:
@@ -122,10 +122,10 @@ class HostAccess:
         return record
 
     def allow(self, module: str, rules: Iterable[str], *, always: bool, remove: bool = False) -> None:
-        """A person allows a module hosts in this session or in all, or takes that back.
+        """Allow a module hosts in this session or in all sessions for a person, or take that back.
 
         Raises:
-            UsageError: there is no such module, one is no rule about hosts, or a file can't be written.
+            UsageError: there is no such module, a rule is not valid, or a file can't be written.
         """
         known = self._live.tree.modules
         if module not in known:
@@ -138,7 +138,7 @@ class HostAccess:
         self._follow_person()
 
     def leave(self) -> None:
-        """Nothing waits any more for what was asked before the session was opened, or is asked when it is closed."""
+        """End all open questions: those asked before the session was opened, or those still open when it is closed."""
         for ask in list(self._live.tree.hosts.open):
             self._end(ask, "core")
 
@@ -158,7 +158,7 @@ class HostAccess:
         return ask
 
     def _settle(self) -> None:
-        """What a person has allowed in another way meanwhile is not asked any more."""
+        """Close questions about hosts that a person has allowed in another way in the meantime."""
         tree = self._live.tree
         for ask, one in list(tree.hosts.open.items()):
             if origin_of(tree, one.module, one.host, one.port) is not None:
@@ -180,7 +180,7 @@ class HostAccess:
             timer.cancel()
 
     def _whose(self, module: str) -> str:
-        """The agent for which a module works, the first of several; the root, if it works for none."""
+        """The agent that a module works for, the first if there are several; the root if there is none."""
         for path, agent in self._live.tree.agents.items():
             if any(one.call and one.spec.module == module for one in agent.actions):
                 return path
@@ -188,7 +188,7 @@ class HostAccess:
 
 
 class HostRow(TypedDict):
-    """A host that a module may reach without a question, and who allowed that: a policy, or a person for how long."""
+    """A host that a module may reach without a question, and who allowed it: a policy, or a person and for how long."""
 
     module: str
     host: str
@@ -196,7 +196,7 @@ class HostRow(TypedDict):
 
 
 def hosts_json(policy: Iterable[Rule], always: Iterable[Rule], session: Iterable[Rule]) -> list[HostRow]:
-    """Every rule with who made it, for people and programs."""
+    """Every rule with its origin, for people and programs."""
     sources: Mapping[Literal["policy", "always", "session"], Iterable[Rule]] = {
         "policy": policy,
         "always": always,
@@ -210,15 +210,16 @@ def hosts_json(policy: Iterable[Rule], always: Iterable[Rule], session: Iterable
 
 
 def kept_hosts(folder: Path) -> list[tuple[str, str]]:
-    """What persons allow by the file in a data directory or in a session's: modules with a host each, sorted."""
+    """The hosts that people allow in the file of a data directory or session, as sorted pairs of module and host."""
     return sorted(HostFile(folder / FILE).rules())
 
 
 def keep_hosts(folder: Path, module: str, hosts: Iterable[str], *, remove: bool = False) -> None:
-    """A person lets a module reach hosts, or takes that back; sessions that run follow within a connection.
+    """Let a module reach hosts for a person, or take that back. Running sessions apply the change at the next
+    connection.
 
     Raises:
-        UsageError: one is not a host, or it can't be kept.
+        UsageError: a host is not valid, or the file can't be written.
     """
     changed = {(module, host_rule(one)) for one in hosts}
     HostFile(folder / FILE).change(add=() if remove else changed, remove=changed if remove else ())

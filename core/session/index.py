@@ -1,16 +1,16 @@
-"""What lists and searches of many sessions need, kept beside the journals: a cache, and never the truth.
+"""What lists and searches of many sessions need, stored next to the journals: a cache, never the truth.
 
 One SQLite file, `index.sqlite`, in the data directory:
 
     listed    what a list shows of a session, with the stamp of the files that it was read from
-    texts     how far a session's journal was taken in
-    passages  each message, reply and output: of which session, which record, which agent
-    words     their texts, as SQLite's full-text index FTS5 has them
+    texts     how much of a session's journal is indexed
+    passages  each message, reply and output, with its session, record and agent
+    words     their texts, in SQLite's full-text index FTS5
 
-All of it follows from the journals and is made again from them: when the file is missing or damaged, when it was made
-by another version, or with another key of the seals. What it says of a session counts only as long as the journal's
-size, time and number are those that it saw. What a session may do is never asked here. Where the file can't be
-written, lists and searches go on without it, and take longer.
+All of it follows from the journals and is made again from them if the file is missing or damaged, or was made by
+another version or with another key of the seals. An entry counts only as long as the journal's size, time and file
+number are unchanged. The index never decides what a session may do. If the file can't be written, lists and searches
+work without it, more slowly.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ _LOG: Final = logging.getLogger(__name__)
 FILE: Final = "index.sqlite"
 _VERSION: Final = "2"
 _LONGEST: Final = 20_000
-"""Characters of one message or output that are searched."""
+"""How many characters of one message or output are searched."""
 _TOGETHER: Final = 200
-"""Sessions that are taken in between two commits."""
+"""How many sessions are indexed between two commits."""
 _ROUND: Final = 4_000
-"""Passages that are looked at in one go, the newest first."""
+"""How many passages are examined at a time, the newest first."""
 _ROUNDS: Final = 25
 _SILENT: Final = frozenset({"recall", "module", "discard", "gate", "clearance", "state", "close", "draft"})
-"""Kinds of records whose text nobody said, or said elsewhere."""
+"""Kinds of records whose text nobody said, or whose text another record holds as well."""
 
 _SCHEMA: Final = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -65,16 +65,17 @@ _TABLES: Final = ("meta", "listed", "texts", "passages", "words")
 
 _STAMP: Final = len(fields(FileStamp))
 _TRUTHS: Final = [place for place, one in enumerate(fields(SessionInfo)) if one.type == "bool"]
-"""Columns that hold a truth, which SQLite keeps as a number."""
+"""Boolean columns, which SQLite stores as numbers."""
 
 _Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class SearchHit:
-    """Where the words of a search are in a session: the newest place. `count`: of all that were looked at.
+    """The newest place in a session that matches a search. `count`: how many matches there were among the passages
+    examined.
 
-    `before`, `match`, `after`: the line, with the words that were found in the middle.
+    `before`, `match`, `after`: the line, with the words found in `match`.
     """
 
     session: str
@@ -89,7 +90,8 @@ class SearchHit:
 
 @dataclass(frozen=True, slots=True)
 class TextHits:
-    """What the texts of one host hold: of each session the newest place. `behind`: how many are still to be read."""
+    """Matches in the texts of one host: the newest place of each session. `behind`: how many sessions are not indexed
+    yet."""
 
     hits: tuple[SearchHit, ...] = ()
     behind: int = 0
@@ -99,7 +101,7 @@ class Index:
     """The index of one data directory. All methods block, and may be called from any thread."""
 
     def __init__(self, data: Path, key: str) -> None:
-        """`key`: tells the key of the seals from every other, without being it."""
+        """`key`: identifies the key of the seals, without revealing it."""
         self._file: Final = data / FILE
         self._key: Final = key
         self._ready = False
@@ -118,7 +120,7 @@ class Index:
             return self._listed
 
     def keep(self, found: Mapping[str, tuple[FileStamp, SessionInfo]], gone: Sequence[str]) -> None:
-        """Keep what was found now, and let go of sessions that are not there any more."""
+        """Keep what was just found, and remove sessions that no longer exist."""
 
         def write(database: sqlite3.Connection) -> None:
             database.executemany("DELETE FROM listed WHERE id = ?", [(one,) for one in gone])
@@ -133,10 +135,11 @@ class Index:
     # --- text -----------------------------------------------------------------------------------
 
     def update(self, sessions: Path, *, most: float = 0) -> int:
-        """Take in what journals of the directory `sessions` hold and the index does not; how many are left to be read.
+        """Index what is new in the journals of the directory `sessions`. Returns how many sessions are left to be
+        indexed.
 
-        `most`: seconds after which it stops, at least one session later; 0: never. The oldest come first, so that what
-        was said last is found first.
+        `most`: seconds after which it stops, after at least one session; 0 for no limit. The oldest come first, so that
+        the newest text is found first.
         """
         with self._updating:
             nothing: dict[str, tuple[int, int]] = {}
@@ -161,15 +164,15 @@ class Index:
             return len(behind) - done
 
     def search(self, words: str, *, limit: int) -> list[SearchHit]:
-        """Sessions that hold all these words in one message or output, the one where that is newest first.
+        """Sessions that have all these words in one message or output, those with the newest match first.
 
-        Words are found by their beginnings; a text between double quotes is found as it is.
+        Words match by prefix; a text in double quotes matches exactly.
         """
         match = query(words)
         return self._ask(lambda database: list(_search(database, match, limit)), []) if match else []
 
     def forget(self, gone: Iterable[str], *, scrub: bool = False) -> None:
-        """Let go of sessions. `scrub`: so that no byte of their text is left in the file."""
+        """Remove sessions. `scrub`: also erase every byte of their text from the file."""
         ids = list(gone)
 
         def write(database: sqlite3.Connection) -> None:
@@ -190,7 +193,8 @@ class Index:
     def _ask(
         self, act: Callable[[sqlite3.Connection], _Result], otherwise: _Result, *, alone: bool = False
     ) -> _Result:
-        """What `act` gives; a damaged file is made again once, and without one that can be used it is `otherwise`."""
+        """Run `act` and return its result. A damaged file is made again once; without a usable file return
+        `otherwise`."""
         for again in (True, False):
             try:
                 with self._opened() as database:
@@ -198,7 +202,7 @@ class Index:
                         return act(database)
                     with database:
                         return act(database)
-            except sqlite3.OperationalError as error:  # locked for long, read-only, a full disk
+            except sqlite3.OperationalError as error:  # locked for too long, read-only, or the disk is full
                 _LOG.warning("The index %s can't be used now: %s", self._file, error)
                 return otherwise
             except sqlite3.DatabaseError as error:
@@ -240,7 +244,7 @@ class Index:
 
 
 def query(words: str) -> str:
-    """Words as a person types them in the language of FTS5; empty if there is nothing to look for."""
+    """Turn words as a person types them into a query in FTS5's language; empty if there is nothing to look for."""
     parts = []
     for phrase, word in re.findall(r'"([^"]*)"|(\S+)', words):
         text = _spread(phrase or word).replace('"', " ").strip()
@@ -272,7 +276,7 @@ def _row(stamp: FileStamp, info: SessionInfo) -> tuple[str | int, ...]:
 _APART: Final = re.compile(
     r"([\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7af\u0e00-\u0e7f])"
 )
-"""Scripts that put no space between words: each of their characters counts as a word."""
+"""Scripts without spaces between words: each of their characters counts as a word."""
 _TOGETHER_AGAIN: Final = re.compile(rf"(?<={_APART.pattern[1:-1]}) +| +(?={_APART.pattern[1:-1]})")
 
 
@@ -312,13 +316,13 @@ def _take_in(
                 "INSERT INTO passages (session, n, agent, kind) VALUES (?, ?, ?, ?)", passage
             )
             database.execute("INSERT INTO words (rowid, text) VALUES (?, ?)", (made.lastrowid, _spread(text)))
-        # What is damaged is not read again until the journal changes.
+        # A damaged part is not read again until the journal changes.
         taken = (stamp.size, reader.offset, reader.last, reader.digest, row[0])
         database.execute("UPDATE texts SET size = ?, offset = ?, last = ?, digest = ? WHERE key = ?", taken)
 
 
 def _texts(reader: Reader) -> Iterator[tuple[Record, str]]:
-    """What a person may look for in the records that follow, as far as they can be read."""
+    """The searchable texts in the next records, as far as they can be read."""
     written: dict[str, str] = {}
     try:
         for record in reader.read():
@@ -359,7 +363,7 @@ def _forget(database: sqlite3.Connection, name: str) -> None:
 
 
 def _merge(database: sqlite3.Connection) -> None:
-    """Only where all parts of a full-text index are merged do the words of deleted texts go."""
+    """Merge all parts of the full-text index: only then do the words of deleted texts disappear."""
     database.execute("INSERT INTO words (words) VALUES ('optimize')")
 
 
@@ -369,7 +373,7 @@ def _shrink(database: sqlite3.Connection) -> None:
 
 
 def _search(database: sqlite3.Connection, match: str, limit: int) -> Iterator[SearchHit]:
-    """The newest passage of each session."""
+    """The newest match of each session."""
     counts: dict[int, int] = {}
     newest: dict[int, int] = {}
     below = 1 << 62
@@ -399,7 +403,7 @@ def _search(database: sqlite3.Connection, match: str, limit: int) -> Iterator[Se
 
 
 def _parts(line: str) -> tuple[str, str, str]:
-    """What is before the first words that were found, these, and what is after."""
+    """The text before the first match, the match, and the text after it."""
     flat = _TOGETHER_AGAIN.sub("", " ".join(line.split()))
     before, _, rest = flat.partition("\2")
     found, _, after = rest.partition("\3")

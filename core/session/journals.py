@@ -1,6 +1,6 @@
-"""A journal as a file, whoever's it is: where it is, whether all of it is as it was written, and what is appended to it.
+"""A journal as a file, no matter which session owns it: where it is, whether it is intact, and what is appended to it.
 
-Nothing is locked, and nothing is rebuilt, so this can be asked of a journal that another process writes.
+Nothing is locked and nothing is rebuilt, so this works on a journal that another process is writing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ JOURNAL: Final = FILE
 """The name of a journal in its session's directory."""
 
 _LOOK: Final = 0.1
-"""Seconds between two looks at a journal that is followed."""
+"""Seconds between two checks of a journal that is followed."""
 
 
 def journal_file(path: Path) -> Path | None:
@@ -33,7 +33,7 @@ def journal_file(path: Path) -> Path | None:
 
 
 def names_journal(path: Path) -> bool:
-    """Whether a path is that of a journal's file, by its name."""
+    """Whether a path names a journal's file."""
     return path.name == JOURNAL
 
 
@@ -47,7 +47,7 @@ def read_records(path: Path) -> list[Record]:
 
 
 def read_bytes(path: Path) -> bytes:
-    """A journal's file, up to its last whole record.
+    """The content of a journal's file, up to its last complete record.
 
     Raises:
         JournalError: it can't be read, or is damaged.
@@ -60,10 +60,10 @@ def read_bytes(path: Path) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Integrity:
-    """Whether a journal and its blobs are as they were written. `error`: what is not, or None.
+    """Whether a journal and its blobs are intact. `error`: what is wrong, or None.
 
-    `records`: how many are unbroken; `blobs`: how many they name; `torn`: bytes of an unfinished append after them.
-    `record`, `offset`: the first record that is damaged, and the byte where it begins, if that is what is wrong.
+    `records`: how many are intact; `blobs`: how many they name; `torn`: bytes of an unfinished append after them.
+    `record`, `offset`: the first damaged record, and the byte where it begins, if a record is what is wrong.
     """
 
     journal: Path
@@ -74,12 +74,12 @@ class Integrity:
 
     @property
     def record(self) -> int | None:
-        """Number of the first damaged record."""
+        """The number of the first damaged record."""
         return self.error.n if isinstance(self.error, JournalCorrupt) else None
 
     @property
     def offset(self) -> int | None:
-        """The byte where it begins."""
+        """The byte where the first damaged record begins."""
         return self.error.offset if isinstance(self.error, JournalCorrupt) else None
 
 
@@ -100,9 +100,9 @@ def check_integrity(path: Path) -> Integrity:
 
 
 class Tail:
-    """The records of a journal, as far as they are there, and with `follow` each that comes.
+    """The records that a journal holds, and with `follow` each new record.
 
-    `last`: of those that are there, these many at most. Following ends when the session is closed.
+    `last`: begin with at most this many of the existing records. Following ends when the session is closed.
     """
 
     def __init__(self, path: Path, *, follow: bool = False, last: int | None = None) -> None:
@@ -112,11 +112,11 @@ class Tail:
 
     @property
     def torn(self) -> int:
-        """Bytes of an unfinished append that were there after the last record."""
+        """Bytes of an unfinished append after the last existing record."""
         return self._reader.pending
 
     def __iter__(self) -> Iterator[Record]:
-        """Blocks while it follows.
+        """Iterate over the records; blocks while following.
 
         Raises:
             JournalError: it can't be read, or is damaged.

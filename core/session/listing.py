@@ -1,4 +1,4 @@
-"""The stored sessions of a data directory, from the two ends of their journals alone."""
+"""The stored sessions of a data directory, read from only the two ends of their journals."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from iact.core.session.status import SessionState, SessionStatus, left_at
 class SessionInfo:
     """A stored session, as a list shows it. `title`: the name that a person gave it, or the user's first words.
 
-    Times are ISO 8601, UTC. `foreign`: this installation did not write its last record, so it can be looked at, or
-    adopted. `state`, `since`, `what`: see `core.session.status`. `source`, `at`: of a fork, where it comes from.
+    Times are ISO 8601, UTC. `foreign`: this installation did not write its last record, so it can only be read or
+    adopted. `state`, `since`, `what`: see `core.session.status`. `source`, `at`: where a fork comes from.
     """
 
     id: str
@@ -39,16 +39,17 @@ class SessionInfo:
     what: str = ""
     pinned: bool = False
     named: bool = False
-    """Whether a person gave it its title."""
+    """Whether a person gave the session its title."""
     source: str = ""
     at: int = 0
     workspace: str = "scratch"
-    """The directory of the user's in which it works; "scratch": one of its own."""
+    """The directory of the user's that the session works in; "scratch": its own."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileStamp:
-    """What changes when a session's journal, or what is known beside it, does: sizes, and times in nanoseconds."""
+    """What changes when a session's journal, or the information next to it, changes: sizes, and times in
+    nanoseconds."""
 
     size: int
     mtime: int
@@ -58,14 +59,14 @@ class FileStamp:
 
 @dataclass(frozen=True, slots=True)
 class ToldRow:
-    """What was said last of a session, when it had so many `records`. `row`: None: that it was deleted."""
+    """What a host last published about a session, when it had this many `records`. `row`: None if it was deleted."""
 
     records: int
     row: SessionInfo | None
 
 
 class Listed(Protocol):
-    """What was found of sessions before; it may know nothing, and what it knows of another stamp does not count."""
+    """What was found about sessions earlier. It may be empty; an entry with an outdated stamp does not count."""
 
     def read(self) -> Mapping[str, tuple[FileStamp, SessionInfo]]: ...
 
@@ -73,7 +74,7 @@ class Listed(Protocol):
 
 
 class KnowsNothing:
-    """Every session is looked at."""
+    """Knows nothing, so every session is read."""
 
     def read(self) -> Mapping[str, tuple[FileStamp, SessionInfo]]:
         return {}
@@ -92,10 +93,10 @@ def listed(
     known: Listed = NOTHING_KNOWN,
     elsewhere: Mapping[str, ToldRow] | None = None,
 ) -> list[SessionInfo]:
-    """Every stored session, the one that changed last first; damaged ones are left out.
+    """Every stored session, most recently changed first; damaged ones are left out.
 
-    `running`: those open here, with what they are at. `known`: what need not be looked at again. `elsewhere`: what
-    other hosts say of theirs, which counts where the journal here has no more records than theirs.
+    `running`: those open here, with their status. `known`: what need not be read again. `elsewhere`: what other hosts
+    publish about theirs, which counts if the journal here has no more records than theirs.
     """
     before, found, fresh = known.read(), list[SessionInfo](), dict[str, tuple[FileStamp, SessionInfo]]()
     there = set[str]()
@@ -127,7 +128,7 @@ def _joined(
 
 
 def stamps(sessions: Path) -> Iterator[tuple[str, FileStamp]]:
-    """The names of all directories that hold a journal, with what tells whether it changed."""
+    """The names of all directories with a journal, each with the stamp that shows whether it changed."""
     try:
         entries = os.scandir(sessions)
     except OSError:
@@ -146,7 +147,7 @@ def stamps(sessions: Path) -> Iterator[tuple[str, FileStamp]]:
 
 
 def info_of(directory: Path, session: str, sealer: Sealer) -> SessionInfo:
-    """One session that lies in `directory`; without a title if it can't be read."""
+    """One session in `directory`; without a title if it can't be read."""
     try:
         status = os.stat(directory / FILE)
         stamp = FileStamp(status.st_size, status.st_mtime_ns, status.st_ino, 0)
@@ -189,7 +190,7 @@ def _info(path: Path, stamp: FileStamp, sealer: Sealer) -> SessionInfo | None:
 
 
 def _numbered(found: Sequence[SessionInfo]) -> list[SessionInfo]:
-    """Forks that a person gave no name are called as what they come from, and numbered."""
+    """Name the forks that have no name of their own after their source, with a number."""
     forks = sorted((one for one in found if one.source), key=lambda one: one.id)
     if not forks:
         return list(found)
@@ -204,7 +205,7 @@ def _numbered(found: Sequence[SessionInfo]) -> list[SessionInfo]:
 
 
 def _first(fork: SessionInfo, by_id: Mapping[str, SessionInfo]) -> SessionInfo:
-    """What a fork comes from, through others; itself, if that is not there any more."""
+    """The session that a fork comes from, through other forks; the fork itself if that session no longer exists."""
     seen = {fork.id}
     while fork.source in by_id and fork.source not in seen:
         seen.add(fork.source)
@@ -213,6 +214,6 @@ def _first(fork: SessionInfo, by_id: Mapping[str, SessionInfo]) -> SessionInfo:
 
 
 def short_title(text: str, limit: int = 80) -> str:
-    """What a session is called by that somebody began with `text`, and nobody named."""
+    """The title of a session without a name that began with `text`."""
     line = " ".join(text.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -1,7 +1,7 @@
-"""What happens in a running session is appended to its journal, then applied.
+"""Appends what happens in a running session to its journal, then applies it to the tree.
 
-`record` is the only way in which a live tree changes. Watchers are told of a record when it is
-durable, so nobody ever sees what a crash could take back.
+A live tree changes only through `record`. Watchers receive a record when it is durable, so they never see anything that
+a crash could take back.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from iact.core.tree.apply import apply
 from iact.core.tree.tree import Tree
 
 _INLINE: Final = 16_384
-"""Bytes of a result that stand in the log itself; longer ones become blobs."""
+"""How many bytes of a result are stored in the log itself; longer results become blobs."""
 
 
 class Live:
-    """A tree with its journal and its watchers. `records`: all that are durable, in order."""
+    """A tree with its journal and its watchers. `records`: all durable records, in order."""
 
     def __init__(self, journal: Journal, tree: Tree, clock: Clock, records: list[Record]) -> None:
         self.journal: Final = journal
@@ -42,17 +42,17 @@ class Live:
         self.failure: IactError | None = None
         self.closed = False
         self.writing: dict[str, str] = {}
-        """What each agent's model has written so far in the generation under way."""
+        """What each agent's model has written so far in the current generation."""
         self.thinking: dict[str, str] = {}
-        """What it has thought so far in that."""
+        """What each agent's model has thought so far in the current generation."""
         self._activities: dict[str, Activity] = {}
         self.printed: dict[int, str] = {}
-        """What each call under way has printed so far, by the number of its record, until it has its outcome."""
+        """What each running call has printed so far, by the number of its record, until it has its outcome."""
         self.on_applied: list[Callable[[Record], None]] = []
         self.on_durable: list[Callable[[Record], None]] = []
-        """Told of every record, in order: when the tree has taken it in, and when it is on disk."""
+        """Called with every record, in order, once the tree has applied it and it is on disk."""
         self.on_stopped: list[Callable[[], None]] = []
-        """Told when the session can't go on."""
+        """Called when the session can't go on."""
         self._watchers: set[Watcher] = set()
         self._stale = False
         self.grew = asyncio.Event()
@@ -71,7 +71,7 @@ class Live:
     ) -> Record:
         """Append a record about `agent` and apply it; it is durable when `durable(record)` returns.
 
-        `at`: its time, if that was looked at before; default: now.
+        `at`: its time, if it was determined before; default: now.
 
         Raises:
             JournalUnwritable: the session has stopped.
@@ -91,7 +91,7 @@ class Live:
     def notice(
         self, agent: str, code: str, text: str, *, level: Literal["warning", "error"] = "warning"
     ) -> None:
-        """Record something for people."""
+        """Record a notice for people."""
         self.record(NoticeContent(level=level, code=code), agent, body=text)
 
     async def moved(self) -> None:
@@ -106,7 +106,8 @@ class Live:
         return record
 
     def watch(self) -> Watcher:
-        """A new watcher; it first gets the text that agents are writing at this moment, and what their models do."""
+        """A new watcher. It first receives the text that agents are writing at this moment, and what their models are
+        doing."""
         texts = {**self.thinking, **self.writing}
         first: list[Event] = [Delta(agent, self.writing.get(agent, ""), restart=True) for agent in texts]
         first += [Delta(agent, text, thought=True) for agent, text in self.thinking.items() if text]
@@ -114,12 +115,12 @@ class Live:
         return Watcher(self._watchers, tuple(first))
 
     def publish(self, event: Event) -> None:
-        """Tell every watcher."""
+        """Send an event to every watcher."""
         for watcher in self._watchers:
             watcher.offer(event)
 
     def show(self, activity: Activity) -> None:
-        """Tell every watcher, also one that comes later, what the model of an agent does now."""
+        """Show every watcher, including later ones, what the model of an agent is doing."""
         if activity.state:
             self._activities[activity.agent] = activity
         else:
@@ -129,11 +130,11 @@ class Live:
 
     @property
     def at_work(self) -> bool:
-        """Whether a model is asked, or a call runs that does not wait for a person's approval."""
+        """Whether a model is being asked, or a call is running that does not wait for a person's approval."""
         return bool(self._activities) or any(agent.calls for agent in self.tree.at_work.values())
 
     def changed(self) -> None:
-        """A node's state changed in a way that no record tells."""
+        """Note that a node's state changed in a way that no record reports."""
         if self._watchers and not self._stale:
             self._stale = True
             asyncio.get_running_loop().call_soon(self._show_tree)
@@ -154,7 +155,7 @@ class Live:
         self._wake()
 
     def _trouble(self, why: str) -> None:
-        """The store that other hosts share does not answer; or does again, if `why` is empty."""
+        """Note that the shared store does not answer, or, if `why` is empty, that it answers again."""
         said = (
             f"The store of this session does not answer: {why.rstrip('.')}. What happens now is not stored yet, so it is "
             "not shown and nothing new is begun; it is tried again for a minute, and then the session stops."
@@ -164,7 +165,7 @@ class Live:
         self.publish(NoticeEvent(said))
 
     def elapsed(self, agent: Agent, now: datetime) -> float:
-        """Seconds since the agent's activation began, less those in which it or one above it was paused."""
+        """Seconds since the agent's activation began, minus the time in which it or a caller above it was paused."""
         began = _time(agent.guards.began)
         spans: list[tuple[datetime, datetime]] = []
         path = agent.path
@@ -188,7 +189,7 @@ class Live:
         return (now - began).total_seconds() - stood
 
     def stop(self, error: IactError) -> None:
-        """The session can't go on: whoever watches it or waits for an answer is told."""
+        """Stop the session, which can't go on. Everyone who watches it or waits for an answer is notified."""
         if self.failure is None:
             self.failure = error
             self.publish(NoticeEvent(str(error)))
@@ -197,7 +198,7 @@ class Live:
         self._wake()
 
     def end(self) -> None:
-        """Record that the session is closed, unless nothing happened since it was before.
+        """Record that the session is closed, unless nothing happened since it was last closed.
 
         Raises:
             JournalUnwritable: the session has stopped.
@@ -222,7 +223,7 @@ def _time(at: str) -> datetime:
 
 
 def stored(text: str) -> tuple[str, Blob | None, dict[str, bytes]]:
-    """How a result's text stands in the journal: its body or its blob, and what blobs hold."""
+    """How a result's text is stored in the journal: its body or its blob, and the content of blobs."""
     data = text.encode("utf-8", "replace")
     if len(data) <= _INLINE:
         return data.decode("utf-8"), None, {}

@@ -1,4 +1,4 @@
-"""What agents keep and look up: REMEMBER and RECALL."""
+"""What agents store in memory and look up: REMEMBER and RECALL."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.interpret import argument_text
 
 _KEPT: Final = 4_000
-"""Characters that one REMEMBER can hold."""
+"""How many characters one REMEMBER can hold."""
 
 
 class MemoryActions:
@@ -27,7 +27,7 @@ class MemoryActions:
         self._memory = memory
 
     def remember(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        """Keep something; the journal has it, and memory gets it from there."""
+        """Keep a text: it goes to the journal, and memory gets it from there."""
         text = argument_text(bound, "text").strip()
         if not self._memory.on:
             settle(self._live, agent, pending, "incomplete")
@@ -43,7 +43,7 @@ class MemoryActions:
             record_result(self._live, agent, kept, text)
 
     async def recall(self, agent: Agent, pending: Pending, bound: Bound) -> None:
-        """Search memory for an agent; a search that is cancelled has its outcome by then."""
+        """Search memory for an agent; a cancelled search already has its outcome."""
         result, body = result_of(agent, pending, "incomplete"), ""
         try:
             async with self._scheduler.cancellable(agent):

@@ -1,7 +1,7 @@
-"""What people see of a model while it is asked: that it writes, or what keeps it waiting, and since when.
+"""What people see of a model while it is asked: that it writes, or why it waits, and since when.
 
-Retries, rate limits and silence happen inside the model's stream, where no record tells of them until the reply is
-there. So each change is passed on as it comes, as an `Activity`; and what was waited for is kept for the record.
+Retries, rate limits and silence happen inside the model's stream, and no record reports them until the reply is
+complete. So each change is passed on as it happens, as an `Activity`, and the waits are kept for the record.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from iact.core.session.events import Activity
 from iact.core.session.live import Live
 
 _SILENT: Final = 10.0
-"""Seconds without a word, in the middle of a reply, from which on people are told that it stands still."""
+"""Seconds of silence in the middle of a reply after which people are told that the model has stalled."""
 
 _MOST: Final = 20
-"""Waits that one record holds."""
+"""How many waits one record holds at most."""
 
 
 class ModelCall:
-    """One call of a model for an agent or a plan, as a context: what is passed on of it ends with it."""
+    """One call of a model for an agent or a plan, as a context manager; its activity ends with the context."""
 
     def __init__(self, live: Live, path: str) -> None:
         self.waits: list[Wait] = []
@@ -49,7 +49,7 @@ class ModelCall:
         self._live.show(Activity(self._path, "", self._now()))
 
     def take(self, event: ModelEvent) -> None:
-        """The stream's next event."""
+        """Take the next event of the stream."""
         match event:
             case TextDelta():
                 self._heard("writing")
@@ -65,7 +65,7 @@ class ModelCall:
                 self._over()
                 self._show(Activity(self._path, "asking", self._now()))
             case StreamRecast():
-                self._state = None  # the next piece says what it is
+                self._state = None  # the next piece shows the state
 
     def _now(self) -> str:
         return timestamp(self._live.clock.now())
@@ -75,7 +75,7 @@ class ModelCall:
         self._live.show(activity)
 
     def _heard(self, state: str) -> None:
-        """A piece came: of the reply, or of what the model thinks."""
+        """Note that a piece of the reply or of the reasoning arrived."""
         self._last = asyncio.get_running_loop().time()
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(_SILENT, self._listen)
@@ -84,7 +84,7 @@ class ModelCall:
             self._show(Activity(self._path, "writing" if state == "writing" else "reasoning", self._now()))
 
     def _listen(self) -> None:
-        """Look whether the model still writes. One timer for many pieces: each would cost more than it tells."""
+        """Check whether the model still writes. One timer serves many pieces: a timer for each would cost too much."""
         loop = asyncio.get_running_loop()
         silent = loop.time() - self._last
         writes = self._state is not None and self._state.state in ("writing", "reasoning")
@@ -95,7 +95,7 @@ class ModelCall:
         self._timer = loop.call_later(max(0.1, _SILENT - silent) if writes else _SILENT, self._listen)
 
     def _over(self) -> None:
-        """A wait, if it was one, is over: it is kept for the record."""
+        """End the current wait, if any, and keep it for the record."""
         state, self._state = self._state, None
         if state is None or state.state not in ("limited", "retrying", "stalled"):
             return

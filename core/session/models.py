@@ -1,6 +1,6 @@
-"""Which models play the roles of a session: those of an endpoint that speaks the OpenAI protocol, or the embedded one.
+"""Which models play the roles of a session: those of an OpenAI-compatible endpoint, or the embedded model.
 
-What it takes to reach either is loaded only where it is used: that takes half a second and more.
+The code for either is loaded only where it is used, because loading takes half a second and more.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree
 
 OPENAI: Final = "https://api.openai.com/v1"
-"""Where the OpenAI protocol is spoken if nothing else is said."""
+"""The endpoint used for the OpenAI protocol if none is configured."""
 
 _LISTING_SECONDS: Final = 5.0
 _TRYING_SECONDS: Final = 30.0
 _GREETING: Final = "Reply with one word: ready"
 _FEW: Final = 64
 _SHOWN: Final = 200
-"""Characters of an answer that are told."""
+"""How many characters of an answer are shown."""
 _NAMED: Final = 8
-"""So many models of an endpoint are named to a person who named none."""
+"""How many models of an endpoint are listed for a person who chose none."""
 
 _Shape = TypeVar("_Shape", bound=BaseModel)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Endpoint:
-    """A model endpoint. `smart`, `fast`: names of the models for the two roles; None: not named.
+    """A model endpoint. `smart`, `fast`: names of the models for the two roles, or None if not named.
 
-    `context`: their window in tokens. `takes`: media that they understand beside text. `dialect`: "tools" for models
-    that insist on function calls. `price`: what their tokens cost, if that is known.
+    `context`: their window in tokens. `takes`: media types that they understand in addition to text. `dialect`: "tools"
+    for models that insist on function calls. `price`: what their tokens cost, if known.
     """
 
     url: str = OPENAI
@@ -66,7 +66,7 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleModel:
-    """A model for one role, at an endpoint of its own. `model`: None if the endpoint has only one."""
+    """A model for one role, at its own endpoint. `model`: None if the endpoint has only one."""
 
     url: str
     key: str | None = None
@@ -84,10 +84,10 @@ def open_models(
     rates: Mapping[str, Rate] | None = None,
     clock: Clock | None = None,
 ) -> Models:
-    """The models of an endpoint; of none: the embedded one. Cheap: nothing is loaded before it is used.
+    """The models of an endpoint, or the embedded model if there is none. Cheap: nothing is loaded before it is used.
 
-    `roles`: models of their own for some roles, "smart" and "fast" among them or others. `rates`: how often endpoints
-    may be asked, by `host_of` their addresses.
+    `roles`: separate models for some roles, which may include "smart" and "fast". `rates`: how often endpoints may be
+    asked, by `host_of` their addresses.
 
     An endpoint that serves one model only (as llama.cpp does) needs no name for it.
 
@@ -110,14 +110,14 @@ def open_models(
 
 
 def host_of(url: str) -> str:
-    """The host of an endpoint, with its port where the address names one."""
+    """The host of an endpoint, with its port if the address names one."""
     there = urlsplit(url)
     host = there.hostname or ""
     return f"{host}:{there.port}" if there.port is not None else host
 
 
 class _Throttles:
-    """What keeps each endpoint to its rate; models at one endpoint share it."""
+    """Limits the rate of each endpoint; models at the same endpoint share the limit."""
 
     def __init__(self, rates: Mapping[str, Rate], clock: Clock) -> None:
         self._throttles = {host: Throttle(host, rate, clock) for host, rate in rates.items()}
@@ -163,7 +163,7 @@ def _only_model(endpoint: Endpoint) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """What an endpoint says of its models. `fault`: why it can't be asked; `refused`: it does not take the key."""
+    """The models that an endpoint lists. `fault`: why it can't be asked; `refused`: it rejects the key."""
 
     names: tuple[str, ...] = ()
     fault: str = ""
@@ -172,9 +172,9 @@ class Listing:
 
 
 def chosen(tree: Tree, models: Models) -> SetModels | None:
-    """What there is to record before these models go on with a session; None: they are those that it has.
+    """What to record before a session continues with these models; None if it already uses them.
 
-    A role that nobody plays any more is played by "smart".
+    A role that no model plays any more is played by "smart".
     """
     names = tree.roles.keys() | set(models.roles())
     roles = {name: Role.of(models.profile(name)) for name in sorted(names)}
@@ -184,7 +184,7 @@ def chosen(tree: Tree, models: Models) -> SetModels | None:
 
 
 def list_models(url: str, key: str | None) -> Listing:
-    """Ask the endpoint at `url` which models it has; none if its answer can't be understood. Blocks."""
+    """Ask the endpoint at `url` for its models; none if its answer can't be understood. Blocks."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
         answer = httpx.get(f"{url.rstrip('/')}/models", headers=headers, timeout=_LISTING_SECONDS)
@@ -200,8 +200,8 @@ def list_models(url: str, key: str | None) -> Listing:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of asking a model for a word. `names`: the models that its endpoint lists; `model`: the one that was
-    asked; `fault`: why there is no answer, in a sentence; `answer`: what it said, and `ms` how long that took."""
+    """The result of asking a model for a short answer. `names`: the models that its endpoint lists; `model`: the model
+    asked; `fault`: why there is no answer, as a sentence; `answer`: the answer, and `ms`: how long it took."""
 
     names: tuple[str, ...] = ()
     model: str = ""
@@ -211,7 +211,7 @@ class Tried:
 
 
 async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
-    """Ask a model something short, once, as a session would."""
+    """Ask a model one short question, as a session would."""
     clock = clock or SystemClock()
     listing = await asyncio.to_thread(list_models, one.url, one.key)
     names = listing.names
@@ -245,9 +245,10 @@ async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """Whether the embedded model can run here. `size` of its file in bytes; `here`: the file is there.
+    """Whether the embedded model can run here. `size`: of its file, in bytes; `here`: the file exists.
 
-    `missing`: what it lacks to run, with `detail` in the system's words; `library`: the system's package that has it.
+    `missing`: what is needed to run it, with the system's message in `detail`; `library`: the system package that
+    contains it.
     """
 
     file: Path
@@ -259,7 +260,7 @@ class Embedded:
 
 
 def look_at_embedded() -> Embedded:
-    """What the embedded model finds on this machine. Changes nothing."""
+    """Check what the embedded model needs on this machine. Changes nothing."""
     from iact.core.models.embedded import LIBRARY
 
     file, here = weights.model_file(), weights.present()
@@ -275,10 +276,10 @@ def look_at_embedded() -> Embedded:
 async def ask_typed(
     model: Model, messages: Sequence[ChatMessage], shape: type[_Shape], *, max_tokens: int
 ) -> _Shape:
-    """Ask a model for an object of a shape, whatever it says around that.
+    """Ask a model for an object of the type `shape`, ignoring any text around it.
 
     Raises:
-        StructuredFailed: what it replied does not fit.
-        ModelError: it can't be asked.
+        StructuredFailed: the reply does not fit.
+        ModelError: the model can't be asked.
     """
     return (await structured(model, messages, shape, max_tokens=max_tokens)).value

@@ -1,9 +1,9 @@
 """The modules of one session: known from its start, loaded or written by agents, changed by people.
 
-A `module` record says which version of a module the session uses and how much of its manifest is believed;
-the functions that agents find follow from these records alone. The catalogue and the approvals, which belong
-to the whole data directory, are looked at here and nowhere else, and what they say is recorded before it
-counts. So a journal replays without them, and a version that another session deploys changes nothing here.
+A `module` record says which version of a module the session uses and how much of its manifest is trusted. The functions
+that agents find follow from these records alone. The catalogue and the approvals belong to the whole data directory and
+are read only here; what they say is recorded before it counts. So a journal replays without them, and a version that
+another session deploys changes nothing here.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from iact.core.session.events import NoticeEvent
 from iact.core.session.live import Live
 
 Gone = Literal["removed", "withdrawn"]
-"""Why a module is not there any more: a person took it out of the catalogue, or it failed too often."""
+"""Why a module is no longer available: a person removed it from the catalogue, or it failed too often."""
 
 _WORDS: Final = ("requirements", "egress", "secrets")
 """Arguments of DEPLOY that are lists of words."""
 
 
 class ModuleLoader:
-    """Brings modules into one session, and takes them out again."""
+    """Adds modules to one session, and removes them again."""
 
     def __init__(self, live: Live, host: ModuleHost, invoker: Modules, approvals: Approvals | None) -> None:
         self._live = live
@@ -52,7 +52,8 @@ class ModuleLoader:
     # --- what people change ---------------------------------------------------------------------
 
     async def refresh(self) -> None:
-        """Let the session know what the catalogue holds now; what agents wrote only if it knew that before.
+        """Update the session with what the catalogue holds now. A module that an agent wrote is included only if the
+        session already knew it.
 
         Raises:
             SandboxError: there is no catalogue.
@@ -70,14 +71,15 @@ class ModuleLoader:
                     self.review(name)
 
     async def warm(self, names: Collection[str]) -> None:
-        """Start modules ahead of the root's first calls; why one could not be started is said by that call."""
+        """Start modules before the root's first calls. If one can't be started, the first call reports why."""
         rights: tuple[Right, ...] = ("look", "work") if self._live.tree.grant.intent > 0 else ("look",)
         async with asyncio.TaskGroup() as group:
             for name in names:
                 group.create_task(self._warm(name, rights))
 
     async def _warm(self, name: str, rights: Sequence[Right]) -> None:
-        """One after the other: what looks comes up no later for what may write, which is mostly called after it."""
+        """Start instances one after the other: the reading one first, because the writing one is mostly called after
+        it."""
         loaded = self._live.tree.modules.get(name)
         if loaded is None:
             return
@@ -86,7 +88,7 @@ class ModuleLoader:
                 await self._invoker.warm(name, self._say, loaded.start, right=right, agent="/")
 
     def review(self, name: str) -> None:
-        """Record what is approved of a module now, if that is not what it was."""
+        """Record what is approved of a module now, if that has changed."""
         loaded = self._live.tree.modules.get(name)
         if loaded is None or loaded.origin == "shipped":
             return
@@ -95,7 +97,7 @@ class ModuleLoader:
             self._record(Loaded(loaded.manifest, loaded.digest, loaded.origin, approved))
 
     async def forget(self, name: str, state: Gone, why: str) -> None:
-        """A module is not there any more; agents that know its functions are told."""
+        """Remove a module from the session; agents that know its functions are told."""
         loaded = self._live.tree.modules.get(name)
         if loaded is not None:
             gone = Module(name=name, digest=loaded.digest, origin=loaded.origin, state=state)
@@ -105,7 +107,7 @@ class ModuleLoader:
     # --- what agents ask for --------------------------------------------------------------------
 
     async def carry_out(self, ticket: Ticket, call: FunctionCall) -> Outcome:
-        """Carry out a LOAD or a DEPLOY; what the agent can mend is its outcome.
+        """Carry out a LOAD or a DEPLOY. Errors that the agent can fix are part of the outcome.
 
         Raises:
             SandboxError: there is no sandbox.
@@ -125,18 +127,18 @@ class ModuleLoader:
         return Completed(f"{name} {loaded.digest[:12]}", "text/plain", {}, None, (), None)
 
     def approved(self, name: str) -> bool:
-        """Whether this session has a module all of whose functions a person approved."""
+        """Whether this session has a module whose functions were all approved by a person."""
         self.review(name)
         loaded = self._live.tree.modules.get(name)
         return loaded is not None and len(loaded.approved) == len(loaded.manifest.functions)
 
     async def keep_approved(self, source: ModuleSource) -> None:
-        """A person has looked at all of a module and approved it: it is in the catalogue, and known here.
+        """Keep a module that a person has read and approved completely: in the catalogue, and for this session.
 
         Raises:
-            UsageError: it can't be a module, or what is approved can't be kept.
-            ModuleFault: what it says of itself breaks the rules.
-            SandboxError: there is no sandbox, or it did not come up.
+            UsageError: the source can't be a module, or the approval can't be kept.
+            ModuleFault: its manifest breaks the rules.
+            SandboxError: there is no sandbox, or the module did not start.
         """
         if self._approvals is None:
             raise UsageError("Nothing can be approved here.")
@@ -172,14 +174,14 @@ class ModuleLoader:
     # --- both -----------------------------------------------------------------------------------
 
     async def _try(self, entry: CatalogueEntry) -> None:
-        """Bring a module of the catalogue in; one that can't be told what it offers is told to people only."""
+        """Add a module of the catalogue; a failure to read its manifest is reported to people only."""
         try:
             await self._bring(entry)
         except (ModuleFault, ModuleLost, PackagesUnavailable) as error:
             self._live.notice("/", "module", f"The module {entry.name} is left out. {error}")
 
     async def _bring(self, entry: CatalogueEntry) -> Loaded:
-        """Make a version of a module known in this session; it is started if it never was."""
+        """Make a version of a module known in this session, and start it once if it never was."""
         if entry.manifest is not None:
             manifest = Manifest.from_proto(entry.manifest)
         else:
