@@ -50,7 +50,8 @@ class Live:
         """What each running call has printed so far, by the number of its record, until it has its outcome."""
         self.on_applied: list[Callable[[Record], None]] = []
         self.on_durable: list[Callable[[Record], None]] = []
-        """Called with every record, in order, once the tree has applied it and it is on disk."""
+        """Both are called with every record, in order: `on_applied` once the tree has applied it, `on_durable` once it
+        is on disk."""
         self.on_stopped: list[Callable[[], None]] = []
         """Called when the session can't go on."""
         self._watchers: set[Watcher] = set()

@@ -212,6 +212,6 @@ class ModuleLoader:
 
 
 def _text(call: FunctionCall, name: str) -> str:
-    """A text argument, whether written or passed by value."""
+    """A text argument, whether it was written inline or passed as a variable."""
     value = call.attached.get(name)
     return value.text() if value is not None else str(call.arguments.get(name, ""))

@@ -1,4 +1,4 @@
-"""A session's budget of money: no call of a model is made that could cost more than is left of it."""
+"""A session's budget of money: a model is not called if the call could cost more than what is left."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from iact.core.tree.tree import Tree
 
 
 class MoneyBudget:
-    """What is left of `tree.bounds.money`. It counts by itself: what a call took is told before its record is made."""
+    """What is left of `tree.bounds.money`. It keeps its own sum, because the cost of a call is known before its record
+    is made."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree = tree
@@ -30,7 +31,7 @@ class MoneyBudget:
                 await self._settled.wait()
 
     async def settle(self, held: float, used: float) -> None:
-        """A call for which `held` was set aside cost `used`."""
+        """Replace the `held` reservation of a call by its cost, `used`."""
         async with self._settled:
             self._held -= held
             self._used += used
@@ -38,7 +39,7 @@ class MoneyBudget:
 
 
 class _Held:
-    """Money that is set aside for one call."""
+    """Money that is reserved for one call."""
 
     def __init__(self, budget: MoneyBudget, money: float) -> None:
         self._budget = budget

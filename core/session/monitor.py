@@ -1,9 +1,9 @@
 """The reference monitor of a session: every call of a module's function passes here, and nowhere else.
 
-What follows from the tree is decided by `core.tree.decision`. This is the shell around it: it asks who has to be
-asked, waits for the answer, records question, answer and decision, and lets a denial take as long as a failure.
-A question stands in the journal before anybody is asked, so one that a crash cut off is asked again, and one that
-was answered is not.
+What follows from the tree is decided by `core.tree.decision`. This is the shell around it: it asks whoever must be
+asked, waits for the answer, records question, answer and decision, and makes a denial take as long as a failure. A
+question is in the journal before anyone is asked. So a question that a crash cut off is asked again, and an answered
+one is not.
 """
 
 from __future__ import annotations
@@ -45,11 +45,13 @@ from iact.core.tree.held import is_held
 
 @dataclass(frozen=True, slots=True)
 class Authorities:
-    """Who has a say in calls. `endpoint`: asked about every call, in place of a person. `seconds`: a person's time.
+    """Who decides about calls. `endpoint`: asked about every call, instead of a person. `seconds`: how long a person
+    has.
 
-    `both`: what an endpoint allows and a rule asks about is put to a person, too. `attended`: whether a person may
-    come to answer; if not, the policy says what becomes of a question. `approvals`: what persons approved of modules that do not ship with the product. `delays`: what calls
-    took so far; None: each session begins with nothing.
+    `both`: a call that an endpoint allows and that a rule wants asked about is put to a person as well. `attended`:
+    whether a person may be available to answer; if not, the policy says what happens to a question. `approvals`: what
+    people approved of modules that do not ship with the product. `delays`: how long calls have taken so far; None: each
+    session starts without data.
     """
 
     endpoint: ClearancePort | None = None
@@ -70,34 +72,35 @@ class Monitor:
         self._delays = authorities.delays or Delays()
 
     async def decide(self, agent: Agent, pending: Pending) -> Ticket | Denial | None:
-        """Decide an agent's call. None: it was withdrawn, or must wait for a pause to end; nothing was decided."""
+        """Decide an agent's call. None: nothing was decided, because the call was withdrawn or must wait for a pause to
+        end."""
         at, decision = self._look(agent, pending)
         while isinstance(decision.verdict, Question):
             assert decision.asked is not None
             await self._ask(agent, pending, decision, decision.asked)
             if pending not in agent.actions or self._live.tree.halted(agent, pending):
                 return None
-            # What changed while the question stood open counts: the intent may be lower now.
+            # Changes made while the question was open count: the intent may be lower now.
             at, decision = self._look(agent, pending)
         self._live.record(gate_content(agent, pending, decision), agent.path, at=at)
         return decision.verdict
 
     def would_ask(self, agent: Agent, pending: Pending) -> bool:
-        """Whether somebody would have to be asked about a call now."""
+        """Whether a call would need someone's approval now."""
         return isinstance(self._look(agent, pending)[1].verdict, Question)
 
     async def linger(self, function: str) -> None:
-        """Let a denial take as long as a call of that function which is lost (law 7)."""
+        """Let a denial take as long as a lost call of that function (law 7)."""
         await self._live.clock.sleep(self._delays.draw(function, self._authorities.chance))
 
     def took(self, function: str, seconds: float, *, lost: bool) -> None:
-        """A call that was allowed was lost, or had completed, so long after its decision."""
+        """Record how long an allowed call took from its decision until it was lost or completed."""
         self._delays.record(function, seconds, lost=lost)
 
     def _look(self, agent: Agent, pending: Pending) -> tuple[str, Decision]:
-        """The time, and what the gate says at this moment."""
+        """The time, and the gate's current decision."""
         at = timestamp(self._live.clock.now())
-        # Who has answered counts, also if the settings are others since.
+        # The endpoint or person that answered counts, even if the settings have changed since.
         answered = pending.answer is not None
         endpoint = pending.asked_of == "endpoint" if answered else self._authorities.endpoint is not None
         return at, decide_call(self._live.tree, agent, pending, at=at, endpoint=endpoint)
@@ -105,7 +108,7 @@ class Monitor:
     # --- clearance ------------------------------------------------------------------------------
 
     async def _ask(self, agent: Agent, pending: Pending, decision: Decision, asked: ClearanceRequest) -> None:
-        """Get the answer to a question into the journal, unless it is there already."""
+        """Get the answer to a question into the journal, unless it is already there."""
         endpoint = None if pending.passed else self._authorities.endpoint
         to: Asked = "person" if endpoint is None else "endpoint"
         if pending.answer is None and pending.asked_of != to:
@@ -126,7 +129,8 @@ class Monitor:
             await self._wait(agent, pending)
 
     def _ask_behind(self, agent: Agent, first: Record) -> Record:
-        """Ask with the first call about those behind it that wait for the same reason; gives the last question."""
+        """Together with the first call, ask about later calls that wait for the same reason. Returns the last
+        question."""
         last = first
         for pending, bound in list(behind(agent)):
             if pending.asked or pending.call:
@@ -144,7 +148,8 @@ class Monitor:
         return last
 
     def _said_by_policy(self, pending: Pending) -> Then | None:
-        """The answer that the policy gives where nobody is there; None: somebody may come, or it waits for a person."""
+        """The policy's answer if no person is available; None: a person may come, or the question is held until one
+        does."""
         then = None if self._authorities.attended else without_person(self._live.tree, pending)
         return None if then == "hold" else then
 
@@ -157,7 +162,7 @@ class Monitor:
             self._live.record(said, agent.path)
 
     async def _wait(self, agent: Agent, pending: Pending) -> None:
-        """Wait for a person; their time passes only while nothing above is paused."""
+        """Wait for a person; their time runs only while nothing above is paused."""
         live, loop = self._live, asyncio.get_running_loop()
         held = is_held(live.tree, pending)
         left = math.inf if held else pending.seconds or self._authorities.seconds
@@ -172,10 +177,10 @@ class Monitor:
                 left -= loop.time() - since
 
     def person(self, calls: Sequence[int], *, allow: bool, remember: JSON) -> Record:
-        """A person answers the questions at these records, all in one way; gives the last answer.
+        """Answer the questions at these records for a person, all in the same way. Returns the last answer.
 
         Raises:
-            UsageError: no call waits for an answer to one of them, or what is to be remembered can't be; then none is
+            UsageError: no call waits for an answer to one of them, or `remember` is not possible; then none is
                 answered.
         """
         found = [self._open(call) for call in calls]

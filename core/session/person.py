@@ -1,8 +1,8 @@
-"""Who acts on a session at this moment, for the records of what a person does.
+"""The user who acts on a session at this moment, for the records of what people do.
 
-A server with several users says so around each message; where nobody says anything, there is one user, and records
-have no name. Only the methods that a person calls look here, at the moment in which they make their record: what an
-agent does is never signed with the name of a person, though its task may have begun in a message of theirs.
+A server with several users sets the name around each message. Without a name there is only one user, and records have
+no name. Only methods that a person calls read it, at the moment they make their record: what an agent does is never
+signed with a person's name, even if its task began in a message from that person.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _Content = TypeVar("_Content", bound=PersonContent)
 
 @contextmanager
 def acting(name: str) -> Iterator[None]:
-    """What is done to sessions in here, the person `name` does."""
+    """Everything done to sessions inside is done by the person `name`."""
     token = _ACTING.set(name)
     try:
         yield
@@ -31,6 +31,6 @@ def acting(name: str) -> Iterator[None]:
 
 
 def signed(content: _Content) -> _Content:
-    """What a person does, with the name of whoever does it."""
+    """Add the name of the acting user to the content of a record."""
     name = _ACTING.get()
     return replace(content, who=name) if name else content

@@ -1,6 +1,6 @@
-"""For how long calls had to wait for persons, whatever these were asked: their time limits stand meanwhile.
+"""How long calls have waited for people, no matter what was asked; their time limits are suspended meanwhile.
 
-What a call waits for may overlap, and is counted once.
+The waits of a call may overlap; overlapping time is counted once.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Final
 from iact.core.session.live import Live
 
 _STANDS: Final = 3600.0
-"""Seconds for which the clock of one call stands at most, however often it asks."""
+"""For how many seconds the clock of one call is suspended at most, however often it asks."""
 
 
 @dataclass(slots=True)
 class _Wait:
-    """That calls wait for an answer, on the session's clock. `ended`: None, while they do."""
+    """A wait of calls for an answer, on the session's clock. `ended`: None while they wait."""
 
     calls: tuple[int, ...]
     began: float
@@ -31,19 +31,19 @@ class PersonWaits:
         self._waits: dict[int, _Wait] = {}
 
     def begin(self, ask: int, calls: tuple[int, ...]) -> None:
-        """A question was asked; these calls wait for its answer."""
+        """Note that a question was asked, and that these calls wait for its answer."""
         acting = {one.call for agent in self._live.tree.agents.values() for one in agent.actions}
         self._waits = {n: one for n, one in self._waits.items() if not acting.isdisjoint(one.calls)}
         self._waits[ask] = _Wait(calls, self._live.clock.monotonic())
 
     def end(self, ask: int) -> None:
-        """It is answered."""
+        """Note that a question was answered."""
         wait = self._waits.get(ask)
         if wait is not None and wait.ended is None:
             wait.ended = self._live.clock.monotonic()
 
     def waited(self, call: int) -> float:
-        """For how many seconds the call at a record had to wait for answers so far."""
+        """How many seconds the call at a record has waited for answers so far."""
         now = self._live.clock.monotonic()
         spans = sorted((one.began, one.ended or now) for one in self._waits.values() if call in one.calls)
         seconds, until = 0.0, 0.0

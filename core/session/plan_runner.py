@@ -1,12 +1,12 @@
-"""Runs plans: does what the tree says that a plan needs, and writes down what came of it.
+"""Runs plans: does what the tree says a plan needs, and records the results.
 
-A plan is a node of the call tree with a path of its own. Its caller waits for it as for a child, its agent steps are
-its children, its tool steps go through the same gate as an agent's calls, and what models answer about it
-counts on its budget. What is recorded of it: `core.records.plans`.
+A plan is a node of the call tree with its own path. Its caller waits for it as for a child. Its agent steps are its
+children, its tool steps go through the same gate as an agent's calls, and the models' answers about it count on its
+budget. Its records are described in `core.records.plans`.
 
-So a plan drawn at any record is: nodes and edges (`after`, `refs`) from its `plan` records, states from its `node`
-records. What is decided is decided in the tree (`core.tree.apply_plan`), by records alone: here is only what the world
-is needed for. So nothing is special about a restart: what the tree says is still needed is done.
+So a plan can be drawn at any record: nodes and edges (`after`, `refs`) come from its `plan` records, states from its
+`node` records. Decisions are made in the tree (`core.tree.apply_plan`), from records alone; this module only does what
+needs the world. So a restart is nothing special: whatever the tree still needs is done.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _FOR_PEOPLE: Final = frozenset({"reason", "synthesize"})
 class PlanRunner:
     """The plans of one session that are under way.
 
-    While the session is closing, nothing that ends has an outcome.
+    A step that ends while the session is closing has no outcome.
     """
 
     def __init__(self, scheduler: Scheduler, models: Models, actions: ActionExecutor, copies: Copies) -> None:
@@ -68,7 +68,7 @@ class PlanRunner:
         self.live.on_applied.append(self._applied)
 
     async def execute(self, plan: Agent) -> None:
-        """Run a plan to its end, or go on with it."""
+        """Run a plan to its end, or continue it."""
         run = run_of(plan)
         running = self._running[plan.path] = _Running(self, plan, run)
         try:
@@ -83,7 +83,7 @@ class PlanRunner:
             del self._running[plan.path]
 
     def _applied(self, record: Record) -> None:
-        """The tree took a record in: plans that heard of it have something to do."""
+        """Note that the tree applied a record; plans that it concerns have something to do."""
         stirred = self.live.tree.stirred
         while stirred:
             running = self._running.get(stirred.pop())
@@ -91,21 +91,21 @@ class PlanRunner:
                 running.stirred.set()
 
     def write(self, plan: Agent) -> None:
-        """Write what follows from what a plan has heard."""
+        """Record what follows from the news of a plan."""
         run = run_of(plan)
         while run.owed:
             owed = run.owed[0]
             self.live.record(owed.content, plan.path, body=owed.body)
 
     def cancel(self, plan: Agent, why: str) -> None:
-        """Tell a plan that it ends; its own end is recorded by `end`."""
+        """Cancel a plan; its own end is recorded by `end`."""
         run = run_of(plan)
         if not run.cancelled:
             self.live.record(Cancel(by="core"), plan.path, body=why)
         self.write(plan)
 
     def end(self, plan: Agent) -> None:
-        """Record that a plan has come to its end, or was brought to it."""
+        """Record that a plan has ended, or was ended."""
         self.write(plan)
         reply, body = conclusion(plan, run_of(plan))
         self.live.record(reply, plan.path, body=body)
@@ -118,7 +118,7 @@ def run_of(plan: Agent) -> PlanRun:
 
 
 class _Running:
-    """One plan under way. `stirred`: something was told to it."""
+    """One plan under way. `stirred`: there is news for it."""
 
     def __init__(self, planning: PlanRunner, plan: Agent, run: PlanRun) -> None:
         self.stirred = asyncio.Event()
@@ -128,16 +128,16 @@ class _Running:
         self._run = run
         self._steps: dict[int, asyncio.Task[None]] = {}
         self._begun: set[int] = set()
-        """Steps whose task has begun; one that has not would never see that it is cancelled."""
+        """Steps whose task has begun; a task that has not begun would never notice its cancellation."""
         self._asking: dict[int, asyncio.Task[None]] = {}
         self._taking: dict[str, asyncio.Task[None]] = {}
-        """What is being taken over into the workspace. It comes to its end, whatever becomes of the plan."""
+        """Results being taken over into the workspace. This is finished even if the plan ends."""
         self._turns: dict[str, asyncio.Lock] = {}
-        """Whose turn it is among steps of one race that have no copies."""
+        """A lock for each race whose steps have no copies, so that they take turns."""
         self._alarm: tuple[float, asyncio.Task[None]] | None = None
 
     async def to_its_end(self) -> None:
-        """Write what the plan owes and do what it needs, until it has ended."""
+        """Record what the plan owes and do what it needs, until it has ended."""
         planning, plan, run = self._planning, self._plan, self._run
         async with asyncio.TaskGroup() as self._group:
             try:
@@ -157,7 +157,7 @@ class _Running:
                 self._set_alarm(None)
 
     def _attend(self) -> None:
-        """Start what is to be done and is not under way; stop what is under way for nothing."""
+        """Start work that is due and not under way; stop work that is no longer needed."""
         holding = self._planning.scheduler.holding
         for pending in list(self._plan.actions):
             if pending.stopped:
@@ -187,7 +187,7 @@ class _Running:
             self._alarm = due, self._group.create_task(self._wake(due))
 
     async def _wake(self, due: float) -> None:
-        """Wait for a time, and tell the plan that it has come."""
+        """Wait until a time, and record that it has come."""
         clock = self._live.clock
         while (left := due - clock.now().timestamp()) > 0:
             await clock.sleep(left)
@@ -229,7 +229,7 @@ class _Running:
     async def _call(self, pending: Pending) -> None:
         """Make a step's call, until it has its outcome."""
         while pending in self._plan.actions:
-            # Where it was paused while it waited for approval, it is decided when the pause ends.
+            # If the step was paused while it waited for approval, it is decided when the pause ends.
             while self._live.tree.halted(self._plan, pending):
                 await self._live.moved()
             await self._planning.actions.act(self._plan, pending)
@@ -238,7 +238,7 @@ class _Running:
         return self._turns.setdefault(race, asyncio.Lock())
 
     async def _take_over(self, node: str, copied: Copied) -> None:
-        """Have what a step wrote in its copy of the workspace stand there; not while nothing may happen."""
+        """Take over what a step wrote in its copy into the workspace; not during a pause or lockdown."""
         try:
             tree = self._live.tree
             while self._plan.active and (tree.paused(self._plan.path) or tree.lockdown):
@@ -249,7 +249,7 @@ class _Running:
             self.stirred.set()
 
     def _stop(self, pending: Pending) -> None:
-        """A step is to end; it is abandoned once what it does has been stopped."""
+        """Stop a step; it is abandoned once its work has been stopped."""
         task = self._steps.get(pending.index)
         if task is not None:
             task.cancel()
@@ -257,7 +257,7 @@ class _Running:
             self._abandon(pending)
 
     def _abandon(self, pending: Pending) -> None:
-        """A step ends without an outcome of its own."""
+        """End a step without an outcome of its own."""
         plan = self._plan
         if not plan.active or not any(one is pending for one in plan.actions):
             return
@@ -267,7 +267,7 @@ class _Running:
             settle(self._live, plan, pending, "cancelled")
 
     def _crashed(self, pending: Pending, error: Exception) -> None:
-        """A bug of ours costs a step its outcome."""
+        """Handle a bug of ours, which costs a step its outcome."""
         if any(one is pending for one in self._plan.actions):
             name = type(error).__name__
             crashed = replace(result_of(self._plan, pending, "error"), data={"type": name})
@@ -277,7 +277,7 @@ class _Running:
     # --- questions --------------------------------------------------------------------------------------------
 
     async def _ask(self, thought: int, asking: Asking) -> None:
-        """Put a question to a model, and record what it answers, or why it can't."""
+        """Put a question to a model, and record its answer, or why there is none."""
         answer = _Answer(ModelCall(self._live, self._plan.path))
         over = False
         try:
@@ -313,7 +313,8 @@ class _Running:
                     self._live.record(discard, self._plan.path, body=answer.text)
 
     async def _fill_in(self, question: PlanQuestion, shape: type[BaseModel], answer: _Answer) -> None:
-        """An answer that is data, in the form that the question wants; one that has another form is kept as it came."""
+        """Get an answer that is data, in the form that the question wants; an answer in another form is kept as it
+        came."""
         tree = self._live.tree
         model = self._planning.models.model(role_of(tree, question))
         asked = [ChatMessage("user", question.text)]
@@ -327,9 +328,9 @@ class _Running:
             answer.counted = found.usage
 
     async def _stream(self, thought: int, asking: Asking, answer: _Answer) -> None:
-        """One reply. Of a plan that is written, the tree is told whenever a step of it is complete.
+        """Read one reply. While a plan is being written, the tree is notified of each complete step.
 
-        What a retry made void stays in such an answer: its steps may have begun.
+        Text that a retry made void stays in such an answer, because its steps may have begun.
         """
         question, plan = asking.question, self._plan
         model = self._planning.models.model(role_of(self._live.tree, question))
@@ -355,7 +356,7 @@ class _Running:
                         answer.counted = usage
 
     def _afford(self, thought: int, question: str) -> None:
-        """Draw what a question needs, as an agent does before its turn."""
+        """Draw the tokens that a question needs from the budget, as an agent does before its turn."""
         tree, plan = self._live.tree, self._plan
         cost = budget.cost_of_turn(estimate(question))
         tokens = budget.short(tree, plan, cost)
@@ -372,7 +373,8 @@ class _Running:
 
 
 def _completes(steps: StepReader, text: str) -> bool:
-    """Whether a piece of a plan completes a step. One that can't be read is left to the tree to say so."""
+    """Whether a piece of a plan completes a step. Unreadable text counts as complete, so that the tree reports the
+    error."""
     try:
         return bool(steps.feed(text))
     except PlanError:
@@ -390,7 +392,7 @@ class _Answer:
         self.counted: Usage | None = None
 
     def usage(self, question: str) -> Tokens:
-        """Token counts as the endpoint reported them, else estimated from the characters."""
+        """Token counts as reported by the endpoint, or estimated from the characters."""
         counted = self.counted
         if counted is None:
             prompt, completion = estimate(question), estimate(self.text)

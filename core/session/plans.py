@@ -1,6 +1,6 @@
-"""Plans for people: one that somebody wrote, before it runs, and one of a session, with what became of its steps.
+"""Plans for people: a written plan before it runs, and a plan of a session with the results of its steps.
 
-Both are shown in the same form, a `StepView` for each step, so that one drawing serves for a file and for a journal.
+Both are shown in the same form, a `StepView` for each step, so that one drawing works for a file and for a journal.
 """
 
 from __future__ import annotations
@@ -31,19 +31,20 @@ MODES: Final[tuple[str, ...]] = PLAN_WAYS
 """The modes in which a plan can run; "auto" chooses one."""
 
 CONCURRENCY: Final = PlanLimits().concurrency
-"""How many steps of a plan run at a time."""
+"""How many steps of a plan run at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepView:
     """One step of a plan.
 
-    `call`: a function, or the name of a child agent. `required`: the steps that must all succeed before it, and
-    `candidates` those of which one must. `refs`: its parameters that another step gives, each as (step, field).
-    `layer`: 0 for steps that need none, else one more than the last that it needs. `writes`: names of what no two
-    steps may write at once. `timeout`: seconds.
+    `call`: a function, or the name of a child agent. `required`: steps that must all succeed first; `candidates`: steps
+    of which one must. `refs`: parameters that other steps provide, each as (step, field). `layer`: 0 for steps that
+    need no others, else one more than the highest layer they need. `writes`: names of resources that no two steps may
+    write at the same time. `timeout`: seconds.
 
-    `state`: None before the plan runs. `started`, `ended`: seconds since its start. `error`: why it did not succeed.
+    `state`: None before the plan runs. `started`, `ended`: seconds since its start. `error`: why the step did not
+    succeed.
     """
 
     id: str
@@ -69,7 +70,7 @@ class StepView:
 
 @dataclass(frozen=True, slots=True)
 class PlanView:
-    """A plan of a session. `version`: 0 before its first. `facts`: all of it, as `iact replay --json` has it."""
+    """A plan of a session. `version`: 0 before its first. `facts`: the complete plan, as in `iact replay --json`."""
 
     path: str
     mode: str
@@ -87,7 +88,7 @@ def plan_views(tree: Tree) -> dict[str, PlanView]:
 
 
 def plan_result(tree: Tree, path: str, model_calls: int) -> dict[str, JSON]:
-    """What a finished plan came to, as `iact plan run --json` has it; `model_calls` of its whole session."""
+    """The result of a finished plan, as in `iact plan run --json`; `model_calls`: of its whole session."""
     run, used = tree.agents[path].plan, tree.usage()
     assert run is not None
     return result_json(run, model_calls, used.prompt_tokens + used.completion_tokens)
@@ -125,7 +126,7 @@ def _step(node: PlanNode, layer: int, record: NodeRecord | None) -> StepView:
 
 @dataclass(frozen=True, slots=True)
 class PlanCheck:
-    """Whether a plan can run: it can if there are no `problems`. One sentence each."""
+    """Whether a plan can run: it can if there are no `problems`, which have one sentence each."""
 
     problems: tuple[str, ...]
     warnings: tuple[str, ...]
@@ -140,38 +141,38 @@ class WrittenPlan:
 
     @classmethod
     def read(cls, text: str) -> WrittenPlan:
-        """The plan in a text.
+        """Parse the plan in a text.
 
         Raises:
-            UsageError: it is none.
+            UsageError: it is not a plan.
         """
         return cls(text, read_plan(text, id="plan"))
 
     @classmethod
     def of_goal(cls, goal: str) -> WrittenPlan:
-        """The plan of which there is only a goal."""
+        """A plan that so far has only a goal."""
         return cls.read(goal_text(goal))
 
     @property
     def goal(self) -> str:
-        """What it is for."""
+        """The goal of the plan."""
         return self._plan.goal
 
     def steps(self) -> dict[str, StepView]:
-        """Its steps, in the order in which they were written; none if it is a goal for a planner."""
+        """The steps in the order in which they were written; none if the plan is a goal for a planner."""
         return _steps(self._plan.nodes)
 
     def mode(self, wanted: str) -> tuple[str, str]:
-        """The mode that it runs in, and why, where "auto" chose it."""
+        """The mode in which the plan runs, and, if "auto" chose it, why."""
         return way_of(wanted, self._plan)
 
     def thinks(self, wanted: str) -> bool:
-        """Whether models are asked about it when it runs in this mode."""
+        """Whether models are asked about the plan when it runs in this mode."""
         judged = any(node.contract.judgement for node in self._plan.nodes.values())
         return judged or not self._plan.nodes or self.mode(wanted)[0] != "static"
 
     def check(self, modules: Collection[KnownModule] | None, wanted: str = "static") -> PlanCheck:
-        """Whether it can run with the functions of these modules; None: functions are not looked at."""
+        """Check whether the plan can run with the functions of these modules; None: functions are not checked."""
         functions = _functions(modules) if modules is not None else None
         try:
             found = check(self._plan, functions, agents=make_mode(self.mode(wanted)[0]).agents)
@@ -180,7 +181,8 @@ class WrittenPlan:
         return PlanCheck((), tuple(found.warnings))
 
     def impacts(self, modules: Collection[KnownModule] | None) -> dict[str, float]:
-        """The impact of each step that calls a function: the worse of what it and the function say, as far as known."""
+        """The impact of each step that calls a function: the higher of the step's and the function's, as far as
+        known."""
         functions = _functions(modules) if modules is not None else None
         return {
             node.id: effective_impact(

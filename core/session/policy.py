@@ -10,10 +10,10 @@ from iact.core.gate.policy_file import DEFAULT, FILE, Policies
 
 
 def read_policies(data: Path) -> Policies:
-    """The scopes of a data directory's policy file; the built-in one if there is no file.
+    """Read the scopes of a data directory's policy file; the built-in policy if there is no file.
 
     Raises:
-        UsageError: it can't be read, or holds something that a policy can't.
+        UsageError: it can't be read, or is not a valid policy.
     """
     path = data / FILE
     try:
@@ -25,7 +25,7 @@ def read_policies(data: Path) -> Policies:
 
 
 def policy_text(data: Path) -> str:
-    """The text of a data directory's policy file; empty where there is none.
+    """The text of a data directory's policy file; empty if there is none.
 
     Raises:
         UsageError: it can't be read.
@@ -40,10 +40,11 @@ def policy_text(data: Path) -> str:
 
 
 def write_policy(data: Path, text: str, *, was: str | None = None, scope: str = DEFAULT) -> None:
-    """Write the policy file of a data directory. `was`: what the writer saw there, None: whatever it is; `scope`: one that must be there.
+    """Write the policy file of a data directory. `was`: the text that the writer saw there, or None to overwrite any;
+    `scope`: a scope that the policy must have.
 
     Raises:
-        UsageError: it is no policy, lacks that scope, is another one by now, or can't be written.
+        UsageError: the text is not a valid policy or lacks that scope, the file has changed, or it can't be written.
     """
     Policies.from_toml(text).chosen(scope)
     path = data / FILE

@@ -1,4 +1,4 @@
-"""What people are told of a session while it works: one line for a record, where there is something to tell."""
+"""What people are shown of a session while it works: one line per record, for records worth showing."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from iact.core.records.session import Notice
 from iact.core.session.question_text import asks_title
 
 _TOLD: Final = frozenset({"running", "executed", "failed", "skipped", "cancelled", "waiting_human"})
-"""States of a plan's steps that are told."""
+"""States of a plan's steps that are reported."""
 
 
 def progress_line(record: Record) -> str:
-    """What a record says to people; empty if nothing."""
+    """What a record reports to people; empty if nothing."""
     match record.content:
         case Call(function=function, to=to):
             return f"{record.agent}: {function} {to}".rstrip()
@@ -46,5 +46,5 @@ def progress_line(record: Record) -> str:
 
 
 def newest_line(records: Sequence[Record]) -> str:
-    """The last thing that was told."""
+    """The most recent line that was reported."""
     return next((told for record in reversed(records) if (told := progress_line(record))), "")

@@ -1,6 +1,6 @@
-"""A question to a person as plain text, for whoever decides by it at a terminal or through another program.
+"""A question to a person as plain text, for people who decide at a terminal or through another program.
 
-Nothing is taken out of what it shows, nothing is unseen, and no value can pass for a line of ours.
+Nothing in a value is removed or invisible, and no value can look like one of our own lines.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from iact.core.records.record import Record
 from iact.core.records.skills import SkillOffer
 
 _SENTENCE: Final = 600
-"""Characters of a sentence of the gate's."""
+"""How long a sentence of the gate may be, in characters."""
 _WIDTH: Final = 100
-"""Characters of one row of a value."""
+"""The width of one row of a value, in characters."""
 
 
 def told(question: Record) -> str:
-    """Any question in full."""
+    """The complete text of any question."""
     if isinstance(question.content, HostAsk):
         return host_words(question.agent, question.content)
     if isinstance(question.content, FormAsk):
@@ -35,7 +35,7 @@ def told(question: Record) -> str:
 
 
 def about(question: Record) -> dict[str, JSON]:
-    """What is asked for, for programs: the whole call, the host, or what is to be filled in."""
+    """What is asked, for programs: the whole call, the host, or the form to fill in."""
     asked = question.content
     if isinstance(asked, HostAsk):
         return {"module": asked.module, "host": asked.host, "port": asked.port}
@@ -52,7 +52,8 @@ def about(question: Record) -> dict[str, JSON]:
 
 
 def words(agent: str, asked: ClearanceAsk) -> str:
-    """A question in full, for a terminal. No value can pass for a line of ours: its own lines stand behind a bar."""
+    """The complete text of a question, for a terminal. No value can look like one of our own lines: its lines follow a
+    bar."""
     lines = [
         _inline(f"{agent} asks to run {asked.function} (impact {asked.impact:g}).", _SENTENCE),
         *(_inline(one, _SENTENCE) for one in (asked.reason, asked.why) if one),
@@ -69,7 +70,7 @@ def words(agent: str, asked: ClearanceAsk) -> str:
 
 
 def host_words(agent: str, asked: HostAsk) -> str:
-    """A question about a host, for a terminal."""
+    """The text of a question about a host, for a terminal."""
     host = _inline(rule_of(asked.host, asked.port), _SENTENCE)
     return (
         f"{_inline(agent)}: the module {asked.module} wants to reach {host}, which nobody allowed so far.\n"
@@ -78,7 +79,7 @@ def host_words(agent: str, asked: HostAsk) -> str:
 
 
 def asks_title(asked: FormAsk) -> str:
-    """What somebody is asked, as one line."""
+    """The question of a form as one line."""
     if asked.skill is not None:
         return f"The skill {asked.skill.name} is offered for your approval"
     if asked.tool is not None:
@@ -87,7 +88,7 @@ def asks_title(asked: FormAsk) -> str:
 
 
 def skill_words(agent: str, offer: SkillOffer) -> str:
-    """A skill that an agent offers, for a terminal: the whole of it, each of its own lines behind a bar."""
+    """A skill that an agent offers, for a terminal: all of it, each of its lines after a bar."""
     lines = [
         _inline(f"{agent} wrote a skill, and offers it to you: {offer.name}", _SENTENCE),
         *(f"  | {line}" for line in _lines(offer.description)),
@@ -110,7 +111,7 @@ def skill_words(agent: str, offer: SkillOffer) -> str:
 
 
 def form_words(agent: str, asked: FormAsk) -> str:
-    """What a module asks, for a terminal: its words behind a bar, and where an answer goes; or the skill that is offered."""
+    """A module's question, for a terminal: its words after a bar, and where the answer goes; or the offered skill."""
     if asked.skill is not None:
         return skill_words(agent, asked.skill)
     if asked.tool is not None:
@@ -155,7 +156,7 @@ def field_words(field: FormField) -> str:
 
 
 def schema_of(fields: Sequence[FormField]) -> Mapping[str, JSON]:
-    """The JSON Schema of a form, as other programs put it to their users."""
+    """The JSON Schema of a form, for other programs that ask their users."""
     needed: list[JSON] = [one.name for one in fields if one.required]
     return {"type": "object", "properties": {one.name: _schema(one) for one in fields}, "required": needed}
 
@@ -183,7 +184,7 @@ def _schema(field: FormField) -> JSON:
 
 
 def _choices(field: FormField, titled: str) -> dict[str, JSON]:
-    """What can be chosen. `titled`: the keyword for values that have titles."""
+    """The available choices. `titled`: the keyword for values that have titles."""
     if not field.titles:
         return {"enum": [*field.choices]}
     pairs = zip(field.choices, field.titles, strict=True)
@@ -191,18 +192,18 @@ def _choices(field: FormField, titled: str) -> dict[str, JSON]:
 
 
 def _exact(text: str) -> str:
-    """Text for somebody who decides by it: nothing is taken out, nothing is unseen."""
+    """Escape a text for a person who decides by it: nothing is removed and nothing is invisible."""
     return escaped(text, every=True)
 
 
 def _inline(text: str, limit: int = 200) -> str:
-    """It as part of one line."""
+    """The text as part of one line."""
     line = " ".join(_exact(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def _about(text: str) -> str:
-    """A value that fits behind its name, or how long the one is that follows."""
+    """A value that fits after its name, or the length of the one that follows."""
     lines = _lines(text)
     return lines[0] if len(lines) == 1 else f"{len(text)} characters in {len(lines)} lines"
 
@@ -213,7 +214,7 @@ def _quoted(text: str) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    """The lines that a terminal would make of a text, one at least: the long ones cut into pieces of their own."""
+    """The lines that a terminal would make of a text, at least one; long lines are cut into several."""
     rows = [
         row[at : at + _WIDTH]
         for row in _exact(text).splitlines()

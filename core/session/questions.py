@@ -20,9 +20,9 @@ def is_question(record: Record) -> bool:
 
 
 def alike(one: Content, other: Content) -> bool:
-    """Whether two questions about calls are one to a person: the same function, for the same reason, of one origin.
+    """Whether two questions about calls are the same to a person: same function, same reason, same origin.
 
-    The origin: the labels of all that the agent had read, and of what each argument was made of.
+    The origin consists of the labels of everything the agent had read, and of everything each argument was made of.
     """
     return (
         isinstance(one, ClearanceAsk)
@@ -38,7 +38,7 @@ def _origin(asked: ClearanceAsk) -> frozenset[str]:
 
 
 class OpenQuestions:
-    """The questions of a session that wait, oldest first. Give it every record, in order."""
+    """The open questions of a session, oldest first. It must be given every record, in order."""
 
     def __init__(self, records: Iterable[Record] = ()) -> None:
         self._waiting: list[Record] = []
@@ -51,12 +51,12 @@ class OpenQuestions:
         return tuple(self._waiting)
 
     def together(self, besides: Container[int] = ()) -> tuple[Record, ...]:
-        """The oldest that waits, and those that can be answered with it. `besides`: records to leave out."""
+        """The oldest open question, and those that can be answered with it. `besides`: records to leave out."""
         left = [one for one in self._waiting if one.n not in besides]
         return tuple(one for one in left if one is left[0] or alike(left[0].content, one.content))[:MOST]
 
     def add(self, record: Record) -> None:
-        """The next record: it may ask (also anew), answer, or end the call that a question was about."""
+        """Take the next record: it may ask (or ask again), answer, or end the call that a question was about."""
         place = _place(record)
         if place is not None:
             self._waiting = [one for one in self._waiting if _place(one) != place]
@@ -65,7 +65,7 @@ class OpenQuestions:
 
 
 def _place(record: Record) -> tuple[str, int, int] | None:
-    """The action that a question, its answer or a result is about; of a host or a form, the question itself."""
+    """The action that a question, its answer or a result is about; for a host or a form, the question itself."""
     content = record.content
     if isinstance(content, HostAsk | FormAsk):
         return "", record.n, 0

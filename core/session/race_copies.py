@@ -1,9 +1,9 @@
-"""Copies of the workspace in which steps of a race work, each in its own: made, taken over, let go of.
+"""Copies of the workspace for the steps of a race, one for each: made, taken over, and removed.
 
-That a step races, and that what it wrote is to be taken over, follows from the records (`core.tree.apply_copies`). A
-copy is made of a version of the workspace, and what was written in it is kept as a version before the step's outcome
-is recorded. So a copy itself is needed by nobody but the call that works in it: after a crash it is made anew of the
-one version, or taken over from the other.
+The records decide that a step races, and that its results are taken over (`core.tree.apply_copies`). A copy is made
+from a version of the workspace, and what was written in it is kept as a version before the step's outcome is recorded.
+So only the call that works in a copy needs it: after a crash it is made again from the first version, or taken over
+from the second.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Copies:
         self._modules = modules
 
     def of(self, plan: Agent, pending: Pending) -> Path | None:
-        """The copy in which a step works; None: it works in the workspace itself."""
+        """The copy that a step works in; None: it works in the workspace itself."""
         return self._place(plan, pending) if pending.base else None
 
     def _place(self, plan: Agent, pending: Pending) -> Path:
@@ -42,7 +42,7 @@ class Copies:
         return self._workspace.copy(f"{whose}-{pending.index}")
 
     async def make(self, plan: Agent, pending: Pending) -> None:
-        """Give a step of a race its copy, or record why there can be none."""
+        """Make the copy for a step of a race, or record why there can be none."""
         place, said = self._place(plan, pending), MakeCopy(node=pending.node, action=pending.index)
         if pending.copied:
             if pending.base:  # it was made before the session was closed
@@ -55,7 +55,7 @@ class Copies:
         self._live.record(said, plan.path)
 
     def let_go(self, plan: Agent, pending: Pending) -> None:
-        """A step has its outcome, or none: its copy, and what works there, ends behind everybody's back."""
+        """Remove the copy of a step that has ended, and what runs in it, in the background."""
         place = self._place(plan, pending)
         self._scheduler.spawn(f"end of the copy {place.name}", partial(self._remove, place))
 
@@ -64,7 +64,7 @@ class Copies:
         await self._workspace.remove_copy(place)
 
     async def take_over(self, plan: Agent, run: PlanRun, node: str, copied: Copied) -> None:
-        """Have what a step wrote in its copy stand in the workspace, and record what came of it."""
+        """Take over what a step wrote in its copy into the workspace, and record the result."""
         live, tree = self._live, self._live.tree
         await live.journal.durable(copied.result)
         try:
@@ -76,7 +76,7 @@ class Copies:
             live.record(said, plan.path)
 
     async def open(self) -> None:
-        """Let go of copies that a crash left, and finish what was under way for plans that were cancelled meanwhile."""
+        """Remove copies that a crash left, and finish the takeovers of plans that were cancelled in the meantime."""
         await self.close()
         for plan in list(self._live.tree.agents.values()):
             if plan.plan is not None and not plan.active:
@@ -84,5 +84,5 @@ class Copies:
                     await self.take_over(plan, plan.plan, node, copied)
 
     async def close(self) -> None:
-        """Let go of all copies: what needs one makes it anew."""
+        """Remove all copies; a step that needs one makes it again."""
         await self._workspace.remove_copies()

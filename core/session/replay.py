@@ -1,4 +1,4 @@
-"""Reading a journal without running anything: show, verify, and the exact contexts that models saw."""
+"""Reads a journal without running anything: show, verify, and the exact contexts that models saw."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Replay:
 
     @property
     def foreign(self) -> str:
-        """Why it is not the session of whoever read it, in words; empty if it is, or if nobody's key was given."""
+        """Why the reader's installation did not make the session, in words; empty if it did, or if no key was given."""
         return self.contents.foreign
 
     @property
@@ -58,7 +58,7 @@ class Replay:
 
     @property
     def verified_from(self) -> int:
-        """The first record that can be verified: those before it followed the rules of another version."""
+        """The first record that can be verified: earlier records followed the rules of another version."""
         return migrated_at(self.records)
 
 
@@ -66,7 +66,7 @@ class Replay:
 class SeenMessage:
     """One message of a context; `reused`: it was in the agent's context before, byte for byte.
 
-    `parts`: what goes with its text, as (variable, media type, SHA-256).
+    `parts`: attachments to its text, as (variable, media type, SHA-256).
     """
 
     role: str
@@ -89,12 +89,13 @@ def replay(
 ) -> Replay:
     """Rebuild a session's tree from its journal, up to record `at` (default: all).
 
-    `sealer`: `contents.foreign` says why it is not its session. With `verify`, the core runs over the recorded outcomes and every context digest is compared.
+    `sealer`: with it, `foreign` says why the session is not the sealer's. With `verify`, the core runs over the
+    recorded outcomes and every context digest is compared.
 
     Raises:
         ReplayMismatch: with `verify`, at the first record that differs.
         JournalError: the journal can't be read.
-        UsageError: there is no record `at`, or none at all yet.
+        UsageError: there is no record `at`, or no record at all yet.
     """
     directory = path if path.is_dir() else path.parent
     with collector_paused():
@@ -111,10 +112,10 @@ def replay(
 
 
 def _expect_adopted(file: Path, records: Sequence[Record]) -> None:
-    """Compare what a journal adopted, byte by byte, with what its `adopt` record says of that: no other record tells.
+    """Compare what a journal adopted, byte by byte, with its `adopt` record. No other record shows a difference.
 
     Raises:
-        ReplayMismatch: something else stands there.
+        ReplayMismatch: the content differs.
     """
     adopted = next((one for one in reversed(records) if isinstance(one.content, Adopt)), None)
     if adopted is None or not isinstance(adopted.content, Adopt):
@@ -134,7 +135,7 @@ def view_of(records: Sequence[Record], blobs: Callable[[str], bytes]) -> View:
     """A session as it was after these records, which are its first. `blobs` reads a blob by its SHA-256.
 
     Raises:
-        ReplayMismatch: they don't make a session.
+        ReplayMismatch: the records don't make a session.
         JournalError: a blob that is needed can't be read.
     """
     with collector_paused():
@@ -155,7 +156,7 @@ def context(path: Path, agent: str, *, at: int | None = None) -> SeenContext:
 def context_of(
     records: Sequence[Record], blobs: Callable[[str], bytes], agent: str, *, at: int | None = None
 ) -> SeenContext:
-    """The same from the first records of a session. `blobs` reads a blob by its SHA-256."""
+    """The same as `context`, from the first records of a session. `blobs` reads a blob by its SHA-256."""
     turns = [
         (record, made, last)
         for record in records[:at]
@@ -171,7 +172,7 @@ def context_of(
     one = tree.agents[agent]
     prepared = answered(tree, one, made, last)
     before = one.context.history.messages()
-    # The last message of the history is the reply to the context before, which that context did not hold.
+    # The last message of the history is the reply to the previous context, which did not contain it.
     reused = len(before) - 1 if len(turns) > 1 else len(before)
     messages = [_seen(message, reused=n < reused) for n, message in enumerate(before)]
     return SeenContext(agent, turn.n, (*messages, _seen(prepared.newest, reused=False)))
@@ -180,12 +181,13 @@ def context_of(
 def contexts_of(
     records: Iterable[Record], blobs: Callable[[str], bytes]
 ) -> Iterator[tuple[Record, Sequence[ChatMessage]]]:
-    """Every record of a session from its first, in order, with the context that its text answers; none for most.
+    """Every record of a session from its first, in order, with the context that its text answers; empty for most
+    records.
 
     One pass, so all contexts of a journal cost as much as one replay of it. `blobs` reads a blob by its SHA-256.
 
     Raises:
-        ReplayMismatch: they don't make a session.
+        ReplayMismatch: the records don't make a session.
         JournalError: a blob that is needed can't be read.
     """
     tree = Tree(strict=False, blobs=blobs)
@@ -201,7 +203,7 @@ def contexts_of(
 
 
 def _generation(record: Record) -> tuple[Generation | None, LastTurn]:
-    """What a model wrote in answer to a context, if that is what a record holds, and why it was the agent's last turn."""
+    """What a model wrote in answer to a context, if a record holds that, and why it was the agent's last turn."""
     match record.content:
         case Turn(generation=made):
             return made, ""

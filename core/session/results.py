@@ -1,4 +1,4 @@
-"""Outcomes of actions, as they are recorded: what a call gave, or that there is none."""
+"""Outcomes of actions, as they are recorded: what a call returned, or why it has no result."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iact.core.tree.agent import Agent, Pending
 
 
 def result_of(agent: Agent, pending: Pending, status: ResultStatus) -> Result:
-    """The outcome of an action, as far as it is only this."""
+    """The outcome of an action, with nothing but its status."""
     return Result(
         turn=agent.turn,
         action=pending.index,
@@ -34,14 +34,14 @@ def record_result(live: Live, agent: Agent, result: Result, text: str = "") -> R
 
 
 def settle(live: Live, agent: Agent, pending: Pending, status: ResultStatus) -> None:
-    """Give an action that did not come to its end its outcome: `status`, and what it had printed by then."""
+    """Record `status` as the outcome of an action that did not finish, with what it had printed by then."""
     record_result(live, agent, result_of(agent, pending, status), live.printed.get(pending.call, ""))
 
 
 def drop(live: Live, agent: Agent, status: ResultStatus) -> None:
-    """Give every pending action of an agent its outcome, `status`; skipping leaves those that wait for a reply.
+    """Give every pending action of an agent the outcome `status`. "skipped" excludes actions that wait for a reply.
 
-    What was under way where the session was forked has another: it is not carried out.
+    Actions that were under way where the session was forked get a different outcome: they are not carried out.
     """
     for pending in [one for one in agent.actions if not (one.call and status == "skipped")]:
         settle(live, agent, pending, "forked" if pending.forked else status)

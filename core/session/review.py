@@ -1,4 +1,4 @@
-"""What waits in a live directory, as people and programs are shown it."""
+"""The pending changes of a live directory, as people and programs are shown them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iact.core.tree.live_folder import PendingChange
 
 
 class StateRow(TypedDict):
-    """What is at a path: a type, permission bits, of a file its size and SHA-256, of a link its `target`."""
+    """The state of a path: a type and permission bits, for a file its size and SHA-256, for a link its `target`."""
 
     type: FileType
     mode: int
@@ -26,11 +26,11 @@ _Moved = TypedDict("_Moved", {"from": NotRequired[str], "to": NotRequired[str]})
 
 
 class PendingRow(_Moved):
-    """A change that waits, as people and programs are shown it: what `was` in the directory, and what would be `now`.
+    """A pending change, as people and programs are shown it: what `was` in the directory, and what would be `now`.
 
-    `conflict`: somebody else changed it there meanwhile. `impact`, `why`: how much it does. `held`, `reason`: what it
-    waits for. `n`: the record that told of its present form. `calls`, `agents`, `labels`: where it comes from. One
-    that looks as if it was moved says `from` or `to` where.
+    `conflict`: the path was also changed in the directory in the meantime. `impact`, `why`: how much the change does.
+    `held`, `reason`: what it waits for. `n`: the record that reported its present form. `calls`, `agents`, `labels`:
+    where it comes from. `from`, `to`: the other path of a file that seems to have been moved.
     """
 
     path: str
@@ -49,7 +49,7 @@ class PendingRow(_Moved):
 
 
 def rows(pending: Mapping[str, PendingChange]) -> list[PendingRow]:
-    """One row for each path that waits, in order; an addition and a deletion of the same content name each other."""
+    """One row for each pending path, in order; an addition and a deletion of the same content refer to each other."""
     moved = renames(item.change for item in pending.values())
     return [_row(item, moved) for item in pending.values()]
 
@@ -91,9 +91,9 @@ def _state(state: FileState) -> StateRow:
 
 
 def renames(changes: Iterable[FileChange]) -> dict[str, str]:
-    """Files that look as if they were renamed: from the old path to the new one, and back.
+    """Files that seem to have been renamed: from the old path to the new one, and back.
 
-    Only where it can't be doubted: one file of that content was deleted, and one added.
+    Only unambiguous cases: exactly one file of that content was deleted, and exactly one added.
     """
     gone: dict[str, list[str]] = {}
     come: dict[str, list[str]] = {}
@@ -116,7 +116,7 @@ def renames(changes: Iterable[FileChange]) -> dict[str, str]:
 
 
 def counts(patch: str) -> tuple[int, int] | None:
-    """Lines that a unified diff adds and takes away; None if it shows none, because of what the change is of."""
+    """How many lines a unified diff adds and removes; None if it shows no lines, because of the kind of the change."""
     lines = patch.split("\n")
     begin = next((at for at, line in enumerate(lines) if line.startswith("@@ ")), None)
     if begin is None:

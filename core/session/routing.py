@@ -1,7 +1,7 @@
-"""What a message is like, so that `auto` can choose how it is worked on: one question to a model, asked once for a text.
+"""Describes a message, so that `auto` can choose how to work on it: one question to a model, asked once per text.
 
-The page asks already while the message is being written, to show what would be chosen; what the model said then is
-what counts when that text is sent. A model that brings a static prompt of its own is too small to tell.
+The page asks while the message is still being written, to show what would be chosen; that answer also counts when the
+text is sent. A model with its own static prompt is too small to answer.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _NOTHING: Final = Tokens(prompt=0, cached=0, completion=0)
 
 @dataclass(frozen=True, slots=True)
 class RouteAnswer:
-    """What a model says that a text is like; `failed`: why it can't tell."""
+    """A model's description of a text; `failed`: why there is none."""
 
     text: str
     failed: str
@@ -36,7 +36,7 @@ class RouteAnswer:
 
 
 class Routing:
-    """The choices of one session. `_known`: the answer about the text that was asked about last."""
+    """The choices of one session. `_known`: the answer about the most recent text."""
 
     def __init__(self, scheduler: Scheduler, models: Models) -> None:
         self._live = scheduler.live
@@ -51,7 +51,7 @@ class Routing:
         return plan_request.choice(self._live.tree, text, answer.text)
 
     async def choose(self, root: Agent, step: ChooseWay) -> None:
-        """Choose for a message, and record it, unless somebody ended it meanwhile."""
+        """Choose for a message, and record the choice, unless the message was cancelled in the meantime."""
         live, wanted = self._live, step.errand
         try:
             async with self._scheduler.cancellable(root):

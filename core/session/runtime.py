@@ -1,4 +1,4 @@
-"""Opens sessions: new ones, and stored ones to go on with. One process, one data directory."""
+"""Opens sessions, new ones and stored ones. One process, one data directory."""
 
 from __future__ import annotations
 
@@ -71,30 +71,30 @@ from iact.core.tree.tree import Tree
 
 _LOG: Final = logging.getLogger(__name__)
 _ROOM: Final = 64 * 1024
-"""Bytes that must find room before a session goes on that had none."""
+"""How many bytes must be writable before a session that stopped for lack of space goes on."""
 _TENDING: Final = 3600.0
-"""Seconds between two looks at what is kept no longer."""
+"""Seconds between two runs of tidying up."""
 _SETTLING: Final = 0.05
-"""Seconds between a change of a session and telling other hosts of it."""
+"""Seconds between a change of a session and reporting it to other hosts."""
 _HEARING: Final = 5.0
-"""Seconds between two looks at what other hosts say of their sessions."""
+"""Seconds between two readings of other hosts' session lists."""
 _SLICE: Final = 0.2
-"""Seconds for which journals are read in one go, behind."""
+"""For how many seconds journals are read at a time in the background."""
 
 Observe = Callable[[Sequence[Record]], Callable[[Record], None]]
-"""Takes the records that a session has when it is opened, and gives what takes each later one, once it is on disk. Neither
-may block or fail."""
+"""Takes the records that a session has when it is opened, and returns a function that takes each later record once it
+is on disk. Neither may block or fail."""
 
 
 SearchElsewhere = Callable[[str, int], Awaitable[Sequence[TextHits]]]
-"""Finds words in texts of sessions on other hosts; at most so many on each."""
+"""Searches the texts of sessions on other hosts, with a maximum number of results for each host."""
 
 
 class Runtime:
     """All sessions of one data directory.
 
-    Use it as an asynchronous context manager; leaving it closes every session, and nothing of them
-    (task, container, socket, temporary file) is left behind.
+    Use it as an asynchronous context manager. Leaving it closes every session, and no task, container, socket or
+    temporary file is left behind.
     """
 
     def __init__(
@@ -125,14 +125,14 @@ class Runtime:
         observe: Observe | None = None,
         limits: ConcurrencyLimits | None = None,
     ) -> None:
-        """`policies`: reads the scopes that sessions can have, whenever one is opened; by default from `data`.
+        """`policies`: reads the available scopes whenever a session is opened; by default from `data`.
 
-        `scope`: of new ones. `egress`: hosts that modules may reach whatever the policy is. `retention`: how long sessions are kept. `memory_at_rest`: where sessions have no memory
-        now, opens what remembers earlier ones, so that it can forget those that are deleted. `journals`: where they are
-        kept; by default in the data directory. `others`: where hosts tell each other of their sessions.
-        `search_elsewhere`: asks other hosts what the texts of theirs hold. `limits`: how many
-        may be at work at once. `user`: whose they are, for the log. `observe`: told of each session that is opened, and of
-        what happens in it.
+        `scope`: of new sessions. `egress`: hosts that modules may reach under any policy. `retention`: how long
+        sessions are kept. `memory_at_rest`: if sessions have no memory now, opens the memory of earlier sessions, so
+        that deleted ones can be forgotten. `journals`: where they are kept; by default in the data directory. `others`:
+        the list in which hosts publish their sessions. `search_elsewhere`: searches the texts of the sessions on other
+        hosts. `limits`: how many sessions may be at work at the same time. `user`: the owner of the sessions, for the
+        log. `observe`: called for each session that is opened, and for its records.
         """
         self._policies = policies or partial(read_policies, data)
         self._scope = scope
@@ -167,7 +167,7 @@ class Runtime:
         self._deletion = Deletion(self.store, self._clock, opened, retention)
         self._standings = SessionStatuses(self._clock)
         self.figures: Final = Figures()
-        """What sessions did here so far."""
+        """Sums of what sessions have done here so far."""
         self._models = models
         self._host = host
         self._bounds = bounds or Bounds()
@@ -212,7 +212,7 @@ class Runtime:
             except BaseExceptionGroup as group:
                 if error is None or group.exceptions != (error,):
                     raise
-                # Returning lets `error` itself go on, as whoever uses this expects it: with no group around it.
+                # Returning lets `error` propagate as the caller expects it: without a group around it.
             finally:
                 with contextlib.suppress(OSError):
                     await asyncio.to_thread(self._services.experience.keep)
@@ -220,14 +220,14 @@ class Runtime:
                 await self._models.close()
 
     async def _warm_models(self) -> None:
-        """What fails is told by the first call; a bug of ours must not end the sessions."""
+        """Load the models. The first call reports failures; a bug of ours must not end the sessions."""
         try:
             await self._models.warm()
         except Exception:
             _LOG.exception("Getting the models ready met a bug.")
 
     async def _tell_others(self) -> None:
-        """Tell other hosts what the sessions that are open here are at, as it changes."""
+        """Report the status of the open sessions to other hosts, as it changes."""
         if self.store.others is None:
             return
         async with self.watch_sessions() as changes:
@@ -239,11 +239,11 @@ class Runtime:
                     changes.offer(session, status)
 
     async def _hear_others(self) -> None:
-        """Tell those who look at the list of sessions what other hosts say."""
+        """Pass what other hosts report to the people who watch the list of sessions."""
         others = self.store.others
         known: Mapping[str, ToldRow] = {}
         while others is not None:
-            if self._standings.watched > 1:  # one of them tells the others
+            if self._standings.watched > 1:  # one of them is `_tell_others`
                 told = await asyncio.to_thread(others.read)
                 for session, row in told.items():
                     if known.get(session) != row and session not in self._open:
@@ -259,13 +259,13 @@ class Runtime:
         scope: str | None = None,
         workspace: Path | None = None,
     ) -> Session:
-        """A new session (None), or a stored one to go on with; one that is open is given as it is.
+        """Open a new session (None) or a stored one. A session that is already open is returned as it is.
 
-        `intent`: of a new session, a number from 0 to 2 or the name of a level. `scope`: of a new session, one of the policies' or several with "+" between. `workspace`: a directory of
-        the user's in place of the session's own, for a new session.
+        For new sessions: `intent`: a number from 0 to 2 or the name of a level. `scope`: one of the policy's scopes, or
+        several joined by "+". `workspace`: a directory of the user's instead of the session's own.
 
         Raises:
-            UsageError: no such session, scope, intent or directory.
+            UsageError: there is no such session, scope, intent or directory.
             ForeignSession: this installation did not make it.
             JournalLocked: another process has it open.
             JournalError: it is damaged, or can't be written.
@@ -274,7 +274,7 @@ class Runtime:
             if session_id is not None and session_id in self._open:
                 if not await self._can_write_again(self._open[session_id]):
                     return self._open[session_id]
-                await self.close(session_id)  # what its journal holds is gone on with
+                await self.close(session_id)  # the session is then opened again from its journal
             live = (
                 await self._resume(session_id)
                 if session_id
@@ -292,7 +292,7 @@ class Runtime:
             if self._observe is not None:
                 live.on_durable.append(self._observe(live.records))
             session.start(self._group)
-            # Nothing may be awaited from here on: whoever opens a session speaks first.
+            # Nothing may be awaited from here on: the caller that opens a session speaks first.
             return session
 
     @property
@@ -302,15 +302,15 @@ class Runtime:
 
     @property
     def at_work(self) -> bool:
-        """Whether an agent of an open session has something to do, if only to wait for a person."""
+        """Whether an agent of an open session has something to do, including waiting for a person."""
         return any(session.state.at_work for session in self._open.values())
 
     def workload(self) -> Workload:
-        """What goes on in the open sessions now."""
+        """What is going on in the open sessions now."""
         return workload((session.state for session in self._open.values()), self._host.running)
 
     async def unready(self) -> str:
-        """In one word what keeps new work from being taken; empty if nothing does."""
+        """One word for what prevents new work; empty if nothing does."""
         if not await asyncio.to_thread(_writable, self._data):
             return "data"
         return "" if await self._host.answers() else "sandbox"
@@ -320,15 +320,16 @@ class Runtime:
         return session_id in self._open
 
     async def _can_write_again(self, session: Session) -> bool:
-        """Whether a session that stopped since its journal could not be written has room for it now."""
+        """Whether a session that stopped because its journal could not be written has room for it now."""
         if not isinstance(session.failure, JournalUnwritable) or isinstance(session.failure, Superseded):
-            return False  # whose session went on elsewhere has no right to fetch it back
+            return False  # a session that moved to another host must not be taken back
         return await asyncio.to_thread(_writable, session.journal.parent)
 
     async def fork(self, source: str | Path, at: int, *, run: bool = False) -> str:
-        """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it.
+        """Make a session that shares records 1…`at` of a stored one. Returns its id, and does not open it.
 
-        `run`: what was under way at `at` is carried out there; without, it is dropped. Raises as `SessionStore.fork`.
+        `run`: what was under way at `at` is carried out in the fork; without it, that work is dropped. Raises as
+        `SessionStore.fork`.
         """
         return (await asyncio.to_thread(partial(self.store.fork, source, at, run=run))).session
 
@@ -340,7 +341,7 @@ class Runtime:
         intent: float | str = 1,
         scope: str | None = None,
     ) -> str:
-        """Make a session of our own of records 1…`at` of one that another installation made; gives its id.
+        """Make our own session from records 1…`at` of a session that another installation made. Returns its id.
 
         It is not opened. `intent`, `scope`: as of a new session.
 
@@ -354,7 +355,7 @@ class Runtime:
     # --- modules --------------------------------------------------------------------------------
 
     async def modules(self) -> Sequence[KnownModule]:
-        """The catalogue, with what is approved of it.
+        """The modules of the catalogue, with their approvals.
 
         Raises:
             SandboxError: there is no catalogue.
@@ -362,7 +363,7 @@ class Runtime:
         return await self.catalogue.modules()
 
     async def add_module(self, source: ModuleSource) -> KnownModule:
-        """A person adds a module; sessions that are open find its functions when their context matches.
+        """Add a module for a person. Open sessions find its functions when their context matches.
 
         Raises as `ModuleCatalogue.add`.
         """
@@ -371,7 +372,7 @@ class Runtime:
         return added
 
     async def remove_module(self, name: str) -> None:
-        """A person takes a module out; sessions that are open lose its functions.
+        """Remove a module for a person. Open sessions lose its functions.
 
         Raises as `ModuleCatalogue.remove`.
         """
@@ -381,7 +382,7 @@ class Runtime:
     async def approve_module(
         self, name: str, functions: Sequence[str] = (), *, digest: str = ""
     ) -> KnownModule:
-        """A person approves functions of a module (none named: all of them); sessions that are open have them.
+        """Approve functions of a module for a person, all if none is named. Open sessions can use them.
 
         Raises as `ModuleCatalogue.approve`.
         """
@@ -390,21 +391,21 @@ class Runtime:
         return approved
 
     async def refresh_modules(self) -> None:
-        """Let the sessions that are open know what the catalogue holds now."""
+        """Update the open sessions with what the catalogue holds now."""
         for session in list(self._open.values()):
             with contextlib.suppress(SandboxError, JournalError):
                 await session.refresh_modules()
 
     def use_models(self, others: Models) -> None:
-        """Other models play the roles: in new sessions, and in each that is open from its next message on.
+        """Use other models for the roles: in new sessions, and in open ones from their next message.
 
-        They are this runtime's from now on.
+        The runtime owns these models from now on.
         """
         self._models.replace(others)
 
     @property
     def model_label(self) -> str:
-        """Which model answers, in words for people."""
+        """The model that answers, in words for people."""
         profile = self._models.profile("smart")
         return profile.label or profile.name
 
@@ -416,7 +417,7 @@ class Runtime:
             self._standings.leave(session_id)
 
     async def close_unless(self, session_id: str, needed: Callable[[Session], bool]) -> None:
-        """Close a session that is open, if it is not needed, before anybody else can open it."""
+        """Close an open session that is not needed, before anyone else can open it."""
         async with self._opening:
             session = self._open.get(session_id)
             if session is not None and not needed(session):
@@ -425,20 +426,20 @@ class Runtime:
     # --- all sessions -----------------------------------------------------------------------------
 
     def sessions(self) -> list[SessionInfo]:
-        """Every stored session, the one that changed last first; damaged ones are left out."""
+        """Every stored session, most recently changed first; damaged ones are left out."""
         return self.store.sessions(self._standings.now)
 
     async def search_sessions(self, query: str, limit: int) -> SearchResult:
-        """Sessions that hold all these words, here or on other hosts; see `SessionStore.search`."""
+        """Search for sessions that contain all these words, here or on other hosts; see `SessionStore.search`."""
         elsewhere = await self._search_elsewhere(query, limit) if self._search_elsewhere is not None else ()
         return await asyncio.to_thread(self.store.search, query, limit, self._standings.now, elsewhere)
 
     def texts(self, query: str, limit: int) -> TextHits:
-        """What the texts of sessions that are here hold; see `SessionStore.texts`. Blocks."""
+        """Search the texts of the sessions on this host; see `SessionStore.texts`. Blocks."""
         return self.store.texts(query, limit)
 
     def watch_sessions(self) -> StatusWatcher:
-        """Which sessions change from the moment of entering on, and what they are at."""
+        """A watcher of the sessions that change from the moment of entering it, with their status."""
         return self._standings.watch()
 
     async def rename(self, session_id: str, title: str) -> str:
@@ -448,12 +449,12 @@ class Runtime:
         return line
 
     async def pin(self, session_id: str, pinned: bool) -> None:
-        """Pin a session, or don't any more; raises as `SessionStore.pin`."""
+        """Pin or unpin a session; raises as `SessionStore.pin`."""
         await asyncio.to_thread(self.store.pin, session_id, pinned)
         self._standings.changed(session_id)
 
     async def delete(self, sessions: Sequence[str]) -> DeletionOutcome:
-        """Move sessions to the trash, from where they can be restored; those that are open are closed first."""
+        """Move sessions to the trash, from which they can be restored; open ones are closed first."""
         async with self._opening:
             for one in sessions:
                 with contextlib.suppress(IactError):
@@ -468,7 +469,7 @@ class Runtime:
         return self._told(done)
 
     async def purge(self, sessions: Sequence[str]) -> DeletionOutcome:
-        """Remove deleted sessions for good.
+        """Permanently remove deleted sessions.
 
         Raises:
             MemoryUnavailable: memory can't be written to now; nothing was removed.
@@ -476,7 +477,7 @@ class Runtime:
         return self._told(await self._deletion.purge(sessions))
 
     async def tidy(self) -> DeletionOutcome:
-        """Delete what is kept no longer, and purge what was deleted long ago."""
+        """Delete sessions past their retention, and purge those deleted long ago."""
         async with self._opening:
             done = await self._deletion.tidy(self._open)
         return self._told(done)
@@ -490,7 +491,7 @@ class Runtime:
                 index is not None
                 and (await asyncio.to_thread(index.update, self.store.folder, most=_SLICE)) > 0
             ):
-                await self._clock.sleep(_SLICE)  # others have the processor meanwhile
+                await self._clock.sleep(_SLICE)  # other tasks get the processor meanwhile
             try:
                 await self.tidy()
             except IactError as error:
@@ -528,10 +529,11 @@ class Runtime:
         return live
 
     def _check_apart(self, workspace: Path) -> None:
-        """Agents must see neither keys nor journals: who can read the key of the seals can make sessions of ours.
+        """Check that agents can see neither keys nor journals: anyone who can read the key of the seals can forge our
+        sessions.
 
         Raises:
-            UsageError: the data directory lies in `workspace`.
+            UsageError: the data directory is inside `workspace`.
         """
         data = self.store.data.resolve()
         if data.is_relative_to(workspace.resolve()):
@@ -541,12 +543,12 @@ class Runtime:
             )
 
     async def _resume(self, session_id: str) -> Live:
-        # Others go on while a long journal is read.
+        # Other tasks go on while a long journal is read.
         reading = asyncio.ensure_future(asyncio.to_thread(_read, self.store, session_id))
         try:
             journal, contents, tree = await asyncio.shield(reading)
         except asyncio.CancelledError:
-            # Whoever asked is gone; the journal's lock must not stay behind, nor meet whoever asks next.
+            # The caller is gone. The journal's lock must neither stay behind nor block the next caller.
             reading.add_done_callback(_let_go)
             with contextlib.suppress(asyncio.CancelledError):
                 await asyncio.wait([reading])
@@ -557,7 +559,7 @@ class Runtime:
             live = self._live(journal, tree, contents.records)
             self._tell(live, contents)
         except BaseException:
-            # The descriptor holds the lock; whoever can't open the session must not keep it.
+            # The descriptor holds the lock, which must be released if the session can't be opened.
             journal.abandon()
             raise
         return live
@@ -566,7 +568,8 @@ class Runtime:
         return Live(journal, tree, self._clock, records)
 
     def _migrate(self, live: Live) -> None:
-        """Note that another version of this program goes on here, if it is one: verification starts anew from there."""
+        """Note that another version of this program continues the session, if so; verification starts again from
+        there."""
         tree = live.tree
         if tree.format != FORMAT or tree.outdated:
             models = {name: role.terms() for name, role in tree.roles.items()}
@@ -585,7 +588,8 @@ class Runtime:
         if missing:
             text = f"The roles {', '.join(sorted(missing))} of this session are served by “smart” now."
             live.notice("/", "roles", text)
-        # Work that a crash left goes on at once; a session at rest takes them with its next message.
+        # Work that a crash left goes on at once with the current models; a session at rest gets them with its next
+        # message.
         if live.tree.at_work:
             renewed = chosen(live.tree, self._models)
             if renewed is not None:
@@ -601,7 +605,7 @@ class Runtime:
         return replace(policy, egress=policy.egress | self._egress)
 
     def _renew_policy(self, live: Live) -> None:
-        """What a person wrote into the policy since the session was last open holds from here on."""
+        """Apply what a person has changed in the policy since the session was last open."""
         known = live.tree.policy
         try:
             policy = self._policy("+".join(sorted(known.names)))
@@ -620,7 +624,7 @@ def _read(store: SessionStore, session_id: str) -> tuple[Journal, Contents, Tree
         try:
             return journal, contents, read_tree(contents.records, journal.blob, strict=False)
         except BaseException:
-            # The descriptor holds the lock; whoever can't open the session must not keep it.
+            # The descriptor holds the lock, which must be released if the session can't be opened.
             journal.abandon()
             raise
 
@@ -631,7 +635,7 @@ def _let_go(reading: asyncio.Future[tuple[Journal, Contents, Tree]]) -> None:
 
 
 def _writable(folder: Path) -> bool:
-    """Whether there is room for some more records in a folder, as far as writing there tells."""
+    """Whether a folder has room for some more records, as far as a test write can tell."""
     try:
         with tempfile.TemporaryFile(dir=folder) as probe:
             probe.write(bytes(_ROOM))

@@ -1,11 +1,11 @@
-"""The tasks of one session: who runs, and what can stop them.
+"""The tasks of one session: which agents run, and what can stop them.
 
-Every agent or plan that has something to do is driven by one task: it takes the next step until there is none. Whoever
-runs a part of the session is handed the scheduler, and tells it whom to drive and whose work has ended; nobody else
-starts or ends a task.
+Every agent or plan that has something to do is driven by one task, which takes the next step until there is none. The
+parts of the session get the scheduler, and tell it which agents to drive and whose work has ended; only the scheduler
+starts or ends tasks.
 
-All tasks are in one `TaskGroup`, which lasts as long as the session is open, and none of them ends it by failing. A
-bug costs the agent whose task met it an error, which stands in the journal, and nobody else anything (law 10).
+All tasks are in one `TaskGroup`, which lasts as long as the session is open, and no task ends it by failing. A bug
+gives the agent whose task met it an error, which is in the journal, and affects nothing else (law 10).
 """
 
 from __future__ import annotations
@@ -23,22 +23,23 @@ from iact.core.tree.agent import Act, Agent, Pending, Step
 from iact.core.tree.plan_run import BUG
 
 StopReason = Literal["pause", "interrupt", "calls", "cancel"]
-"""Why what runs for an agent is to stop: it is paused; a person wants to be heard, or its calls ended; its work ends."""
+"""Why an agent's running work must stop: it is paused; a person interrupts it; its calls were ended; its work was
+cancelled."""
 
 Ending = Literal["cancelled", "failed"]
-"""How work ended that was not done."""
+"""How work ended that was not completed."""
 
 Job = Callable[[], Coroutine[None, None, None]]
-"""Work of the session itself and of no agent."""
+"""Work of the session itself and not of an agent."""
 
 _LOG: Final = logging.getLogger(__name__)
 
 
 class Stoppable(Protocol):
-    """What runs for an agent and can be stopped before it is done: a model's reply, a call, a plan."""
+    """Work of an agent that can be stopped before it is done: a model's reply, a call, a plan."""
 
     def stop(self, reason: StopReason, why: str) -> None:
-        """Stop, if this is a reason to. `why`: in words, for people."""
+        """Stop, if `reason` applies to this work. `why`: in words, for people."""
         ...
 
 
@@ -50,7 +51,7 @@ class Steps(Protocol):
         ...
 
     def cancel(self, agent: Agent, why: str) -> None:
-        """Record what must be known before the work of those below the agent ends."""
+        """Record what must be known before the work of the agent's descendants ends."""
         ...
 
     def end(self, agent: Agent, status: Ending, why: str) -> None:
@@ -59,20 +60,20 @@ class Steps(Protocol):
 
 
 class _Scope:
-    """Ends what is done in it when the agent's work has ended."""
+    """Ends what is done in it when the agent's work is cancelled."""
 
     def __init__(self, scope: asyncio.Timeout) -> None:
         self._scope = scope
 
     def stop(self, reason: StopReason, why: str) -> None:
-        """While an agent is paused, what it called goes on, unless that is to end as well."""
+        """While an agent is paused, its calls go on, unless they are to be ended as well."""
         if reason in ("calls", "cancel"):
             self._scope.reschedule(asyncio.get_running_loop().time())
 
 
 class Scheduler:
     """The tasks of one session. `ready`: the modules are known, so agents may begin. `closing`: no task may start.
-    `holding`: nothing begins any more, and what is under way may come to its end."""
+    `holding`: no new work begins, but running work may finish."""
 
     def __init__(self, live: Live) -> None:
         self.ready: Final = asyncio.Event()
@@ -91,7 +92,8 @@ class Scheduler:
     # --- life -----------------------------------------------------------------------------------
 
     def start(self, steps: Steps, group: asyncio.TaskGroup, job: Job) -> None:
-        """Run `job`, and let every agent that has something to do go on. `group`: of whoever opened the session."""
+        """Run `job`, and let every agent that has something to do go on. `group`: belongs to the opener of the
+        session."""
         self._steps = steps
         self._host = group.create_task(self._run(job), name=f"session {self._session}")
 
@@ -103,7 +105,7 @@ class Scheduler:
             await live.grew.wait()
 
     async def close(self) -> None:
-        """Stop every task; what they were doing has no outcome, as after a crash."""
+        """Stop every task; unfinished work has no outcome, as after a crash."""
         self.closing = True
         self._stopped.set()
         if self._host is not None:
@@ -118,21 +120,21 @@ class Scheduler:
                 await self._stopped.wait()
                 for task in self._tasks.values():
                     task.cancel()
-        except Exception:  # none of our tasks ends by failing, so this is a bug of this file or of the tree
+        except Exception:  # none of our tasks ends by failing, so this is a bug in this file or in the tree
             self._give_up()
         finally:
             self._group = None
 
     @property
     def steps(self) -> Steps:
-        """Who carries out the steps of agents, from `start` on."""
+        """The object that carries out the steps of agents, set by `start`."""
         assert self._steps is not None, "the session was not started"
         return self._steps
 
     # --- tasks ----------------------------------------------------------------------------------
 
     def drive(self, path: str) -> None:
-        """See to it that an agent that has something to do has a task."""
+        """Make sure that an agent with something to do has a task."""
         live = self.live
         held = self.closing or self.holding
         if self._group is None or held or live.failure is not None or path in self._tasks:
@@ -141,7 +143,7 @@ class Scheduler:
             self._tasks[path] = self._group.create_task(self._drive(path), name=f"{self._session} {path}")
 
     def spawn(self, name: str, job: Job) -> None:
-        """Run something for the session as a whole; if it fails, people are told."""
+        """Run a job for the session as a whole; if it fails, people are notified."""
         if self._group is not None and not self.closing:
             self._tasks[name] = self._group.create_task(self._do(name, job), name=f"{self._session} {name}")
 
@@ -152,7 +154,8 @@ class Scheduler:
             self._tasks.pop(name, None)
 
     async def supervise(self, name: str, job: Job) -> None:
-        """Do something for the session, in whosever task; if it fails, people are told and nobody else is harmed."""
+        """Run a job for the session in the calling task; if it fails, people are notified and nothing else is
+        affected."""
         try:
             await job()
         except JournalUnwritable as error:
@@ -182,7 +185,7 @@ class Scheduler:
         self.drive(agent.caller)
 
     def _next_step(self, agent: Agent) -> Step | None:
-        """What the agent has to do now. A message to be delivered before the next tool call takes its place."""
+        """What the agent has to do now. A message to be delivered before the next tool call replaces that call."""
         tree = self.live.tree
         step = tree.next_step(agent.path)
         if isinstance(step, Act) and (agent.mail.urgent or step.pending.stopped):
@@ -191,7 +194,8 @@ class Scheduler:
         return step
 
     def _fail(self, agent: Agent) -> None:
-        """A bug of ours costs this agent its task and its caller an error, nothing else (law 10)."""
+        """Handle a bug of ours: this agent loses its task and its caller gets an error; nothing else is affected (law
+        10)."""
         try:
             if agent.active:
                 self.stop(agent, "cancel", BUG)
@@ -203,7 +207,7 @@ class Scheduler:
             self._give_up()
 
     def _give_up(self) -> None:
-        """The tree itself can't go on: the session stops, and is what its journal says when it is opened again."""
+        """Stop the session because the tree itself can't go on; reopening it restores what its journal says."""
         _LOG.exception("Session %s met a bug and stopped.", self._session, extra=self._about)
         self.live.stop(
             IactError("An internal error stopped this session; the log has it. Open it again to go on.")
@@ -213,7 +217,7 @@ class Scheduler:
 
     @contextlib.contextmanager
     def working(self, agent: Agent, work: Stoppable) -> Iterator[None]:
-        """`work` runs for the agent within, and can be stopped."""
+        """Register `work` as running for the agent inside the context, so that it can be stopped."""
         self._working.setdefault(agent.path, []).append(work)
         try:
             yield
@@ -225,31 +229,31 @@ class Scheduler:
 
     @contextlib.asynccontextmanager
     async def cancellable(self, agent: Agent) -> AsyncIterator[None]:
-        """What is done within ends with a `TimeoutError` when the agent's work is cancelled."""
+        """End what is done inside with a `TimeoutError` when the agent's work is cancelled."""
         scope = asyncio.timeout(None)
         with self.working(agent, _Scope(scope)):
             async with scope:
                 yield
 
     def stop(self, agent: Agent, reason: StopReason, why: str = "") -> None:
-        """Stop what runs for an agent, as far as this is a reason to."""
+        """Stop an agent's running work, as far as the reason applies."""
         for work in list(self._working.get(agent.path, ())):
             work.stop(reason, why)
 
     def make_way(self, agent: Agent, *, calls: bool) -> None:
-        """Let an agent read at once what a person says. Its children go on, and it does not wait for them any more.
+        """Let an agent read a person's message at once. Its children go on, but it no longer waits for them.
 
-        `calls`: what it called ends as well; else they come to their end, and no other begins.
+        `calls`: its calls end as well; otherwise they finish, and no new call begins.
         """
         for pending in [one for one in agent.actions if _waits_for_children(one)]:
             settle(self.live, agent, pending, "skipped")
         if calls:
             self.stop(agent, "calls")
-        if not agent.calls:  # else what is written behind them is dropped when they have ended
+        if not agent.calls:  # else the actions after them are dropped when the calls have ended
             drop(self.live, agent, "skipped")
 
     def cancel(self, path: str, why: str) -> None:
-        """End all work from an agent down, the deepest first, so that every CALL has its outcome."""
+        """End all work of an agent and its descendants, the deepest first, so that every CALL has its outcome."""
         active = [agent for agent in self.live.tree.subtree(path) if agent.active]
         for agent in active:
             self.steps.cancel(agent, why)
@@ -259,7 +263,7 @@ class Scheduler:
                 self.steps.end(agent, "cancelled", why)
 
     def drop_forked(self) -> None:
-        """End what was under way where the session was forked, if whoever forked it did not want it carried out."""
+        """End the work that was under way where the session was forked, unless it is to be carried out in the fork."""
         root = self.live.tree.root
         try:
             for path in root.children.values():
@@ -271,11 +275,11 @@ class Scheduler:
             self.live.stop(error)
 
     def cancel_children(self, agent: Agent) -> None:
-        """An agent returns: what its children still do is for nobody."""
+        """Cancel the children of an agent that returns: no one needs their work any more."""
         for path in agent.children.values():
             self.cancel(path, "Its caller had answered before it was done.")
 
 
 def _waits_for_children(pending: Pending) -> bool:
-    """Whether an action only waits for what children do."""
+    """Whether an action only waits for the work of children."""
     return pending.spec.name == "WAIT" or (pending.spec.name == "CALL" and pending.call > 0)

@@ -16,12 +16,13 @@ from iact.core.session.templates import Templates
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """What is outside of a session and serves it. `open_modules`: makes a session's connection to its modules.
+    """The services around a session. `open_modules`: makes a session's connection to its modules.
 
-    `experience`: how often calls failed. `authorities`: who has a say in calls. `versions`: keeps versions of workspaces; `open_live`: makes overlays of
-    directories; None: there are none. `warm`: modules that are started ahead of the first call; `warm_live`: also those, where a
-    session sees a directory through an overlay, for which no host can have anything ready.
-    `templates`: plans that a person kept. `data`: the data directory. `user`: whose the sessions are, for the log.
+    `experience`: how often calls failed. `authorities`: who decides about calls. `versions`: keeps versions of
+    workspaces; `open_live`: makes overlays of directories; None: there are none. `warm`: modules that are started
+    before the first call; `warm_live`: further ones for sessions that see a directory through an overlay, because a
+    host can't prepare instances for them. `templates`: plans that a person kept. `data`: the data directory. `user`:
+    the owner of the sessions, for the log.
     """
 
     models: Models

@@ -1,6 +1,7 @@
 """A running session: one user's conversation with a tree of agents, and control at any depth.
 
-Every method appends a record and lets the tree decide who runs: the scheduler drives whoever has something to do.
+Every method appends a record and lets the tree decide who runs; the scheduler drives the agents that have something to
+do.
 """
 
 from __future__ import annotations
@@ -87,16 +88,16 @@ from iact.core.tree.uploads import LARGEST, upload_content
 _LOG: Final = logging.getLogger(__name__)
 
 LARGEST_UPLOAD: Final = LARGEST
-"""Bytes of one file that a user hands to a session."""
+"""The largest file that a user can give to a session, in bytes."""
 
 _RETOLD: Final = 8000
-"""Characters of a message as it is retold to a new session."""
+"""How many characters of a message are repeated to a new session."""
 
 _NEVER_SAID: Final = "A message must hold some text."
 
 
 class Session:
-    """One session, live. Made by `Runtime.open`; every control method returns when its record is durable."""
+    """One running session, made by `Runtime.open`. Every control method returns when its record is durable."""
 
     def __init__(self, live: Live, services: Services, files: SessionFiles) -> None:
         self.effects: Final = files.effects
@@ -171,12 +172,12 @@ class Session:
 
     @property
     def state(self) -> Tree:
-        """The tree itself, to be read only."""
+        """The tree itself, read-only."""
         return self._live.tree
 
     @property
     def view(self) -> View:
-        """What it is now, for whoever shows it."""
+        """The session as it is now, for display."""
         return View(self._live.tree)
 
     def tree(self) -> tuple[NodeView, ...]:
@@ -185,7 +186,7 @@ class Session:
 
     @property
     def modules_running(self) -> int:
-        """How many modules run for this session now, each in a container of its own where there is an engine."""
+        """How many modules are running for this session, each in its own container if there is an engine."""
         return self._modules.running
 
     def records(self, since: int = 0) -> Sequence[Record]:
@@ -193,7 +194,7 @@ class Session:
         return self._live.records[since:]
 
     def watch(self) -> Watcher:
-        """Events from the moment of entering; see `core.session.events`."""
+        """A watcher of events from the moment of entering it; see `core.session.events`."""
         return self._live.watch()
 
     # --- control --------------------------------------------------------------------------------
@@ -206,15 +207,15 @@ class Session:
         plan_first: bool = False,
         tools: Sequence[str] | None = None,
     ) -> Record:
-        """The user speaks to the root.
+        """Send a message from the user to the root.
 
-        While it is at work, the message waits until its answer is finished, unless a plan below hears it
-        (`send_now`, `reword`, `withdraw`). In another mode than a dialogue, the message is the goal of a plan below the root, and its report is the root's
-        reply; `auto` chooses. `plan_first`: the plan is written, and then waits for a person. `tools`: what the program that the user
-        speaks through can run for agents; None: as before.
+        While the root is at work, the message waits until the current answer is finished, unless a plan below the root
+        takes it (see `send_now`, `reword`, `withdraw`). In any mode other than "dialogue", the message is the goal of a
+        plan below the root, and the plan's report is the root's reply; "auto" chooses. `plan_first`: the plan is
+        written, and then waits for a person. `tools`: what the user's program can run for agents; None: unchanged.
 
         Raises:
-            UsageError: there is no such mode, or no plan in it; or the root is at work, so that none can begin.
+            UsageError: there is no such mode, or it has no plan; or the root is at work, so that no plan can begin.
         """
         if mode not in WAYS:
             raise UsageError(f"There is no way of working {mode!r}; there are {', '.join(WAYS)}.")
@@ -237,7 +238,7 @@ class Session:
         return await self._live.durable(record)
 
     def _renew_models(self) -> None:
-        """Nobody is at work: whatever comes now is for the models that a person has chosen by now."""
+        """Switch to the models that a person has chosen by now, if no agent is at work."""
         tree = self._live.tree
         if self._live.failure is not None or tree.at_work:
             return
@@ -247,7 +248,8 @@ class Session:
             self._live.record(renewed, "/")
 
     async def foresee(self, text: str) -> tuple[Way, str]:
-        """How `auto` would have a message worked on, and why. What a model says for it counts when that is sent."""
+        """Which way of working `auto` would choose for a message, and why. The model's answer also counts when the
+        message is sent."""
         self._find("/")
         self._renew_models()
         await self._scheduler.ready.wait()
@@ -255,7 +257,7 @@ class Session:
         return choice.way, choice.why
 
     async def upload(self, name: str, media: str, content: bytes) -> Record:
-        """Hand the root a file, as a variable that it has from its next turn on; the record's `var` names it.
+        """Give the root a file, as a variable from its next turn on; the record's `var` is its name.
 
         Raises:
             UsageError: the file is too large or has no name.
@@ -268,13 +270,13 @@ class Session:
     async def inject(
         self, path: str, text: str, mode: InjectMode = "deliver", step: str = "", *, calls: bool = True
     ) -> Record:
-        """Put a message by the user into any agent's dialogue, or to a plan or one `step` of it.
+        """Send a message from the user to any agent's dialogue, or to a plan or one `step` of it.
 
-        `queue`: at its next turn; `deliver`: before its next tool call; `interrupt`: at once: what it writes is
-        stopped, and what it called, unless `calls` is false; it does not wait for its children any more, which go
-        on. It reads what it had written and what the calls had printed. The `took` field of the agent's next turn names this record. Plans that run below
-        the agent are told, too: its message is thought about when what runs there has ended, or, as `interrupt`,
-        at once.
+        `queue`: read at the agent's next turn; `deliver`: before its next tool call; `interrupt`: at once. An interrupt
+        stops the reply being written, and the agent's calls unless `calls` is false; children go on, but the agent no
+        longer waits for them. The agent sees what it had written and what the calls had printed. The `took` field of
+        the agent's next turn names this record. Plans running below the agent receive the message as well: they
+        consider it when their running steps have ended, or, with `interrupt`, at once.
 
         Raises:
             UsageError: there is no such agent, step or mode.
@@ -297,7 +299,7 @@ class Session:
     def _interrupt(
         self, agent: Agent, said: Inject, text: str, mode: InjectMode, *, calls: bool, plan: str = ""
     ) -> Record:
-        """Say something to an agent; gives the record, which is one of the `plan`'s if it is about a step of that."""
+        """Send a message to an agent. Returns the record, which belongs to `plan` if it is about one of its steps."""
         at_once = mode == "interrupt" and agent.active and agent.plan is None
         if at_once:
             self._scheduler.stop(agent, "interrupt")
@@ -308,10 +310,10 @@ class Session:
         return record
 
     async def send_now(self, path: str, message: int) -> Record:
-        """Have a message read that waits, as soon as its agent can: what it writes is stopped, what it called ends first.
+        """Have a waiting message read as soon as possible: the agent's reply is stopped, but its calls finish first.
 
         Raises:
-            UsageError: no message by the user waits there that has this record.
+            UsageError: no message of the user with this record waits there.
         """
         agent = self._queued(path, message)
         self._scheduler.stop(agent, "interrupt")
@@ -321,7 +323,7 @@ class Session:
         return await self._live.durable(record)
 
     async def reword(self, path: str, message: int, text: str) -> Record:
-        """Say a message in other words that was not read yet.
+        """Replace the text of a message that has not been read yet.
 
         Raises:
             UsageError: as `send_now`.
@@ -332,7 +334,7 @@ class Session:
         )
 
     async def withdraw(self, path: str, message: int) -> Record:
-        """Take a message back that was not read yet.
+        """Take back a message that has not been read yet.
 
         Raises:
             UsageError: as `send_now`.
@@ -349,9 +351,9 @@ class Session:
         return agent
 
     async def stop_calls(self, path: str) -> Record:
-        """End the tools that run for an agent and below it; the agents go on with what these have given.
+        """End the tools that run for an agent and below it; the agents continue with the output so far.
 
-        A paused agent stays paused. A step of a plan that a tool works for ends with it.
+        A paused agent stays paused. A step of a plan whose tool is ended ends as well.
         """
         self._find(path)
         record = self._live.record(signed(StopCalls(by="user")), path)
@@ -366,7 +368,8 @@ class Session:
     async def _inject_step(
         self, plan: Agent, step: str, text: str, mode: InjectMode, *, calls: bool
     ) -> Record:
-        """Say something about one step of a plan: to the agent that it calls, or to whoever judges the plan."""
+        """Send a message about one step of a plan: to the agent that it calls, or to whichever model judges the
+        plan."""
         child = called_by(self._live.tree, plan, step)
         said = Inject(by="user", mode=mode, node=step)
         if child is None:
@@ -374,10 +377,11 @@ class Session:
         return await self._live.durable(self._interrupt(child, said, text, mode, calls=calls, plan=plan.path))
 
     async def pause(self, path: str, step: str = "") -> Record:
-        """Pause an agent: below it, no model call and no tool call starts until `resume`.
+        """Pause an agent: no model call and no tool call starts in it or below it until `resume`.
 
-        Calls under way end as they do, or with `stop_calls`; what runs in the background of that part of the tree is ended. Of a plan, one
-        `step` can be paused by itself: it does not start, or the agent that it calls is paused; the others go on.
+        Running calls finish, or are ended with `stop_calls`; background jobs of that part of the tree are ended. One
+        `step` of a plan can be paused separately: it does not start, or the agent that it calls is paused, while the
+        other steps go on.
         """
         found = self._step(path, step)
         if found is None:
@@ -394,7 +398,7 @@ class Session:
         return await self._live.durable(record)
 
     async def resume(self, path: str, step: str = "") -> Record:
-        """End an agent's pause, or that of one `step` of a plan."""
+        """End the pause of an agent, or of one `step` of a plan."""
         found = self._step(path, step)
         if found is None:
             top: Agent | None = self._find(path)
@@ -408,11 +412,11 @@ class Session:
         return await self._live.durable(record)
 
     async def cancel(self, path: str, step: str = "") -> Record:
-        """End the work of an agent and of all below it; its caller gets an error in place of a reply.
+        """End the work of an agent and everything below it; its caller gets an error instead of a reply.
 
-        What was written and printed by then stays, and what the user said to it meanwhile is read next.
+        What was written and printed by then stays, and messages that the user sent in the meantime are read next.
 
-        One `step` of a plan can be ended by itself; the rest is left to the plan.
+        One `step` of a plan can be ended separately; the plan decides about the rest.
         """
         found = self._step(path, step)
         if found is not None:
@@ -425,7 +429,7 @@ class Session:
         return await self._live.durable(record)
 
     def _step(self, path: str, step: str = "") -> tuple[Agent, str] | None:
-        """The plan and its step that are meant: by `step`, or by a path below the plan's that is no agent's.
+        """Find the plan and the step that are meant: by `step`, or by a path below the plan that is not an agent's.
 
         Raises:
             UsageError: there is no such step, or it has ended.
@@ -457,10 +461,10 @@ class Session:
     # --- plans ----------------------------------------------------------------------------------
 
     async def start_plan(self, path: str) -> Record:
-        """Let a plan begin that waited for a person to look at it.
+        """Start a plan that waits for a person's review.
 
         Raises:
-            UsageError: there is no such plan, or it does not wait for that.
+            UsageError: there is no such plan, or it is not waiting to be started.
         """
         plan, run = self._plan(path)
         if not plan.active or run.running is None or not run.running.awaited:
@@ -468,16 +472,17 @@ class Session:
         return await self._live.durable(self._live.record(signed(BeginPlan(by="user")), path))
 
     def unstarted_plans(self) -> list[str]:
-        """The plans that are written, and wait for a person to start them."""
+        """The plans that are written and wait for a person to start them."""
         plans = [agent for agent in self._live.tree.at_work.values() if agent.plan is not None]
         runs = [(agent.path, agent.plan.running) for agent in plans if agent.plan is not None]
         return [path for path, run in runs if run is not None and run.awaited and run.still]
 
     async def edit_plan(self, path: str, text: str) -> Record:
-        """Give a plan that waits, or is paused, other steps for what has not started: the whole plan, JSON or YAML.
+        """Replace the steps that have not started, in a plan that waits or is paused. `text`: the whole plan, JSON or
+        YAML.
 
         Raises:
-            UsageError: there is no such plan, or it can't have these steps now; says why.
+            UsageError: there is no such plan, or it can't have these steps now; the message says why.
         """
         plan, run = self._plan(path)
         if not plan.active or run.running is None:
@@ -489,10 +494,10 @@ class Session:
         return await self._live.durable(self._live.record(signed(EditPlan(by="user")), path, body=text))
 
     async def retry_step(self, path: str, step: str) -> Record:
-        """Let a step that came to nothing run once more, with what needed it; a plan that had ended goes on.
+        """Run a failed step again, with the steps that needed it; a plan that had ended goes on.
 
         Raises:
-            UsageError: there is no such step, or it can't be tried again; says why.
+            UsageError: there is no such step, or it can't be run again; the message says why.
         """
         live, (plan, run) = self._live, self._plan(path)
         if run.running is None or step not in run.state.nodes:
@@ -510,7 +515,7 @@ class Session:
         return await live.durable(record)
 
     def plan_text(self, path: str) -> str:
-        """A plan as a person would write it, with the steps that it has now.
+        """A plan as a person would write it, with its current steps.
 
         Raises:
             UsageError: there is no such plan.
@@ -521,10 +526,10 @@ class Session:
         return run.running.written_as()
 
     def save_plan(self, path: str, name: str) -> Path:
-        """Keep a plan as a template, which `PLAN from=NAME` and people can use.
+        """Save a plan as a template, which `PLAN from=NAME` and people can use.
 
         Raises:
-            UsageError: there is no such plan, it has no steps, or the name can't be one.
+            UsageError: there is no such plan, it has no steps, or the name is invalid.
         """
         if not self._plan(path)[1].work():
             raise UsageError(f"The plan {path} has no steps, so there is nothing to keep.")
@@ -539,14 +544,14 @@ class Session:
     async def begin_plan(
         self, text: str, *, name: str = "plan", mode: str = DEFAULT_MODE, plan_first: bool = False
     ) -> Record:
-        """Begin a plan that a person wrote or kept, below the root; gives its `control` record."""
+        """Begin a plan that a person wrote or saved, below the root. Returns its `control` record."""
         self._renew_models()
         return await self._begin_plan(text, name, mode, {}, thinks=True, first=plan_first)
 
     async def restore(self, version: str) -> Record:
-        """Make the files what they were at a version, named by its id's beginning or by a record's number.
+        """Restore the files of a version, given by the beginning of its id or by a record's number.
 
-        Agents read of it with their next turn.
+        Agents are told in their next turn.
 
         Raises:
             UsageError: there is no such version.
@@ -559,21 +564,21 @@ class Session:
         return record
 
     def level(self, value: float | str) -> float:
-        """The intent that a number or a level's name means here.
+        """The intent that a number or a level's name means in this session.
 
         Raises:
-            UsageError: it is no level.
+            UsageError: there is no such level.
         """
         return level(value, self.levels)
 
     async def set_intent(self, value: float | str) -> Record:
         """Set how much the session may do: a number from 0 (observe) to 2 (override), or a level's name.
 
-        Where that is less than before, it holds for what runs too: calls of a higher impact are ended, and so is
-        all that runs in the background.
+        If that is less than before, it also applies to running work: calls with a higher impact are ended, and so are
+        all background jobs.
 
         Raises:
-            UsageError: it is no level.
+            UsageError: there is no such level.
         """
         before, now = self.intent, self.level(value)
         record = self._live.record(signed(SetIntent(by="user", value=now)), "/")
@@ -582,10 +587,11 @@ class Session:
         return await self._live.durable(record)
 
     async def raise_budget(self, tokens: int = 0, money: float = 0.0) -> Record:
-        """Let the session use `tokens` more, or cost `money` more; what it could not afford to answer is answered now.
+        """Let the session use `tokens` more, or spend `money` more; questions that it could not afford are answered
+        now.
 
         Raises:
-            UsageError: that is neither; or nobody bounded what it may cost.
+            UsageError: neither is given, or the session has no limit on its cost.
         """
         if tokens < 0 or money < 0 or not tokens + money:
             raise UsageError(
@@ -599,18 +605,19 @@ class Session:
         return await self._live.durable(record)
 
     async def compress(self) -> Record:
-        """Have the root's history summarized and cut, so that each turn takes fewer tokens.
+        """Summarize and cut the root's history, so that each turn takes fewer tokens.
 
         Raises:
             UsageError: the root is at work, or there is too little history.
-            ModelError: no model could do it.
+            ModelError: no model could summarize it.
         """
         return await self._live.durable(await self._turns.compress(self._find("/")))
 
     async def summary(self) -> str:
-        """What a new session must know to go on from this one: a summary, and what was said since without an answer.
+        """What a new session must know to continue this one: a summary, and the messages since then that have no
+        answer.
 
-        What is too short for a summary is what was said itself.
+        If the history is too short to be summarized, the messages themselves.
 
         Raises:
             UsageError, ModelError: as `compress`.
@@ -627,15 +634,17 @@ class Session:
     async def clear(
         self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
     ) -> Record:
-        """Answer the call that waits for clearance since record `call`, and in the same way those since `also`.
+        """Answer the call that waits for approval since record `call`, and those since the records `also` in the same
+        way.
 
-        `also`: questions that are one with the first (`core.session.questions.alike`); all are answered, or none.
+        `also`: questions that are the same as the first (`core.session.questions.alike`); either all are answered, or
+        none.
 
-        `remember`: of a yes, "call" for exactly this call from now on, or `{"function": pattern, "arguments":
-        {name: pattern}}` for a rule; None: it is good for this once.
+        `remember`: for a yes, "call" for exactly this call from now on, or `{"function": pattern, "arguments": {name:
+        pattern}}` for a rule; None: only this time.
 
         Raises:
-            UsageError: nothing waits there (any more), that can't be remembered, or `also` names another question.
+            UsageError: the call does not wait (any more), the answer can't be remembered, or `also` names a different question.
         """
         if self._live.failure is not None:
             raise self._live.failure
@@ -648,10 +657,10 @@ class Session:
         return await self._live.durable(self._monitor.person(calls, allow=allow, remember=remember))
 
     async def clear_host(self, ask: int, allow: bool, lasts: Lasts = "once") -> Record:
-        """Answer the question at record `ask`: whether a module may reach a host, and for how long a yes holds.
+        """Answer the question at record `ask`: whether a module may reach a host, and how long a yes lasts.
 
         Raises:
-            UsageError: nothing waits there (any more), or the answer can't be kept.
+            UsageError: the question is not open (any more), or the answer can't be stored.
         """
         if self._live.failure is not None:
             raise self._live.failure
@@ -669,10 +678,10 @@ class Session:
     async def answer_form(
         self, ask: int, action: Literal["accept", "decline"], values: Mapping[str, JSON] | None = None
     ) -> Record:
-        """Answer what a module asks at record `ask`; `values`: what was filled in, which goes to the module.
+        """Answer a module's question at record `ask`; `values`: what was filled in, which goes to the module.
 
         Raises:
-            UsageError: nothing waits there (any more), or it does not fit the form.
+            UsageError: the question is not open (any more), or the values do not fit the form.
         """
         if self._live.failure is not None:
             raise self._live.failure
@@ -681,10 +690,10 @@ class Session:
     async def allow_hosts(
         self, module: str, hosts: Iterable[str], *, always: bool = False, remove: bool = False
     ) -> None:
-        """A person lets a module reach hosts in this session, or in every one; or takes that back.
+        """Let a module reach hosts in this session, or in every one, for a person; or take that back.
 
         Raises:
-            UsageError: there is no such module, one is not a host, or it can't be kept.
+            UsageError: there is no such module, a host is invalid, or the change can't be stored.
         """
         if self._live.failure is not None:
             raise self._live.failure
@@ -692,12 +701,12 @@ class Session:
 
     @property
     def hosts(self) -> list[HostRow]:
-        """Every host that a module may reach without a question, with who allowed it: policy, always or session."""
+        """Every host that a module may reach without a question, and who allowed it: policy, always or session."""
         tree = self._live.tree
         return hosts_json(tree.policy.egress, tree.hosts.always, tree.hosts.session)
 
     async def declassify(self, path: str, variable: str | None = None) -> Record:
-        """The user vouches for one variable of an agent, or for all that the agent itself has read (not its variables).
+        """Vouch for one variable of an agent, or for everything the agent itself has read (not its variables).
 
         Raises:
             UsageError: there is no such agent or variable.
@@ -709,9 +718,9 @@ class Session:
         return await self._live.durable(self._live.record(signed(vouched), path))
 
     async def lockdown(self, value: bool) -> Record:
-        """Deny every call of this session from now on, whoever makes it; or end that.
+        """Deny every call of this session from now on; or end that.
 
-        It ends the calls that are under way, and all that runs in the background.
+        It ends running calls and all background jobs.
         """
         if self._live.failure is not None:
             raise self._live.failure
@@ -721,20 +730,20 @@ class Session:
         return await self._live.durable(record)
 
     async def ask(self, text: str, *, mode: Way = "dialogue") -> Record:
-        """Say something and wait for the root's answer; the `reply` record tells how it went.
+        """Send a message and wait for the root's answer; the `reply` record shows how it went.
 
         Raises:
-            IactError: the session stopped before.
+            IactError: the session stopped before the answer.
         """
         said = await self.say(text, mode=mode)
         return await self.answer(said.n)
 
     async def answer(self, since: int) -> Record:
-        """Wait until the root rests, and give its last reply after record `since`."""
+        """Wait until the root rests, and return its last reply after record `since`."""
         return await self._reply("/", since)
 
     async def answer_unless_held(self, since: int) -> Record | None:
-        """The same; None as soon as nothing goes on before a person has answered, and nobody is there to."""
+        """The same, but None as soon as nothing can go on before a person answers, and no person is available."""
         return await self._reply_unless_held("/", since)
 
     async def run_plan(
@@ -746,14 +755,14 @@ class Session:
         thinks: bool = True,
         options: Mapping[str, str | int] | None = None,
     ) -> Record | None:
-        """Run a plan that a person wrote, below the root and within its grant; gives the plan's `reply` record, or None
-        as `answer_unless_held` does.
+        """Run a plan that a person wrote, below the root and within its grant. Returns the plan's `reply` record, or
+        None as for `answer_unless_held`.
 
         `thinks`: whether models may be asked about it. `options`: of the mode (`n`, `rounds`), `concurrency`, and
-        `model`, the role that is asked about it. What came of its steps is in `state.agents[path].plan`.
+        `model`, the role that is asked about it. The results of its steps are in `state.agents[path].plan`.
 
         Raises:
-            UsageError: it can't be run; says why.
+            UsageError: it can't be run; the message says why.
         """
         begun = await self._begin_plan(text, name, mode, options or {}, thinks=thinks, first=False)
         return await self._reply_unless_held(begun.agent, begun.n)
@@ -796,7 +805,7 @@ class Session:
                 (one for one in reversed(fresh) if isinstance(one.content, Reply) and one.agent == path),
                 found,
             )
-            # The tree is ahead of what is on disk: it may rest after a later reply than the one found.
+            # The tree is ahead of the disk: it may rest after a later reply than the one found.
             if found is not None and not live.tree.agents[path].active and looked >= live.tree.records:
                 return found
             if live.closed:
@@ -819,18 +828,19 @@ class Session:
 
     @property
     def epoch(self) -> int:
-        """How often the session changed hosts, as its journal says; 1 for one that never did."""
+        """The number of the session's current host, as its journal says; 1 if it never changed hosts."""
         return self._live.tree.epochs
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing is to be done in it, and nothing awaited."""
+        """Whether the session has nothing to do and waits for nothing."""
         return standing(self.state, failure=False)[0] in ("idle", "failed")
 
     async def rest(self, seconds: float) -> bool:
-        """Begin nothing more, and wait at most `seconds` until what is under way has ended; whether it has.
+        """Begin nothing more, and wait at most `seconds` for running work to end. Returns whether it has.
 
-        Only `close` may follow. What a person says meanwhile is stored, and answered when the session is opened again.
+        Only `close` may follow. Messages that arrive in the meantime are stored, and answered when the session is
+        opened again.
         """
         try:
             async with asyncio.timeout(seconds):
@@ -840,7 +850,7 @@ class Session:
         return True
 
     def _superseded(self) -> None:
-        """Another host has the session: what still runs for it here is stopped at once, since nothing of it can count."""
+        """Another host has the session: stop what still runs here at once, because its results can't count."""
         if isinstance(self._live.failure, Superseded) and self._group is not None and self._leaving is None:
             self._leaving = self._group.create_task(self._leave(), name=f"session {self.id} leaves")
 
@@ -856,7 +866,7 @@ class Session:
         await self._copies.close()
 
     async def close(self) -> None:
-        """Stop everything and release the journal; the session can be opened again and goes on."""
+        """Stop everything and release the journal; the session can be opened again and continued."""
         if self._leaving is None:
             await self._stop_all()
         else:
@@ -879,7 +889,8 @@ class Session:
         return agent
 
     async def refresh_modules(self) -> None:
-        """Take in what people changed in the catalogue or approved; agents find it when their context matches.
+        """Take in what people changed in the catalogue or approved; agents find new functions when their context
+        matches.
 
         Raises:
             SandboxError: there is no catalogue.
@@ -906,7 +917,7 @@ def _anybody(agent: str) -> bool:
 
 
 def _said(own: Iterable[Record]) -> Iterable[str]:
-    """What the user said to the root, in the words that were chosen last, and what it answered; nothing of it very long."""
+    """What the user said to the root, in its latest wording, and what the root answered; long texts are shortened."""
     told: dict[int, str] = {}
     for one in own:
         match one.content:

@@ -1,8 +1,8 @@
-"""What the log of a process has of one session: lines for whoever looks after a server, made from its records.
+"""The log lines of one session, made from its records, for the person who runs a server.
 
-The journal says what happened, in full; here is only that something did which an operator may have to do with. No line
-has anything that a model, a person or a module wrote, which the path of an agent is, too: there are names of functions,
-codes and counts, the session and whose it is.
+The journal says in full what happened; the log only notes events that may concern an operator. No line contains
+anything that a model, a person or a module wrote, and so not even the path of an agent. There are only names of
+functions, codes and counts, the session, and its user.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ Said = tuple[str, Mapping[str, object]]
 
 
 class SessionLog:
-    """`user`: the id of whose session it is; empty where nobody said."""
+    """`user`: the id of the user who owns the session; empty if unknown."""
 
     def __init__(self, session: str, user: str) -> None:
         self._whose: Final = {"session": session, **({"user": user} if user else {})}
 
     def opened(self) -> None:
-        """It is open from now on."""
+        """Log that the session was opened."""
         self._say("session opened")
 
     def closed(self) -> None:
-        """It is not any more."""
+        """Log that the session was closed."""
         self._say("session closed")
 
     def take(self, record: Record) -> None:
-        """A record is durable."""
+        """Log a durable record, if it is worth a line."""
         if _LOG.isEnabledFor(logging.INFO) and (said := line_of(record)) is not None:
             self._say(said[0], record=record.n, **said[1])
 
@@ -46,7 +46,7 @@ class SessionLog:
 
 
 def line_of(record: Record) -> Said | None:
-    """What is logged of a record; None: nothing."""
+    """The line for a record; None if it is not logged."""
     match record.content:
         case Notice(level=level, code=code):
             return "people were told", {"severity": level, "code": code}

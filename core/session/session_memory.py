@@ -1,7 +1,8 @@
-"""One session's side of memory: told of what is durable, asked before each turn; never in a turn's way.
+"""One session's side of memory: it passes on durable records, asks before each turn, and never delays a turn by
+failing.
 
-What memory gives is recorded (`core.tree.recall`) before it enters a context, so it is as much a part of
-the journal as a tool's result. Where memory is off, slow or down, turns go on, and people are told once.
+What memory returns is recorded (`core.tree.recall`) before it enters a context, so it is part of the journal like a
+tool's result. If memory is off, slow or down, turns go on, and people are notified once.
 """
 
 from __future__ import annotations
@@ -21,26 +22,26 @@ from iact.core.tree.memory_events import happening, project_of
 from iact.core.tree.recall import body_of, rows_of
 
 _READ: Final = 1_000
-"""Characters of one message that are looked at to find what helps with it."""
+"""How many characters of one message are used to find memories that help with it."""
 
 _HISTORY: Final = 60_000
-"""Characters of an agent's newest history within which a memory is known already."""
+"""How many characters of an agent's newest history are searched for memories that it already knows."""
 
 _DOCUMENT: Final = 400
-"""Characters of a function's documentation that say what it is for."""
+"""How many characters of a function's documentation are used to find what it is for."""
 
 _ASKED: Final = 2
-"""Messages of one input that are compared with the functions on offer."""
+"""How many messages of one input are compared with the available functions."""
 
 _MEANT: Final = 2
-"""Functions that one message brings the documentation of by its meaning."""
+"""How many functions one message can bring into the context by its meaning."""
 
 _FOUND: Final = 8
-"""Memories that a RECALL gives."""
+"""How many memories a RECALL returns."""
 
 
 class SessionMemory:
-    """What one session remembers and recalls; without a memory, nothing."""
+    """What one session remembers and recalls; does nothing without a memory."""
 
     def __init__(self, live: Live, memory: Memory | None) -> None:
         self._live = live
@@ -57,7 +58,8 @@ class SessionMemory:
         return self._memory is not None
 
     def _note(self, record: Record) -> None:
-        """A record was taken in: what it gives is told by the tree as it is now, but only once it is durable."""
+        """Compute what an applied record adds to memory, from the tree as it is now; it is passed on once the record is
+        durable."""
         found = happening(self._live.tree, record)
         if found is not None:
             self._waiting[record.n] = found
@@ -68,12 +70,12 @@ class SessionMemory:
             self._memory.remember(found)
 
     async def recall(self, agent: Agent, now: datetime) -> None:
-        """Record what helps an agent with its next turn, where something does."""
+        """Record what helps an agent with its next turn, if anything does."""
         memory, tree = self._memory, self._live.tree
         if memory is None or tree.roles[agent.model].small:
             return
         if self._waiting and agent.depth > 1:
-            # A deep agent shall know the goal, though its user has only just said it and the disk is slow.
+            # A deep agent must know the goal, even if its user has only just stated it and the disk is slow.
             await self._live.journal.durable(max(self._waiting))
         started = self._live.clock.monotonic()
         found = await memory.recall(self._ask(agent, now))
@@ -98,8 +100,8 @@ class SessionMemory:
         )
 
     async def _meant(self, agent: Agent, memory: Memory) -> dict[str, int]:
-        """Functions that what an agent reads now is about, in meaning, each with the record of that message."""
-        found = dict(agent.mail.meant)  # of a turn that came to nothing: what was sent must not move
+        """Functions that match the meaning of what an agent reads now, each with the record of that message."""
+        found = dict(agent.mail.meant)  # from a discarded turn: what was sent must not change
         unknown = undocumented(self._live.tree, agent) if agent.mail.ready else []
         documents = {spec.name: f"{spec.summary} {spec.documentation[:_DOCUMENT]}" for spec in unknown}
         for message in agent.mail.ready[-_ASKED:] if documents else ():
@@ -121,14 +123,14 @@ class SessionMemory:
         return rows_of(current), body_of(current)
 
     def tell(self, notice: str) -> None:
-        """Let people know, once."""
+        """Notify people, once."""
         if notice not in self._told:
             self._told.add(notice)
             self._live.notice("/", "memory", notice)
 
 
 def _newest(agent: Agent) -> list[str]:
-    """What an agent has read and said last, behind the static prompt."""
+    """What an agent has read and said last, after the static prompt."""
     left, texts = _HISTORY, list[str]()
     for message in reversed(agent.context.history.messages()[agent.context.history.began :]):
         if left <= 0:

@@ -1,10 +1,11 @@
-"""The list of sessions that several hosts share: what each says of those that it has open, as rows in their store.
+"""The list of sessions that several hosts share: what each host publishes about its open sessions, as rows in their
+store.
 
-A row is written when what a session is at, or what it is called, changes: under the time, the session and a name of its
-own, since nothing in the store is ever changed. Of a session the newest row counts, and those before it are removed. It is
-told for people's eyes and nothing rests on it: whoever opens a session reads its journal. Rows are encrypted as other
-files of hosts are, so that nobody else can read a title, or make one up. Of a deleted session one row is left, which says
-that: hosts that have a copy of its journal show it no longer.
+A row is written when the status or the name of a session changes. Each row gets a new object name (time, session,
+random part), because nothing in the store is ever changed. The newest row of a session counts, and earlier ones are
+removed. Rows are only for display, and nothing depends on them: to open a session, its journal is read. Rows are
+encrypted like other files of hosts, so that only hosts can read or forge a title. One row remains of a deleted session,
+to say so: hosts with a copy of its journal no longer show it.
 """
 
 from __future__ import annotations
@@ -29,21 +30,21 @@ _LOG: Final = logging.getLogger(__name__)
 
 _FOLDER: Final = "list/"
 _NAME: Final = re.compile(r"list/(\d{16})-(.+)-(\d{10})-[0-9a-f]{8}")
-"""Of a row: microseconds since 1970, the session, how many records it had, and something of its own."""
+"""The name of a row: microseconds since 1970, the session, how many records it had, and a random part."""
 _APART: Final = 600_000_000
-"""Microseconds by which clocks of hosts may differ without a row being missed."""
+"""How far the clocks of hosts may differ, in microseconds, without a row being missed."""
 _LOOK: Final = 2.0
-"""Seconds for which a look at the store counts."""
+"""For how many seconds a reading of the store is reused."""
 _MOST: Final = 64 * 1024
 _LAST: Final = 9_999_999_999
-"""As many records as no session has: a row that counts whatever is said later."""
+"""More records than any session has: such a row counts no matter what is published later."""
 
 _ROW: Final = TypeAdapter(SessionInfo | None)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class _Place:
-    """Where a row is. The one with most records is the newest, whatever the clocks of hosts say."""
+    """Where a row is. The row with the most records is the newest, whatever the clocks of hosts say."""
 
     records: str
     time: str
@@ -51,7 +52,7 @@ class _Place:
 
 
 class SharedList:
-    """Rows of all hosts of a store. All methods block, and may be called from any thread."""
+    """The rows of all hosts of a store. All methods block, and may be called from any thread."""
 
     def __init__(self, store: ObjectStore, cipher: Cipher, clock: Clock) -> None:
         self._store = store
@@ -65,7 +66,7 @@ class SharedList:
         self._lock = threading.Lock()
 
     def tell(self, row: SessionInfo, *, gone: bool = False) -> None:
-        """Say what a session is at. `gone`: it was deleted.
+        """Publish the status of a session. `gone`: it was deleted.
 
         Raises:
             StoreUnavailable: it can't be stored now.
@@ -73,7 +74,7 @@ class SharedList:
         self._say(row.id, row.records, None if gone else asdict(replace(row, open=False)))
 
     def purged(self, session: str) -> None:
-        """Say that a session was deleted for good, whatever a host may say that has not heard of it.
+        """Publish that a session was permanently deleted; this overrides what hosts publish that do not know it yet.
 
         Raises:
             StoreUnavailable: it can't be stored now.
@@ -83,7 +84,7 @@ class SharedList:
     def _say(self, session: str, count: int, told: Mapping[str, JSON] | None) -> None:
         before = self._newest(session)
         now = int(self._clock.now().timestamp() * 1e6)
-        # A host whose clock is behind says something newer, too.
+        # The row is newer even if this host's clock is slow.
         time, records = f"{max(now, int(before.time) + 1 if before else 0):016}", f"{count:010}"
         name = f"{_FOLDER}{time}-{session}-{records}-{secrets.token_hex(4)}"
         content = json.dumps(told, ensure_ascii=False).encode()
@@ -94,14 +95,15 @@ class SharedList:
             self._store.remove(before.name)
 
     def _newest(self, session: str) -> _Place | None:
-        """The newest row of a session, as far as is known here; who has said nothing of it looks first."""
+        """The newest row of a session known here. Reads the list first if this host has published nothing about the
+        session."""
         if session not in self._told:
             self.read()
         known = [one[session] for one in (self._told, self._places) if session in one]
         return max(known, default=None)
 
     def read(self) -> Mapping[str, ToldRow]:
-        """The newest row of each session, by its id; what was read last where the store does not answer."""
+        """The newest row of each session, by its id; if the store does not answer, those read last."""
         with self._lock:
             now = self._clock.monotonic()
             if self._looked is None or now - self._looked >= _LOOK:
@@ -113,12 +115,12 @@ class SharedList:
             return dict(self._rows)
 
     def has(self, session: str) -> bool:
-        """Whether some host says that there is such a session."""
+        """Whether some host lists this session."""
         told = self.read().get(session)
         return told is not None and told.row is not None
 
     def deleted(self) -> list[str]:
-        """The sessions that some host says to have been deleted."""
+        """The sessions that some host lists as deleted."""
         return [session for session, told in self.read().items() if told.row is None]
 
     def _look(self) -> None:
@@ -135,7 +137,7 @@ class SharedList:
                 found[session] = max(here, newest)
                 if here != newest:
                     old.append(min(here, newest))
-        for place in old:  # left by a host that did not know of the other's
+        for place in old:  # left by a host that did not know of another host's row
             self._store.remove(place.name)
         for session, place in found.items():
             before = self._places.get(session)
@@ -146,7 +148,7 @@ class SharedList:
     def _take(self, session: str, place: _Place) -> None:
         content = self._store.get(place.name)
         if content is None:
-            return  # there is a newer one since
+            return  # a newer row exists by now
         self._places[session] = place
         try:
             row = _ROW.validate_json(self._cipher.decrypt(place.name, content)[:_MOST])

@@ -1,9 +1,9 @@
 """An Agent Skill (agentskills.io): a folder with a `SKILL.md`, whose front matter says what it is for.
 
-A skill becomes a module whose code is the same for all of them. So it has what every module has: its description is
-offered where it fits and never to whom it is of no use; an agent asks for its text with a call, and what comes back is
-labelled as a module's output; its scripts run in the sandbox, behind the gate; a person approves it, bound to the digest
-over all of its files.
+A skill becomes a module with the same code as every other skill, so it has what every module has. Its description is
+offered where it fits, and only to agents that can use it. An agent asks for its text with a call, and the result is
+labelled as a module's output. Its scripts run in the sandbox, behind the gate. A person approves it, bound to the
+digest over all of its files.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from iact.core.errors import UsageError
 from iact.core.session.source import files_below
 
 PREFIX: Final = "skill_"
-"""The names of modules that are skills begin so."""
+"""The prefix of the names of modules that are skills."""
 
 MADE: Final = frozenset({"module.toml", "module.py", "skill.json"})
-"""What makes a skill's folder a module; the skill has no files of these names."""
+"""The files that turn a skill's folder into a module; the skill itself has no files of these names."""
 
 _FILE: Final = "SKILL.md"
 _FOLDER: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -105,7 +105,7 @@ Read the skill with {_CARD['module']}.read first.
 
 @dataclass(frozen=True, slots=True)
 class Skill:
-    """A skill as its `SKILL.md` says, with the paths of its files."""
+    """A skill as described by its `SKILL.md`, with the paths of its files."""
 
     name: str
     description: str
@@ -113,7 +113,7 @@ class Skill:
 
     @property
     def module(self) -> str:
-        """The name of its module; a long one is cut, and told apart by a digest."""
+        """The name of its module; a long name is cut, and made unique by a digest."""
         plain = PREFIX + self.name.replace("-", "_")
         if len(plain) <= _LONGEST_MODULE:
             return plain
@@ -121,12 +121,12 @@ class Skill:
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """Its files that can be run."""
+        """The files that can be run."""
         return tuple(one for one in self.files if one.startswith("scripts/") and one.endswith((".py", ".sh")))
 
     @property
     def keywords(self) -> list[str]:
-        """Words by which its description is offered."""
+        """Words that cause its description to be offered."""
         words = [*self.name.split("-"), *_WORD.findall(self.description.lower())]
         return [one for one in dict.fromkeys(words) if one not in _COMMON][:60]
 
@@ -137,7 +137,7 @@ class Skill:
         return line if len(line) <= _SUMMARY else line[: _SUMMARY - 1] + "…"
 
     def sources(self) -> dict[str, str]:
-        """The files that make its folder a module, beside its own."""
+        """The files that turn its folder into a module, in addition to its own."""
         line = " ".join(self.description.split())
         summary = self.summary
         documentation = (
@@ -163,7 +163,7 @@ class Skill:
 
 
 def read_skill(folder: Path) -> Skill:
-    """The skill in `folder`, whose name must be the folder's. Links are left out; nothing of it runs. Blocks.
+    """Read the skill in `folder`, whose name must be the folder's. Links are left out; none of its code runs. Blocks.
 
     Raises:
         UsageError: it breaks the specification; the sentence says where.
@@ -172,7 +172,7 @@ def read_skill(folder: Path) -> Skill:
 
 
 def read_files(folder: Path) -> tuple[Skill, dict[str, bytes]]:
-    """The skill in `folder`, as `read_skill`, with what its files hold. Blocks.
+    """Read the skill in `folder`, as `read_skill`, with the content of its files. Blocks.
 
     Raises:
         UsageError: as `read_skill`.
@@ -181,10 +181,10 @@ def read_files(folder: Path) -> tuple[Skill, dict[str, bytes]]:
 
 
 def read_below(root: Path, folder: str) -> tuple[Skill, dict[str, bytes]]:
-    """The skill in a folder of a workspace, as `read_files`: on the way there no link is followed either. Blocks.
+    """Read the skill in a folder of a workspace, as `read_files`. No link is followed on the way there either. Blocks.
 
     Raises:
-        UsageError: there is none, or as `read_files`.
+        UsageError: there is no such folder, or as `read_files`.
     """
     parts = folder.removeprefix("/workspace/").removeprefix("./").rstrip("/").split("/")
     if any(part in ("", ".", "..") or "\0" in part for part in parts):

@@ -1,8 +1,8 @@
-"""Skills that agents write and a person approves: the first step of a memory of how things are done.
+"""Skills that agents write and a person approves: the first step towards a memory of how things are done.
 
-What is asked about is what was read, once, without following a link: it stands whole in the journal, and exactly that is
-kept if the person says yes. Until then nothing of it is in the catalogue, and nothing of it has run. Nobody but a person
-can approve it, in whatever policy a session has.
+The files are read once, without following links. Exactly what was read is in the journal, is shown to the person, and
+is kept if the person says yes. Until then nothing of it is in the catalogue, and none of it has run. Under every
+policy, only a person can approve it.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.origin import around, strange
 
 MOST_TEXT: Final = 100_000
-"""Characters of all its files: a person is to read them."""
+"""The maximum length of all its files together, in characters, because a person must read them."""
 MOST_FILES: Final = 40
 _MOST_LINES: Final = 5000
-"""Of a file whose changes are shown."""
+"""The maximum number of lines of a file whose changes are shown."""
 _PATH: Final = re.compile(r"[A-Za-z0-9_.][A-Za-z0-9_. -]*(/[A-Za-z0-9_.][A-Za-z0-9_. -]*)*")
 
 Files = Mapping[str, str]
@@ -55,7 +55,8 @@ class SkillOffers:
     async def carry_out(
         self, ticket: Ticket, call: FunctionCall, agent: Agent, pending: Pending, copy: Path | None
     ) -> Outcome:
-        """Carry out a SKILL: ask the person, and keep what they approve. `copy`: of the workspace, where it works in one.
+        """Carry out a SKILL: ask the person, and keep what they approve. `copy`: the copy of the workspace that the
+        agent works in, if any.
 
         Raises:
             SandboxError: there is no sandbox.
@@ -94,7 +95,7 @@ class SkillOffers:
         )
 
     async def _before(self, skill: Skill) -> Files | None:
-        """The skill of that name which is there; None: there is none.
+        """The existing skill of that name; None if there is none.
 
         Raises:
             UsageError: it can't be replaced.
@@ -113,7 +114,7 @@ class SkillOffers:
         return {name: data.decode("utf-8", "replace") for name, data in found.items() if name not in MADE}
 
     async def _ask(self, agent: Agent, pending: Pending, offer: SkillOffer) -> Outcome | None:
-        """Put it to the person; what their agent is told if they don't approve it."""
+        """Ask the person. Returns what the agent is told if they don't approve the skill, else None."""
         words = f"{agent.path} offers the skill {offer.name}: {' '.join(offer.description.split())}"
         reply = await self._forms.decide(agent, pending, escaped(words, every=True), skill=offer)
         if reply.action == "accept":
@@ -126,7 +127,7 @@ class SkillOffers:
         )
 
     def _accepted(self, call: int, offer: SkillOffer) -> bool:
-        """Whether a person approved exactly this for this call before the program was ended."""
+        """Whether a person had approved exactly this for this call before the process ended."""
         asked = {
             one.n
             for one in self._live.records
@@ -152,10 +153,10 @@ def _whole(offer: SkillOffer) -> tuple[str, Files]:
 
 
 def _texts(root: Path, folder: str) -> tuple[Skill, Files]:
-    """The skill in a folder, and its files' texts: what a person can read. Blocks.
+    """Read the skill in a folder, with the texts of its files, which a person must be able to read. Blocks.
 
     Raises:
-        UsageError: it is none, or something that a person can't read.
+        UsageError: it is not a skill, or a person can't read it.
     """
     skill, files = read_below(root, folder)
     if len(files) > MOST_FILES:
@@ -182,7 +183,7 @@ def _texts(root: Path, folder: str) -> tuple[Skill, Files]:
 
 
 def _offer(skill: Skill, files: Files, before: Files | None, read: tuple[str, ...]) -> SkillOffer:
-    """What is put to the person. Blocks for as long as it takes to compare."""
+    """What is shown to the person. Blocks while the files are compared."""
     old = before or {}
     return SkillOffer(
         name=skill.name,

@@ -1,4 +1,5 @@
-"""How many sessions are at work at once: another one's models are not asked while there are as many as may."""
+"""Limits how many sessions are at work at the same time: above the limit, the models of other sessions are not
+asked."""
 
 from __future__ import annotations
 
@@ -11,9 +12,9 @@ from iact.core.tree.tree import Tree
 
 
 class SessionSlots:
-    """Shared by the sessions of a runtime. `limits`: how many may be at work now; `opened`: which are open.
+    """The slots shared by the sessions of a runtime. `limits`: how many may be at work; `opened`: which are open.
 
-    A session takes a slot with its first call of a model, and has it until all of its agents are at rest.
+    A session takes a slot with its first call of a model, and keeps it until all of its agents are at rest.
     """
 
     def __init__(self, limits: ConcurrencyLimits, opened: Container[str]) -> None:
@@ -23,14 +24,14 @@ class SessionSlots:
         limits.count("sessions", lambda: len(self._working()))
 
     def of(self, tree: Tree) -> SessionSlot:
-        """What the models of a session are asked under."""
+        """The quota for the models of a session."""
         return SessionSlot(self, tree)
 
     async def take(self, tree: Tree) -> None:
-        """Have the session of this tree be at work.
+        """Take a slot for the session of this tree.
 
         Raises:
-            QuotaExceeded: others are, as many as may.
+            QuotaExceeded: all slots are taken by other sessions.
         """
         bound = await self._limits.sessions(begun=tree.session in self._working())
         working = self._working()
@@ -59,21 +60,21 @@ def _refusal(bound: AtOnce) -> str:
 
 
 class SessionSlot:
-    """`core.ports.ModelQuota` of one session."""
+    """The `core.ports.ModelQuota` of one session."""
 
     def __init__(self, slots: SessionSlots, tree: Tree) -> None:
         self._slots = slots
         self._tree = tree
 
     async def reserve(self, most: Spending) -> _Unbounded:
-        """Take a slot, or have the one that was taken; `most` doesn't matter."""
+        """Take a slot, or keep the one already taken; `most` doesn't matter."""
         await self._slots.take(self._tree)
         return _UNBOUNDED
 
 
 class _Unbounded:
     async def settle(self, used: Spending) -> None:
-        """Nothing was held but the slot."""
+        """Do nothing: only the slot was reserved."""
 
 
 _UNBOUNDED: Final = _Unbounded()

@@ -18,15 +18,16 @@ _LARGEST: Final = 32 << 20
 _MOST: Final = 200
 _BY_PERSON: Final = "Added by a person."
 _IMAGE: Final = re.compile(r"[a-z0-9][a-z0-9._:/-]{0,200}?(:[A-Za-z0-9_.-]{1,128})?(@sha256:[0-9a-f]{64})?")
-"""What names an image; a path that begins with a slash or a dot is none."""
+"""Matches the name of an image; a path that begins with a slash or a dot does not match."""
 _SKIPPED: Final = frozenset({"__pycache__", ".git", ".venv", "node_modules"})
 
 
 def source_of(place: str) -> ModuleSource:
-    """The module at `place`: a path, or, where there is nothing and it does not look like one, an image of the engine's.
+    """The module at `place`: a path, or an image of the engine's if nothing exists there and it does not look like a
+    path.
 
     Raises:
-        UsageError: there is none, or it is too large.
+        UsageError: there is no module, or it is too large.
     """
     if not names_image(place):
         return read_source(Path(place))
@@ -36,15 +37,16 @@ def source_of(place: str) -> ModuleSource:
 
 
 def names_image(place: str) -> bool:
-    """Whether `place` is meant as an image: it looks like one, and is nothing on this disk. Blocks, for no time."""
+    """Whether `place` means an image: it looks like one, and does not exist on this disk. Blocks, but only briefly."""
     return bool(_IMAGE.fullmatch(place)) and not place.endswith(".py") and not Path(place).exists()
 
 
 def read_source(path: Path) -> ModuleSource:
-    """The module at `path`, named as its `module.toml` says, or else as its file. Links are left out; nothing of it runs. Blocks.
+    """Read the module at `path`, named after its `module.toml` or its file. Links are left out; none of its code runs.
+    Blocks.
 
     Raises:
-        UsageError: there is none, or it is too large.
+        UsageError: there is no module, or it is too large.
     """
     try:
         if path.is_dir():
@@ -63,7 +65,7 @@ def read_source(path: Path) -> ModuleSource:
 
 
 def written_source(name: str, text: str) -> ModuleSource:
-    """The module whose one file, in Python, is `text`."""
+    """A module that consists of one Python file with this text."""
     return ModuleSource(name, {"module.py": text.encode()}, summary=_BY_PERSON)
 
 
@@ -76,8 +78,8 @@ def _name(path: Path, files: Mapping[str, bytes]) -> str:
 
 
 def files_below(folder: Path, *, at: int | None = None) -> Iterator[tuple[str, bytes]]:
-    """Regular files below `folder`, by relative path. It may be changed meanwhile by whom nobody trusts: no link is followed.
-    `at`: the open directory that it lies in.
+    """Regular files below `folder`, by relative path. Untrusted code may change the folder meanwhile, so no link is
+    followed. `at`: the open directory that contains it.
 
     Raises:
         UsageError: there are too many, or they are too large.
@@ -103,7 +105,7 @@ def files_below(folder: Path, *, at: int | None = None) -> Iterator[tuple[str, b
 
 
 def _regular_file(name: str, at: int, most: int) -> bytes | None:
-    """Up to one byte more than `most` of a file in an open directory; None if it is a link or no file."""
+    """Read up to `most` bytes and one more of a file in an open directory; None if it is a link or not a file."""
     try:
         opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
     except OSError as error:

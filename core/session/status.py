@@ -1,7 +1,7 @@
-"""What a session as a whole is at, for a list of many: whether it works, waits for a person, or failed.
+"""The status of a whole session, for lists: whether it works, waits for a person, or failed.
 
-Of one that is open that follows from its tree. Of one at rest nothing runs, whatever it was at; what was left follows
-from its last records, without reading the others.
+The status of an open session follows from its tree. In a session at rest nothing runs, whatever its last state was; its
+status follows from its last records, without reading the others.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from iact.core.records.record import Record
 from iact.core.tree.tree import Tree
 
 SessionState = Literal["idle", "working", "waits", "paused", "failed", "unfinished"]
-"""`waits`: for a person. `failed`: its last answer is none. `unfinished`: it is not open, and was cut off at work: it
-goes on when it is opened."""
+"""`waits`: for a person. `failed`: the last task ended without an answer. `unfinished`: not open, and cut off at work;
+it continues when it is opened."""
 
 _WELL: Final = ("ok", "cancelled")
 
 
 @dataclass(frozen=True, slots=True)
 class SessionStatus:
-    """`since`: when that began, ISO 8601, UTC; empty if that is not known. `what`: what it waits for, in a few words."""
+    """`since`: when the state began, ISO 8601, UTC; empty if unknown. `what`: what the session waits for, in a few
+    words."""
 
     state: SessionState
     since: str = ""
@@ -33,7 +34,7 @@ class SessionStatus:
 
 
 def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
-    """The state of a session that is open, and what it waits for. `failure`: it has stopped."""
+    """The state of an open session, and what it waits for. `failure`: the session has stopped."""
     if failure:
         return "failed", ""
     if tree.hosts.open:
@@ -53,7 +54,7 @@ def standing(tree: Tree, *, failure: bool) -> tuple[SessionState, str]:
 
 
 def left_at(newest: Sequence[Record]) -> SessionStatus:
-    """Of a session at rest, with its last records."""
+    """The status of a session at rest, from its last records."""
     asked: dict[tuple[str, int, int], Record] = {}
     ended: Record | None = None
     work = False

@@ -1,6 +1,6 @@
-"""What the open sessions of a runtime are at, and who wants to know of it: the page, for all sessions but its own.
+"""Tracks the status of the open sessions of a runtime, for watchers such as the page, which shows all sessions.
 
-Whoever watches is told of each session that changed, once and with the newest: a watcher that is slow misses what lay
+A watcher receives each session that changed, once and with its newest status: a slow watcher misses the states in
 between, and nothing else.
 """
 
@@ -18,9 +18,9 @@ from iact.core.session.status import SessionStatus, standing
 
 
 class StatusWatcher:
-    """The sessions that changed from the moment of entering on, with what they are at.
+    """The sessions that change from the moment of entering, with their status.
 
-    None: it is not open any more, or something else about it is to be read again (its name, whether it is there).
+    None: the session is no longer open, or something else about it must be read again (its name, whether it exists).
     """
 
     def __init__(self, watchers: set[StatusWatcher]) -> None:
@@ -48,13 +48,13 @@ class StatusWatcher:
         return session, self._changed.pop(session)
 
     def offer(self, session: str, now: SessionStatus | None) -> None:
-        """Tell of a change; never blocks."""
+        """Queue a change; never blocks."""
         self._changed[session] = now
         self._ready.set()
 
 
 class SessionStatuses:
-    """Of the sessions that are open."""
+    """The statuses of the open sessions."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -63,7 +63,7 @@ class SessionStatuses:
 
     @property
     def now(self) -> Mapping[str, SessionStatus]:
-        """By session."""
+        """The current status, by session."""
         return self._now
 
     @property
@@ -76,18 +76,18 @@ class SessionStatuses:
         return StatusWatcher(self._watchers)
 
     def follow(self, live: Live) -> None:
-        """A session is open from here on."""
+        """Follow a session that was opened."""
         live.on_applied.append(lambda record: self._look(live, record.at))
         live.on_stopped.append(lambda: self._look(live, timestamp(self._clock.now())))
         self._look(live, live.records[-1].at if live.records else timestamp(self._clock.now()))
 
     def leave(self, session: str) -> None:
-        """It is closed."""
+        """Stop following a session that was closed."""
         if self._now.pop(session, None) is not None:
             self.changed(session)
 
     def changed(self, session: str) -> None:
-        """Something about a session is to be read again."""
+        """Tell watchers to read a session again."""
         for watcher in self._watchers:
             watcher.offer(session, self._now.get(session))
 

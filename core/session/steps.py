@@ -1,4 +1,4 @@
-"""Carries out what the tree says that an agent or a plan has to do next."""
+"""Carries out what the tree says an agent or a plan has to do next."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iact.core.tree.agent import Act, Agent, ChooseWay, End, Execute, Relay, Ste
 
 @dataclass(frozen=True, slots=True)
 class StepExecutor:
-    """One kind of step, one part of the session that takes it."""
+    """Hands each kind of step to the part of the session that takes it."""
 
     live: Live
     scheduler: Scheduler
@@ -46,12 +46,12 @@ class StepExecutor:
                 self.turns.end(agent, step)
 
     def cancel(self, agent: Agent, why: str) -> None:
-        """A plan must know that it ends before its steps do: else it would mend what failed."""
+        """Tell a plan that it ends before its steps end; otherwise it would try to repair the failed steps."""
         if agent.plan is not None:
             self.planning.cancel(agent, why)
 
     def end(self, agent: Agent, status: Ending, why: str) -> None:
-        """Record that the agent's work ended before it was done; every action has its outcome before the reply."""
+        """Record that the agent's work ended before it was done; every action gets its outcome before the reply."""
         drop(self.live, agent, "cancelled")
         if agent.plan is not None and status == "cancelled":
             self.planning.end(agent)
