@@ -1,10 +1,10 @@
-"""Where values come from, followed through the tree: the labels that agents, messages and calls carry.
+"""The sources of values, followed through the tree: the labels that agents, messages and calls carry.
 
-Labels are set here and where the fold makes values, from records alone; nothing that a model or a module says
-sets one. An agent carries the labels of all that it has read (its caller's and its children's messages included:
-what they wrote carries what they had read), and whatever it writes carries them on. What agents share without a
-message, the files of the workspace and what modules keep, carries the labels of all that was put there
-(`core.tree.apply_shared_state`), and so does what is read from it.
+Labels are set here and where the fold makes values, from records alone; nothing that a model or a module says sets one.
+An agent carries the labels of everything that it has read, including its caller's and its children's messages, which
+carry what their authors had read. Whatever the agent writes carries these labels on. What agents share without a
+message (the files of the workspace, and what modules keep) carries the labels of all that was put there
+(`core.tree.apply_shared_state`), and so does whatever is read from it.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from iact.core.tree.shared_state import Holder
 from iact.core.tree.tree import Tree
 
 OUTSIDE: Final = frozenset({"a2a", "browser", "web"})
-"""Shipped modules whose results come from outside, whatever they say about themselves."""
+"""Shipped modules whose results come from outside, whatever they declare."""
 
 WRITTEN: Final[Labels] = frozenset({USER})
 """The labels of what a person wrote."""
 
 UPLOADED: Final[Labels] = frozenset({"upload"})
-"""The labels of what is in a file that a person handed over: most files were written by somebody else."""
+"""The labels of an uploaded file: most files that a person hands over were written by another author."""
 
 
 _SHORT: Final = 1_000
-"""Characters of an argument that may stand in what the user wrote; a longer one is the agent's word."""
+"""The longest argument, in characters, that can count as the user's words; a longer one counts as the agent's."""
 _FEW: Final = 16
-"""Values in one argument that are looked for there."""
+"""The most values in one argument that are searched for in the user's words."""
 
 
 def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
-    """The labels of each argument of a call: what a variable carries; the user's words; or the agent's own."""
+    """The labels of each argument of a call: those of its variable, of the user's words, or of the agent's own."""
     named = {**bound.labels, **{name: value.labels for name, value in bound.attached.items()}}
     written = {
         name: _written(tree, agent, value) for name, value in bound.arguments.items() if name not in named
@@ -66,21 +66,21 @@ def _written(tree: Tree, agent: Agent, value: JSON) -> Labels:
 
 
 def passed(bound: Bound | None) -> Labels:
-    """The labels of what an action was handed by name. An action of the core passes it on, or shows it."""
+    """The labels of what an action was passed by name. An action of the core passes it on, or shows it."""
     if bound is None:
         return NOTHING
     return join([*bound.labels.values(), *(value.labels for value in bound.attached.values())])
 
 
 def of_call(tree: Tree, agent: Agent, pending: Pending) -> Labels:
-    """The labels of what a call gives back: made of what it was given, of the files, and of what its module keeps."""
+    """The labels of a call's result: of its arguments, of the files, and of what its module keeps."""
     bound, function = pending.bound, pending.spec.name
     made = returned(function, given(tree, agent, bound).values() if bound is not None else ())
     return made | pending.beside | around(tree, agent, function)
 
 
 def of_tool(tree: Tree, agent: Agent, function: str) -> Labels:
-    """The labels of what a module says by itself to an agent."""
+    """The labels of what a module reports to an agent on its own."""
     return returned(function, ()) | around(tree, agent, function)
 
 
@@ -92,10 +92,10 @@ def around(tree: Tree, agent: Agent, function: str) -> Labels:
 
 
 def holder_of(tree: Tree, module: str, agent: Agent) -> Holder | None:
-    """What keeps what an agent gives to a module; None if nothing does.
+    """What keeps the data that an agent passes to a module; None if nothing keeps it.
 
-    A module that ships keeps nothing, or something for each agent, which then shows in its states. Where each agent
-    has instances of its own, it is the sandbox that keeps them apart.
+    A module that ships keeps nothing, or keeps data per agent and then has states. If each agent has its own instances,
+    the sandbox keeps them apart.
     """
     loaded = tree.modules.get(module)
     if loaded is None:
@@ -114,46 +114,46 @@ def held_by(tree: Tree, module: str, agent: Agent) -> Labels:
 
 
 def by(agent: Agent) -> Labels:
-    """The labels of what an agent writes: its own word, and all that it has read."""
+    """The labels of what an agent writes: its own, and those of all that it has read."""
     return agent.labels | {MODEL}
 
 
 def read(agent: Agent, labels: Labels) -> None:
-    """An agent reads something; its own and the user's words leave no trace."""
+    """Add the labels of what an agent reads. Its own words and the user's leave no trace."""
     agent.labels |= labels - OWN
 
 
 def document(agent: Agent, specs: Iterable[ActionSpec]) -> None:
-    """An agent reads documentation: what nobody vouches for is the word of its module."""
+    """Let an agent read documentation. Unvouched documentation carries its module's label."""
     read(agent, frozenset(f"tool:{spec.name}" for spec in specs if not spec.vouched))
 
 
 def hear_names(tree: Tree, agent: Agent, specs: Iterable[ActionSpec]) -> None:
-    """An agent reads names of functions: what nobody vouches for has its name from whoever wrote the module."""
+    """Let an agent read names of functions. The name of an unvouched module carries the labels of whoever named it."""
     for spec in specs:
         if not spec.vouched and spec.module is not None:
             read(agent, tree.shared.named.get(spec.module, NOTHING))
 
 
 def written(tree: Tree, agent: Agent, pending: Pending) -> Labels:
-    """The labels of all that a call can leave behind: what its agent has read, what it passes on, what was kept for it."""
+    """The labels of all that a call can leave behind: what its agent has read, what it passes, what was kept for it."""
     function = pending.spec.name
     kept = held_by(tree, pending.spec.module or "", agent)
     return lasting(tree, agent.labels | passed(pending.bound) | kept | {f"tool:{function}"})
 
 
 def lasting(tree: Tree, labels: Labels) -> Labels:
-    """Those that say something to whoever comes across what was left behind."""
+    """The labels that matter to anyone who comes across what was left behind."""
     return frozenset(one for one in labels - OWN if not inside(tree, one))
 
 
 def touch_files(tree: Tree, labels: Labels) -> None:
-    """Something of these labels was written into files."""
+    """Add these labels to the files, because something with them was written there."""
     tree.shared.files |= lasting(tree, labels)
 
 
 def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
-    """A person vouches for a variable, or (none named) for all that the agent has read so far."""
+    """Apply that a person vouches for a variable or, if none is named, for all that the agent has read so far."""
     if not variable:
         agent.labels = declassify(agent.labels, agent.labels, by=by) - {USER}
         for holder in [one for one in tree.shared.held if one[1] == agent.path]:
@@ -164,27 +164,29 @@ def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
 
 
 def inside(tree: Tree, label: str) -> bool:
-    """Whether a label is of a shipped module that has reached nothing outside: as good as what it was given."""
+    """Whether a label is of a shipped module that has reached nothing outside, so its results are as trusted as its
+    input.
+    """
     kind, _, function = label.partition(":")
     module = function.split(".", 1)[0]
     if kind != "tool" or module in OUTSIDE:
         return False
     if module in ("DEPLOY", "SKILL"):
-        return True  # what it tells is about the agent's own source
+        return True  # what it reports is about the agent's own source
     loaded = tree.modules.get(module)
     plain = loaded is not None and loaded.origin == "shipped" and not loaded.egress
     return plain and module not in tree.hosts.outside
 
 
 def strange(tree: Tree, labels: Labels) -> Labels:
-    """The labels that come from outside, and that the policy does not trust."""
+    """The labels that come from outside and that the policy does not trust."""
     outside = frozenset(one for one in labels if not inside(tree, one))
     unvouched = frozenset(one for one in outside if not _vouched(tree, one))
     return untrusted(outside, tree.policy.trusted) | unvouched
 
 
 def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
-    """Where a call comes from."""
+    """The sources of a call and of its arguments."""
     named = {**bound.labels, **{name: value.labels for name, value in bound.attached.items()}}
     labels = join([agent.labels, *named.values()])
     plain = frozenset(one for one in labels if inside(tree, one))
@@ -193,7 +195,7 @@ def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
 
 
 def _vouched(tree: Tree, label: str) -> bool:
-    """Whether a label that a policy names can be meant: not that of a function which an agent put there."""
+    """Whether the policy may name this label. It may not if an agent provided the function."""
     kind, _, function = label.partition(":")
     spec = tree.functions.get(function)
     return kind != "tool" or spec is None or spec.vouched

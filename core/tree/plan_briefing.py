@@ -1,8 +1,8 @@
-"""What is told to whoever thinks about a plan, and to the agents that carry out its steps: short values in full, long
-ones by name. Pure.
+"""What the models that think about a plan, and the agents that carry out its steps, are told: short values in full,
+long ones by name. Pure.
 
-What came from outside is told by name only, however short it is: whoever takes orders from a task must not find in
-it what a stranger wrote. It is read like any result, with SHOW, as data.
+Content from outside is passed by name only, however short it is: an agent that takes orders from a task must not find a
+stranger's text in it. It is read with SHOW, as data, like any result.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _BYTES_PER_SIGN: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Handed:
-    """A value that an agent step can use. `source`: what gave it, "" where that says nothing."""
+    """A value that an agent step can use. `source`: the step that produced it; "" where that adds nothing."""
 
     name: str
     value: Value
@@ -39,16 +39,16 @@ class _Handed:
 
 
 def in_full(tree: Tree, value: Value) -> str | None:
-    """The text of a value that may be told in full; None if its name has to do."""
+    """The text of a value that may be given in full; None if its name must do."""
     if not value.is_text or value.size > SHORT * _BYTES_PER_SIGN or origin.strange(tree, value.labels):
         return None
     text = clean(value.text()).strip("\n")
-    # A `$name` in it would hand on a variable that nobody meant to.
+    # A `$name` in it would pass on a variable by accident.
     return None if len(text) > SHORT or "$" in text or not text.strip() else text.replace("\n", "\n    ")
 
 
 def briefing_of(tree: Tree, run: PlanRun) -> Briefing:
-    """What those are told who write or judge a plan's steps, beside its goal."""
+    """What the models that write or judge a plan's steps are told, in addition to its goal."""
     known = tuple(
         KnownValue(describe(name, value), in_full(tree, value)) for name, value in run.given.items()
     )
@@ -69,9 +69,9 @@ def task_of(
     arguments: Mapping[str, JSON],
     refs: Mapping[str, Labels],
 ) -> Bound:
-    """The message to the child of an agent step: its task, what it is for, and what it builds on.
+    """Build the message to the child of an agent step: its task, its purpose, and what it builds on.
 
-    `refs`: the labels of what each of its refs hands on.
+    `refs`: the labels of what each of its refs passes on.
     """
     plain: list[str] = []
     handed: list[_Handed] = []
@@ -115,7 +115,7 @@ def _told(
     for one in handed:
         text = in_full(tree, one.value)
         source = f", from {one.source}" if one.source else ""
-        # Lines of their own keep what a step said apart from what is said about it.
+        # Separate, indented lines keep what a step said apart from what is said about it.
         told = "" if text is None else f":\n    {text}"
         lines.append(f"- {describe(one.name, one.value)}{source}{told}")
     if lines:
@@ -124,7 +124,7 @@ def _told(
 
 
 def _told_then(node: PlanNode, plain: Sequence[str], handed: Iterable[_Handed]) -> str:
-    """The same in formats 1.0 and 1.1: all by name, and nothing of the goal."""
+    """The same in formats 1.0 and 1.1: all values by name, and nothing about the goal."""
     lines = [*plain]
     names = [f"${one.name}" for one in handed]
     if names:

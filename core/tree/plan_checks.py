@@ -1,4 +1,4 @@
-"""Whether a `PLAN` action can be carried out, decided before anything of it runs; pure, like all that settles actions."""
+"""Checks whether a `PLAN` action can be carried out, before any of it runs. Pure, like all settling of actions."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ DEFAULT_MODE: Final = "static"
 
 
 Judge = Callable[[ActionSpec, Mapping[str, JSON]], float]
-"""How much a call of a function with these arguments would do."""
+"""Rates the impact of a call of a function with these arguments."""
 IsCopied = Callable[[ActionSpec, Mapping[str, JSON]], bool]
-"""Whether all that such a call writes is in the workspace."""
+"""Whether everything that a call writes is in the workspace."""
 
 
 def judge_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> float:
@@ -39,10 +39,11 @@ def judge_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> flo
 
 
 def copied_in(tree: Tree, spec: ActionSpec, arguments: Mapping[str, JSON]) -> bool:
-    """Whether all that a call writes is in the session's own workspace, so that it can be made in a copy of that.
+    """Whether all that a call writes is in the session's own workspace, so that it can be made in a copy of the
+    workspace.
 
-    Of a module that does not ship with the product nobody knows that, and what reaches outside has no way back. A job
-    that runs on, or a call that needs what another left in its module, has no place in a copy, which goes away.
+    This is unknown for a module that does not ship with the product, and effects outside cannot be undone. A job that
+    keeps running, or a call that needs what another call left in its module, cannot use a copy, which is discarded.
     """
     loaded = tree.modules.get(spec.module or "")
     if tree.workspace != "scratch" or loaded is None or loaded.origin != "shipped":
@@ -66,10 +67,10 @@ class Functions:
         judge: Judge | None = None,
         copied: IsCopied | None = None,
     ) -> None:
-        """`rated`: functions whose calls have a rate of their own; the others have their module's, if any.
+        """`rated`: functions whose calls have their own rate; the others have their module's, if any.
 
-        `judge`: how much a call would do here; None: what its function declares counts. `copied`: whether it can be
-        made in a copy of the workspace; None: none can.
+        `judge`: rates the impact of a call here; None: the function's declared impact counts. `copied`: whether a call
+        can be made in a copy of the workspace; None: no call can.
         """
         self._registry = registry
         self._rated = rated
@@ -77,12 +78,12 @@ class Functions:
         self._copied = copied
 
     def find(self, name: str) -> FunctionInfo | None:
-        """A function by its name or alias; actions of the core are not among them."""
+        """Return a function by its name or alias; actions of the core are not included."""
         spec = self._registry.find(name)
         return _info(spec, self._rated) if isinstance(spec, ActionSpec) and not spec.core else None
 
     def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
-        """A function as a call of it is: with its impact, and the files that the gate knows it to write."""
+        """Return a function as one call uses it, with the call's impact and the files that the gate knows it writes."""
         spec = self._registry.find(name)
         if not isinstance(spec, ActionSpec) or spec.core:
             return None
@@ -97,7 +98,7 @@ class Functions:
         )
 
     def all(self) -> Sequence[FunctionInfo]:
-        """Every function, by name."""
+        """Return every function, by name."""
         return [_info(spec, self._rated) for spec in self._registry.functions()]
 
 
@@ -114,17 +115,17 @@ def _info(spec: ActionSpec, rated: Collection[str]) -> FunctionInfo:
 
 
 def patterns_of(scope: str) -> list[str]:
-    """The patterns of a `scope` argument."""
+    """Return the patterns of a `scope` argument."""
     return [one.strip() for one in scope.split(",") if one.strip()]
 
 
 def way_of(mode: str, plan: PlanGraph) -> tuple[str, str]:
-    """The mode that a plan runs in, and why, where `auto` chose it."""
+    """The mode that a plan runs in, and the reason if `auto` chose it."""
     return choose_for(plan.nodes.values()) if mode == "auto" else (mode, "")
 
 
 def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> str | None:
-    """Note where in the tree a PLAN will stand; a sentence if it can't be run."""
+    """Note the path that a PLAN will have in the tree. Returns a sentence if it can't be run."""
     if agent.depth + 1 > tree.bounds.depth:
         return f"`PLAN` was not run: the tree may be at most {tree.bounds.depth} deep. Do this yourself."
     scope, intent = bound.arguments.get("scope"), bound.arguments.get("intent")
@@ -143,10 +144,10 @@ def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> 
 def check_plan(
     text: str, registry: Registry, mode: str, options: Mapping[str, str | int] | None = None
 ) -> tuple[str, str]:
-    """The mode in which a plan runs, and why, where `auto` chose it, once it is sure that it can.
+    """Check that a plan can run. Returns its mode, and the reason if `auto` chose it.
 
     Raises:
-        UsageError: it can't.
+        UsageError: it can't run.
     """
     plan = read_plan(text, id="plan")
     way, why = way_of(mode, plan)
@@ -157,7 +158,7 @@ def check_plan(
 
 
 def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
-    """What the `spawn` record of a plan says of it and of its grant, as its PLAN asks for."""
+    """The fields of a plan's `spawn` record about the plan and its grant, as its PLAN requests them."""
     way, reason = way_of(str(bound.arguments.get("mode", DEFAULT_MODE)), read_plan(text, id="plan"))
     reason = str(bound.arguments.get("chosen", reason))
     options = {name: bound.arguments[name] for name in ("n", "rounds") if name in bound.arguments}
@@ -180,7 +181,7 @@ def plan_fields(bound: Bound, text: str) -> dict[str, JSON]:
 
 
 def free_path(tree: Tree, caller: str, name: str) -> str:
-    """Where a plan called `name` stands: each has a path of its own, `audit`, `audit-2`, …"""
+    """A free path for a plan called `name`. Each plan has its own path: `audit`, `audit-2`, …"""
     path = first = f"{caller.rstrip('/')}/{name}"
     count = 1
     while path in tree.agents:

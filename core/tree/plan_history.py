@@ -1,6 +1,6 @@
 """Plans in journals of formats 1.0 and 1.1, whose steps followed from the records `plan` and `node` themselves.
 
-Such a plan is read as it was written. A program that goes on with the session makes a machine of what was read
+Such a plan is read as it was written. A program that continues the session makes a machine from what was read
 (`core.tree.apply_plan.take_over`), and from there on the plan is like any other.
 """
 
@@ -21,18 +21,18 @@ from iact.core.tree.mismatch import mismatch
 
 @dataclass(slots=True)
 class PlanHistory:
-    """What was read. `events`: all versions and changes, in order; `answers`: what models answered about the plan."""
+    """What was read. `events`: all versions and changes, in order. `answers`: what models answered about the plan."""
 
     state: PlanState = field(default_factory=PlanState)
     events: list[NodeChange | PlanVersion] = field(default_factory=list)
     answers: list[tuple[QuestionKind, str]] = field(default_factory=list)
 
     def begin(self, name: str, goal: str) -> None:
-        """It is handed over."""
+        """Begin the history of a plan that was handed over."""
         self.state = PlanState(name, goal)
 
     def version(self, record: Record) -> PlanVersion:
-        """A version begins."""
+        """Take in the beginning of a version."""
         try:
             version = version_from_json(record.fields)
             self.state.adopt(version)
@@ -42,7 +42,7 @@ class PlanHistory:
         return version
 
     def change(self, record: Record, moves: Node, result: tuple[int, StepSuccess] | None) -> NodeChange:
-        """A step's state changes. `result`: the newest that its step has, with the number of its record."""
+        """Take in a step's change of state. `result`: the step's latest, with the number of its record."""
         try:
             moved = NodeChange.from_json({**record.fields, "at": moves.t})
             if moves.result:
@@ -58,7 +58,7 @@ class PlanHistory:
         return moved
 
     def answered(self, record: Record, ask: Ask) -> None:
-        """A model answered a question about the plan."""
+        """Take in a model's answer to a question about the plan."""
         kind = ask.question
         if kind not in get_args(QuestionKind):
             raise mismatch(record, f"answers a question of the unknown kind {kind!r}")

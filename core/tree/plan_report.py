@@ -1,4 +1,4 @@
-"""What a plan comes back with: the message to its caller, and its data for programs. Pure."""
+"""A plan's results: the message to its caller, and its data for programs. Pure."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from iact.core.tree.plan_run import Ending, PlanRun, variable_of
 from iact.core.tree.tree import Tree
 
 _SHOWN: Final = 4000
-"""Characters of one result in the message to the caller; the variable holds all of it."""
+"""The most characters of one result in the message to the caller; the variable holds all of it."""
 _WHY: Final = 300
 _LEFT_OUT: Final[frozenset[Cause]] = frozenset({"concluded", "cancelled"})
 _JUDGES: Final = frozenset({"reflection", "observer"})
@@ -32,7 +32,7 @@ _SAYS: Final = {
 
 
 def ending_of(result: PlanResult, answer: JSON) -> Ending:
-    """How a run ended. `answer`: what a model said the result is, None if nobody did."""
+    """How a run ended. `answer`: what a model said the result is; None if no model did."""
     warnings = (*result.warnings, *result.flags)
     return Ending(
         result.status, answer, result.missing, result.bound, warnings, result.shortfall, result.confidence
@@ -40,7 +40,7 @@ def ending_of(result: PlanResult, answer: JSON) -> Ending:
 
 
 def reply_of(plan: Agent, ending: Ending) -> Reply:
-    """What the `reply` record of a plan that ended by itself says."""
+    """The `reply` record of a plan that ended on its own."""
     return Reply(
         to=plan.caller,
         status="ok",
@@ -55,7 +55,7 @@ def reply_of(plan: Agent, ending: Ending) -> Reply:
 
 
 def ending_from(reply: Reply) -> Ending | None:
-    """How a plan ended; None if it did not end by itself."""
+    """How a plan ended; None if it did not end on its own."""
     if not reply.plan:
         return None
     return Ending(
@@ -65,7 +65,9 @@ def ending_from(reply: Reply) -> Ending | None:
 
 
 def answer_of(run: PlanRun, ending: Ending) -> str:
-    """The same for a person who asked for it: the answer first, and then only what it lacks. The steps are seen beside it."""
+    """The report for a person who asked for the plan: the answer, and then only what it lacks. The person can see the
+    steps.
+    """
     if ending.status == "failed":
         return report(run, ending)
     parts = [as_text(ending.answer)] if ending.answer is not None else [*_results(run, ending)]
@@ -75,7 +77,7 @@ def answer_of(run: PlanRun, ending: Ending) -> str:
 
 
 def diagnosis_of(found: JSON) -> Diagnosis | None:
-    """The diagnosis in what a patch came to, as it stands in a record."""
+    """The diagnosis in a patch's result, in the form of a record."""
     if not isinstance(found, dict):
         return None
     action, sure = found.get("action"), found.get("confidence")
@@ -89,9 +91,9 @@ def diagnosis_of(found: JSON) -> Diagnosis | None:
 
 @dataclass(frozen=True, slots=True)
 class Caveats:
-    """What a plan's caller has to know of its result. `left_out`, `unverified`: ids of steps.
+    """What a plan's caller must know about its result. `left_out`, `unverified`: ids of steps.
 
-    `assumed`: what their author took for granted. `unverified`: nobody asked more of what they gave than to be free of errors.
+    `assumed`: what the plan's author took for granted. `unverified`: steps whose results were only checked for errors.
     """
 
     left_out: tuple[str, ...] = ()
@@ -100,7 +102,7 @@ class Caveats:
 
 
 def caveats(run: PlanRun) -> Caveats:
-    """What was left out, assumed and not verified; nothing of plans of older formats, which did not say it."""
+    """What was left out, assumed and not verified. Empty for plans of older formats, which did not record it."""
     if run.machine is None:
         return Caveats()
     work = [one for one in run.work() if one.node.id not in run.machine.run.superseded]
@@ -117,7 +119,7 @@ def caveats(run: PlanRun) -> Caveats:
 
 
 def report(run: PlanRun, ending: Ending) -> str:
-    """The message to the caller: what concluded, what each step came to, what is missing and why."""
+    """The message to the caller: the outcome, the result of each step, what is missing and why."""
     work = [record for record in run.state.nodes.values() if record.node.kind in WORK]
     done = sum(record.state == "executed" for record in work)
     versions = f", {len(run.state.versions)} versions" if len(run.state.versions) > 1 else ""
@@ -127,7 +129,7 @@ def report(run: PlanRun, ending: Ending) -> str:
 
 
 def _shortfall(ending: Ending) -> str:
-    """Why it is not all, as further sentences."""
+    """Why the result is incomplete, as further sentences."""
     bound = f" It was ended by the bound on {ending.bound.replace('_', ' ')}." if ending.bound else ""
     return bound + (f" The goal counts as not reached: {ending.shortfall}" if ending.shortfall else "")
 
@@ -157,7 +159,7 @@ def _results(run: PlanRun, ending: Ending) -> Iterator[str]:
 
 
 def last_steps(run: PlanRun) -> list[NodeRecord]:
-    """Executed steps of the present version that no other of its steps builds on."""
+    """Executed steps of the current version that no other of its steps builds on."""
     work = run.work()
     needed = {one for record in work if record.state != "cancelled" for one in record.node.dependencies}
     return [record for record in work if record.state == "executed" and record.node.id not in needed]
@@ -198,7 +200,7 @@ def plan_json(tree: Tree, plan: Agent) -> dict[str, JSON]:
 
 
 def _judged(ending: Ending | None) -> dict[str, JSON]:
-    """Whether the goal counts as reached, how sure whoever judged it was, and why not."""
+    """Whether the goal counts as reached, how confident the judge was, and why not."""
     return {
         "achieved": ending is not None and ending.status == "concluded",
         "confidence": ending.confidence if ending is not None else None,
@@ -207,7 +209,7 @@ def _judged(ending: Ending | None) -> dict[str, JSON]:
 
 
 def facts_of(run: PlanRun) -> dict[str, JSON]:
-    """What the mode of a plan found out: of a profile how it is judged, of an analysis whether the goal was reached."""
+    """What the mode of a plan found out: how a profile is assessed, or whether an analysis found the goal reached."""
     return run.machine.run.mode.facts() if run.machine is not None else {}
 
 

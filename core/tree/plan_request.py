@@ -1,7 +1,7 @@
-"""What a person said to be worked on as a plan: who writes the plan, and how its report becomes the answer.
+"""A message that a person wants worked on as a plan: who writes the plan, and how its report becomes the answer.
 
-The root hands it over as it would a plan that it wrote itself, without a model's word before or after: what was said is
-the goal, the report is its reply. Both go into its history as what it heard, so that the next turn knows of them.
+The root hands the plan over like one that it wrote itself, without calling its model before or after: the message is
+the goal, and the report is its reply. Both go into its history as messages, so that the next turn knows of them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _NOTED: Final = "The user had this worked on as a plan; you are told what was sa
 
 
 def chosen(tree: Tree, errand: Errand, answer: str, usage: Tokens, failed: str) -> Choose:
-    """What the record says of how a message is worked on; `answer`: what a model says that it is like."""
+    """Build the record of how a message is worked on. `answer`: a model's assessment of the message."""
     text, role = errand.said.text, asked(tree)
     found = choice(tree, text, answer)
     digest = hashlib.sha256(auto.question(text).encode("utf-8", "replace")).hexdigest()[:16]
@@ -35,7 +35,7 @@ def chosen(tree: Tree, errand: Errand, answer: str, usage: Tokens, failed: str) 
 
 
 def choice(tree: Tree, text: str, answer: str) -> auto.Choice:
-    """How a message is to be worked on. `answer`: what a model says that it is like; empty if none can tell."""
+    """Choose how to work on a message. `answer`: a model's assessment of the message; empty if there is none."""
     if not tree.registry("/").functions():
         return auto.Choice("dialogue", "There are no functions that a plan could call.")
     features = auto.read(answer) if answer else None
@@ -43,12 +43,12 @@ def choice(tree: Tree, text: str, answer: str) -> auto.Choice:
 
 
 def asked(tree: Tree) -> str:
-    """The role of the model that is asked what a message is like."""
+    """The role of the model that assesses a message."""
     return "fast" if "fast" in tree.roles else "smart"
 
 
 def begin(root: Agent, errand: Errand) -> None:
-    """The root has one action to carry out: the plan."""
+    """Give the root one action to carry out: the plan."""
     arguments: dict[str, JSON] = {"plan": goal_text(errand.said.text), "mode": errand.mode}
     if errand.why:
         arguments["chosen"] = errand.why
@@ -60,7 +60,7 @@ def begin(root: Agent, errand: Errand) -> None:
 
 
 def came_back(root: Agent, report: Report) -> None:
-    """The plan has ended. If somebody ended it who also said something since, the root answers that itself."""
+    """Note that the plan ended. If a person ended it and has written since, the root answers that message itself."""
     said = root.errand is not None and (root.errand.told or root.mail.wakes)
     if root.errand is not None and not (report.status == "cancelled" and said):
         root.errand.report = report
@@ -69,7 +69,7 @@ def came_back(root: Agent, report: Report) -> None:
 
 
 def relay(root: Agent) -> tuple[Reply, str] | None:
-    """What the root's reply says now that its plan has come back; None if there is nothing to pass on."""
+    """The root's reply after its plan has ended; None if there is nothing to pass on."""
     report = root.errand.report if root.errand is not None else None
     if report is None:
         return None

@@ -1,8 +1,10 @@
-"""What the tree knows of one plan: the machine that decides about it, and what stands between it and the records.
+"""What the tree knows of one plan: the machine that decides about it, and the state between the machine and the
+records.
 
-Outcomes (a step's result, a model's answer, a person's word, a time) are told to the machine by the records that hold
-them (`core.tree.apply_plan`). What it decides is owed to the journal, in order, and what it wants done is there to be
-seen: whoever holds the session writes the one and does the other, now or after a restart.
+Outcomes (a step's result, a model's answer, a person's input, a time) are passed to the machine by the records that
+hold them (`core.tree.apply_plan`). The records that it decides on are owed to the journal, in order, and the work that
+it wants done is visible here. The process that runs the session writes the records and does the work, now or after a
+restart.
 """
 
 from __future__ import annotations
@@ -30,13 +32,15 @@ from iact.core.tree.mail import Incoming
 from iact.core.tree.plan_history import PlanHistory
 
 BUG: Final = "An internal error ended this agent's work; the log has it."
-"""What is said of work that a bug of ours ended."""
+"""The report about work that a bug of ours ended."""
 _UNFIT: Final = re.compile(r"[^A-Za-z0-9_]")
 
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a call wrote in a copy of the workspace. `call`, `result`: its records; `base`, `version`: what the copy was before and behind it; `labels`: of what was written."""
+    """What a call wrote in a copy of the workspace. `call`, `result`: its records. `base`, `version`: the workspace
+    before and after. `labels`: of what was written.
+    """
 
     call: int
     result: int
@@ -47,10 +51,11 @@ class Copied:
 
 @dataclass(frozen=True, slots=True)
 class StepOutcome:
-    """What came of one firing, in attempt `attempt` at its step. `n`: the record that says so; `value`: what succeeded with, None for nothing.
+    """The result of one firing, in attempt `attempt` at its step. `n`: its record. `value`: the result of a success, or
+    None.
 
-    `brought`: names, in the plan's table, of the variables that an agent's reply mentions. `copied`: it worked in a copy
-    of the workspace.
+    `brought`: names, in the plan's table, of the variables that an agent's reply mentions. `copied`: set if it worked
+    in a copy of the workspace.
     """
 
     node: str
@@ -64,9 +69,10 @@ class StepOutcome:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """How a plan ended, as its reply says. `answer`: a model's, None where its last steps speak for themselves.
+    """How a plan ended, as its reply reports. `answer`: a model's; None if the results of its last steps are the
+    answer.
 
-    `shortfall`: why its goal counts as not reached; `confidence`: of who judged that.
+    `shortfall`: why its goal counts as not reached. `confidence`: of the model that judged it.
     """
 
     status: Status
@@ -80,7 +86,7 @@ class Ending:
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A record that follows from those before it, and is not written yet."""
+    """A record that follows from earlier records and is not written yet."""
 
     content: Plan | Extend | Node | Fire | ProfileRisk | ProfileRule | ProfileTrust | Notice
     body: str = ""
@@ -88,7 +94,7 @@ class Owed:
 
 @dataclass(slots=True)
 class Asking:
-    """A question that is open. `pieces`: what is read of its answer while it is written; `read`: what was, so far."""
+    """An open question. `pieces`: its answer is read while it is being written. `read`: what was read so far."""
 
     question: PlanQuestion
     pieces: bool
@@ -97,16 +103,18 @@ class Asking:
 
 @dataclass(slots=True)
 class PlanRun:
-    """One plan. `thinks`: whether models are asked about it. `terms`: as its `spawn` has them. `template`: the kept plan that it is made from. `source`: as it was written, without steps if a planner
-    writes them. `machine`: None before it is handed over, if it can't run (`invalid` says why), and while records
-    of an older format are read, whose steps are in `history`. `given`: variables that its caller handed over.
+    """One plan. `thinks`: whether models are asked about it. `terms`: its terms in its `spawn`. `template`: the kept
+    plan that it is made from. `source`: the plan as it was written, without steps if a planner writes them. `machine`:
+    None before the plan is handed over, if it can't run (`invalid` says why), and while records of an older format are
+    read, whose steps are in `history`. `given`: variables that its caller handed over.
 
     `owed`: records to be written. `asking`: open questions, by the number of the thought. `asked`: answers so far.
-    `fired`: firings so far; `firing`: node → action of its firing that has no outcome yet. `settled`: what came of
-    them, by action; `latest`: of each node, the newest. `failures`: labels of what was said of those that failed.
-    `taking`: steps whose copies of the workspace are to be taken over. `holds`: of steps that a person paused, from when to when, the last one open ("") while it is. `notes`: what a
-    person says to agent steps that have not called anybody yet. `cancelled`: why somebody ended it. `fault`: the bug of ours that ended it, for the log.
-    `epoch`: the time, in seconds, from which the plan's own is counted; `heard`: the time of the last record about it.
+    `fired`: firings so far. `firing`: node → action of its firing that has no outcome yet. `settled`: results of
+    firings, by action; `latest`: the latest result of each node. `failures`: labels of the reports of failed steps.
+    `taking`: steps whose copies of the workspace will be taken over. `holds`: when a person paused and resumed each
+    step; the last end is "" during a pause. `notes`: messages of a person to agent steps that have not called an agent
+    yet. `cancelled`: why it was cancelled. `fault`: the bug of ours that ended it, for the log. `epoch`: the time, in
+    seconds, from which the plan's own time is counted. `heard`: the time of the last record about it.
     """
 
     mode: str
@@ -145,39 +153,39 @@ class PlanRun:
 
     @property
     def running(self) -> PlanMachine | None:
-        """The machine, as long as it can be told something."""
+        """The machine, as long as it accepts input."""
         return None if self.invalid else self.machine
 
     @property
     def over(self) -> bool:
-        """Whether it has come to its end, and owes the journal nothing but its reply."""
+        """Whether it has ended and owes the journal nothing but its reply."""
         ended = self.machine is not None and self.machine.over
         return bool((ended or self.invalid) and not self.owed)
 
     def held(self, node: str) -> bool:
-        """Whether a person has paused this step by itself."""
+        """Whether a person has paused this step individually."""
         spans = self.holds.get(node)
         return bool(spans and not spans[-1][1])
 
     @property
     def due(self) -> float | None:
-        """The time, in seconds, at which something is due by itself; None if nothing is, or while it stands still."""
+        """When something is due, in seconds; None if nothing is due, or while time stands still."""
         machine = self.running
         if machine is None or machine.over or machine.still or machine.due is None:
             return None
         return self.epoch + machine.due
 
     def at(self, time: str) -> float:
-        """Seconds since the plan's start, by the time of a record; they never go back."""
+        """Seconds since the plan's start, by the time of a record; they never decrease."""
         self.heard = max(self.heard, seconds(time))
         return self.heard - self.epoch
 
     def work(self) -> list[NodeRecord]:
-        """Tool and agent nodes of the present version, in its order."""
+        """Tool and agent nodes of the current version, in its order."""
         return [self.state.nodes[one] for one, node in self.state.plan.nodes.items() if node.kind in WORK]
 
     def rest(self) -> None:
-        """Nothing more comes of it."""
+        """Drop everything that is still open: nothing more follows from this plan."""
         self.owed.clear()
         self.asking.clear()
         self.firing.clear()
@@ -189,6 +197,6 @@ def seconds(time: str) -> float:
 
 
 def variable_of(node: str) -> str:
-    """The variable that holds what a step gave."""
+    """The name of the variable that holds a step's result."""
     name = _UNFIT.sub("_", node)
     return f"step_{name}" if name[:1].isdigit() else name

@@ -1,7 +1,7 @@
-"""Steps that are fired: each becomes an action of its plan, like one that an agent wrote. Pure.
+"""Firing a step: each firing becomes an action of its plan, like one that an agent wrote. Pure.
 
-What a step is fired with is not stored where it follows from its refs. Its arguments carry the labels of what their
-refs hand on; what a child is told stands in `core.tree.plan_briefing`.
+Arguments are not stored where they follow from the step's refs. They carry the labels of what the refs pass on.
+`core.tree.plan_briefing` builds the message to a child.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from iact.core.tree.tree import Tree
 
 
 def fire(tree: Tree, plan: Agent, run: PlanRun, firing: Firing) -> tuple[Pending, Owed] | StepFailure:
-    """The action that a firing is, with its record; or why it can't be carried out."""
+    """Return the action of a firing and its record, or why it can't be carried out."""
     index = run.fired + 1
     if firing.node.kind == "agent":
         made = _child(tree, plan, run, firing, index)
@@ -51,7 +51,7 @@ def fire(tree: Tree, plan: Agent, run: PlanRun, firing: Firing) -> tuple[Pending
 
 
 def _body(run: PlanRun, firing: Firing) -> str:
-    """The arguments, if they are not what the refs of the step resolve to."""
+    """The arguments, if they differ from what the step's refs resolve to."""
     record = run.state.nodes[firing.node.id]
     try:
         same = resolve(record.node, run.state.outputs, record.winner) == firing.arguments
@@ -80,7 +80,7 @@ def _tool(tree: Tree, plan: Agent, run: PlanRun, firing: Firing, index: int) -> 
 
 
 def _keeps(tree: Tree, function: str) -> bool:
-    """Whether it matters to a call under which name it comes: calls under one take turns, or find what they left."""
+    """Whether a call's name matters to its module: calls under one name take turns, or find what earlier ones left."""
     module, _, name = function.partition(".")
     loaded = tree.modules.get(module)
     if loaded is None:
@@ -90,10 +90,10 @@ def _keeps(tree: Tree, function: str) -> bool:
 
 
 def _begun_by(tree: Tree, run: PlanRun, node: PlanNode) -> str:
-    """The step in whose part of the module this one is carried out: its own, in which the module is as at first.
+    """Return the step whose module instance this step uses: usually its own, which is in the initial state.
 
-    What a module offers only in another state (to read the page that is open) needs that of the step which led there:
-    the nearest before it that called the module, and on from that.
+    A function that the module only offers in another state (reading the open page) needs the instance of the step that
+    led there: the nearest earlier step that called the module, and so on from that step.
     """
     seen, wave = {node.id}, [node]
     module = node.call.split(".", 1)[0]
@@ -108,7 +108,7 @@ def _begun_by(tree: Tree, run: PlanRun, node: PlanNode) -> str:
 
 
 def _goes_on(tree: Tree, function: str) -> bool:
-    """Whether a function is one that its module does not offer in its first state."""
+    """Whether a function is not offered in its module's initial state."""
     module, _, name = function.partition(".")
     loaded = tree.modules.get(module)
     known = loaded.manifest.function(name) if loaded is not None else None
@@ -118,7 +118,7 @@ def _goes_on(tree: Tree, function: str) -> bool:
 
 
 def _of_ref(run: PlanRun, plan: Agent, node: PlanNode, name: str) -> frozenset[str]:
-    """The labels of what a ref hands on; the text of a template is its author's."""
+    """The labels of what a ref passes on. The text of a template is its author's."""
     labels = frozenset(run.state.labels_of_ref(node.id, name))
     if node.refs[name].template:
         labels |= origin.by(plan)
@@ -132,9 +132,10 @@ def _bound(
     provenance: Mapping[str, frozenset[str]],
     handed: Mapping[str, Value],
 ) -> Bound:
-    """Arguments as a dialogue's call has them: text that comes from another step is passed by value.
+    """Bind arguments as a dialogue's call does: text from another step is passed by value.
 
-    `handed`: what the plan's caller handed over, by name; `$name` as the whole of a parameter stands for it.
+    `handed`: variables from the plan's caller, by name. A parameter that is exactly `$name` is replaced by the
+    variable.
     """
     given: dict[str, JSON] = {}
     attached: dict[str, Value] = {}

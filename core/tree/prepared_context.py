@@ -1,4 +1,4 @@
-"""One context, ready to be sent. How it is built: `core.tree.contexts`."""
+"""One context, ready to be sent. `core.tree.contexts` builds it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from iact.core.records.parts import Seen
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """What is new in a context, before it is known whether the turn is the agent's last, or its context too full.
+    """What is new in a context, before it is known whether the turn is the agent's last or its context too full.
 
-    `parts`: the paragraphs of the input; `beside`: what is shown beside text; `newest`: the last message, as far as it is
-    known. The rest as in `PreparedContext`.
+    `parts`: the paragraphs of the input. `beside`: what is shown besides text. `newest`: the last message, as far as it
+    is known. The other fields are as in `PreparedContext`.
     """
 
     parts: tuple[str, ...]
@@ -34,8 +34,9 @@ class Composed:
 class PreparedContext:
     """One context, ready to be sent: what is new in it, and the digest over all of it.
 
-    `newest`: its last message, which is this turn's input with the tail. `table`: the agent's variables with those that the messages brought. `last`: why no turn follows, if so;
-    `full`: the percentage that the agent was told, if so.
+    `newest`: its last message, which is this turn's input with the tail. `table`: the agent's variables, including
+    those that the messages brought. `last`: why no turn follows; empty if one may. `full`: the percentage that the
+    agent was told; 0 if none.
     """
 
     input: str
@@ -52,14 +53,15 @@ class PreparedContext:
 
 
 Stamp = tuple[int, int]
-"""The state of one agent and of what all agents share (`Tree.stamp`): until it changes, a context can't be another."""
+"""The state of one agent and of what all agents share (`Tree.stamp`). The agent's context only changes with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """What a reply answers and holds, as whoever had it written knows already. The tree finds the same in its record.
+    """A reply's context and blocks, computed in advance by the code that requested it. The tree derives the same from
+    the record.
 
-    `stamp`: the state that it was found in.
+    `stamp`: the state in which they were computed.
     """
 
     stamp: Stamp
@@ -68,5 +70,5 @@ class Foreseen:
 
 
 def newest_message(text: str, end: str, parts: tuple[Part, ...]) -> ChatMessage:
-    """The last message of a context: a turn's input with the tail, and what it shows beside text."""
+    """The last message of a context: a turn's input with the tail, and what it shows besides text."""
     return ChatMessage("user", f"{text}\n\n{end}" if end else text, parts)

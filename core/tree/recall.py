@@ -1,9 +1,9 @@
-"""How recalled memories stand in a journal, and how they come back from it; pure.
+"""How recalled memories are written to a journal and read back. Pure.
 
-A `recall` record belongs to the agent whose next turn shows them. Its body holds one line for each, as the agent
-reads it, and its rows say where each comes from; so does the `result` of a `RECALL` action. Functions that the
-agent's input is about in meaning come with it, and their documentation with the turn. So neither replay nor
-verification asks a database.
+A `recall` record belongs to the agent whose next turn shows them. Its body holds one line for each memory, as the agent
+reads it, and its rows hold each memory's source. The `result` of a `RECALL` action has the same form. The record also
+names functions whose meaning is relevant to the agent's input, and the turn brings their documentation. Therefore
+neither replay nor verification asks a database.
 """
 
 from __future__ import annotations
@@ -16,18 +16,18 @@ from iact.core.ports import Recalled
 from iact.core.records.parts import MemorySource
 
 _LINE: Final = 700
-"""Characters of one line."""
+"""The most characters of one line."""
 
 _BULLET: Final = "- "
 
 
 def body_of(rows: Iterable[Recalled]) -> str:
-    """The body of a record of what was recalled."""
+    """Build the body of a record of what was recalled."""
     return "\n".join(_BULLET + labels.inline(row.line, _LINE) for row in rows)
 
 
 def rows_of(rows: Iterable[Recalled]) -> tuple[MemorySource, ...]:
-    """Its field `rows`."""
+    """Build the record's field `rows`."""
     return tuple(
         MemorySource(
             id=row.id, kind=row.kind, score=row.score, at=row.at, session=row.session, agent=row.agent, why=row.why,
@@ -38,15 +38,15 @@ def rows_of(rows: Iterable[Recalled]) -> tuple[MemorySource, ...]:
 
 
 def lines_in(body: str) -> tuple[str, ...]:
-    """The lines as an agent reads them."""
+    """Return the lines as an agent reads them."""
     return tuple(line.removeprefix(_BULLET) for line in body.split("\n") if line)
 
 
 def untrusted_in(rows: Iterable[MemorySource]) -> frozenset[str]:
-    """Labels of the outside sources of what was recalled, `memory` among them; empty if there is none.
+    """Labels of the outside sources of what was recalled, plus `memory`; empty if there are none.
 
-    The sources are those of another session, where a module may have been another one: `memory` says that
-    they count as strange, whatever is known by their names here.
+    The sources belong to another session, where the same name may have meant another module. `memory` therefore marks
+    them as strange, whatever their names mean here.
     """
     found = frozenset(one for row in rows for one in row.untrusted)
     return found | {"memory"} if found else found

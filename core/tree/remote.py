@@ -1,8 +1,8 @@
-"""Agents elsewhere as children: `CALL name at=ADDRESS` opens a dialogue with one, `CALL name` goes on with it.
+"""Remote agents as children: `CALL name at=ADDRESS` opens a dialogue with one, `CALL name` continues it.
 
-Such a CALL is carried out as a call of the module `a2a`, so gate, journal, cancellation and recovery are those of any
-call. What is kept here is how the other side names the dialogue, so that the next CALL answers its question, or goes on
-with the conversation. It is kept once the CALL is read, whether the gate lets it through or not (law 7).
+Such a CALL is carried out as a call of the module `a2a`, so gate, journal, cancellation and recovery work as for any
+call. Kept here are the other side's identifiers of the dialogue, so that the next CALL answers its question or
+continues the conversation. They are kept once the CALL is read, whether or not the gate allows it (law 7).
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from iact.core.tree.tree import Tree
 _ASK: Final = "a2a.ask"
 _ANSWER: Final = "a2a.answer"
 _LONGEST: Final = 2_000
-"""Characters of an address, and of the names that the other side gives."""
+"""The most characters of an address, and of the identifiers from the other side."""
 _ALLOWED: Final = frozenset({"name", "message", "at"})
 
 
 def is_remote(agent: Agent, name: str, at: str) -> bool:
-    """Whether a CALL is for an agent elsewhere."""
+    """Whether a CALL is for a remote agent."""
     return bool(at) or name in agent.remote
 
 
 def aim(tree: Tree, agent: Agent, pending: Pending, *, name: str, at: str, text: str) -> str | None:
-    """Turn a CALL for an agent elsewhere into the call of a function; a sentence if it can't be made.
+    """Turn a CALL for a remote agent into the call of a function. Returns a sentence if it can't be made.
 
-    `name`, `at`, `text`: its arguments. `text`: what is said.
+    `name`, `at`, `text`: its arguments; `text` is the message.
     """
     bound, action = pending.bound, pending.written
     assert bound is not None
@@ -74,7 +74,7 @@ def _function(tree: Tree, agent: Agent, name: str) -> ActionSpec | None:
 
 
 def _bound(bound: Bound, known: RemoteDialogue, name: str) -> Bound:
-    """The arguments of the function. They come from where those of the CALL come from."""
+    """The arguments of the function. They keep the labels of the CALL's arguments."""
     arguments: dict[str, JSON] = {"at": known.at, "dialogue": name}
     arguments |= {"message": bound.arguments["message"]} if "message" in bound.arguments else {}
     if known.task:
@@ -89,7 +89,7 @@ def _bound(bound: Bound, known: RemoteDialogue, name: str) -> Bound:
 
 
 def hear(agent: Agent, pending: Pending, result: Result) -> None:
-    """What an outcome tells of the dialogue: the question to answer next, or the conversation to go on with."""
+    """Read from an outcome how the dialogue goes on: the question to answer next, or the conversation to continue."""
     known = agent.remote.get(pending.remote)
     if known is None or not pending.call:
         return
@@ -99,7 +99,7 @@ def hear(agent: Agent, pending: Pending, result: Result) -> None:
             known.task = _name(data, "task") if data.get("state") != "completed" else ""
             known.context = _name(data, "context") or known.context
         case "error" | "cancelled" | "interrupted":
-            known.task = ""  # it failed, or was cancelled over there
+            known.task = ""  # it failed, or was cancelled on the other side
 
 
 def _name(data: object, key: str) -> str:

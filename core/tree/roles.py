@@ -1,4 +1,4 @@
-"""What a session's journal says about its model roles, so that it can be replayed without them."""
+"""What a session's journal records about its model roles, so that it can be replayed without them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from iact.core.records.parts import OwnPrompt, PriceTerms, PromptExample, RoleTe
 class Role:
     """A model's name, its window in tokens, and the static prompt that its agents share.
 
-    `takes`: media that its model understands beside text. `price`: what its tokens cost. `small`: the model brings a static prompt of its own and is spared documentation notes.
+    `takes`: media that its model understands besides text. `price`: what its tokens cost. `small`: the model brings its
+    own static prompt and is spared documentation notes.
     """
 
     model: str
@@ -38,7 +39,7 @@ class Role:
         )
 
     def terms(self) -> RoleTerms:
-        """As it stands in an `open` record; the standard prompt is not repeated there."""
+        """The role in the form of an `open` record. The standard prompt is not repeated there."""
         return RoleTerms(
             model=self.model,
             context=self.context,
@@ -50,7 +51,7 @@ class Role:
 
     @staticmethod
     def back(terms: RoleTerms) -> Role:
-        """Back from a journal; whether its prompt is still the one that was recorded is not looked at."""
+        """Read a role from a journal. Does not check whether its prompt is still the recorded one."""
         own = terms.static
         static = STANDARD if own is None else StaticPrompt(own.system, _messages(own.examples))
         return Role(terms.model, terms.context, static, own is not None, terms.takes, _price(terms.price))

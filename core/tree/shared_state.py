@@ -1,6 +1,6 @@
-"""What agents share without a message: the files of the workspace, and what modules keep. As data.
+"""What agents share without a message, as data: the files of the workspace, and what modules keep.
 
-`core.tree.apply_shared_state` has the rules by which it changes.
+`core.tree.apply_shared_state` has the rules that change it.
 """
 
 from __future__ import annotations
@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from iact.core.gate.provenance import NOTHING, Labels
 
 Holder = tuple[str, str]
-"""What keeps what it is given: a module, and the agent whose alone that is (empty: all agents')."""
+"""What keeps data: a module, and the agent that the data belongs to (empty: all agents)."""
 
 
 @dataclass(slots=True)
 class SharedState:
-    """`files`: labels of what the workspace holds. `version`: of its files, as kept last; empty: nobody knows.
+    """Shared state and its labels. `files`: labels of the workspace's content. `version`: its latest kept version;
+    empty if unknown.
 
-    `writing`: calls under way that may write there, by record, each with the labels of what it writes; `since`: they,
-    and those that have ended without a version since the last one.
-    `held`: labels of all that was ever given to a module that may keep it. `busy`: holders that are in another state
-    than the initial one, so that something of theirs may run, with the names under which they are (`core.modules.state_names`).
-    `named`: labels of those who gave a module its name.
+    `writing`: calls in progress that may write there, by record, each with the labels of what it writes. `since`: these
+    calls, and those that have ended without a version since the last one. `held`: labels of everything ever passed to a
+    module that may keep it. `busy`: holders in a state other than the initial one, so that they may have something
+    running, with the names used (`core.modules.state_names`). `named`: labels of the agents that named each module.
     """
 
     files: Labels = NOTHING

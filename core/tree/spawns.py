@@ -1,4 +1,4 @@
-"""What the record of a new child says: it follows from the action that calls it."""
+"""What the record of a new child must hold: it follows from the action that calls the child."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iact.core.tree.tree import Tree
 
 
 def child_spawn(caller: Agent, bound: Bound) -> Spawn:
-    """The child that a CALL creates."""
+    """Build the record of the child that a CALL creates."""
     model, scope, intent = (bound.arguments.get(name) for name in ("model", "scope", "intent"))
     role = model if isinstance(model, str) else ""
     return Spawn(
@@ -29,14 +29,14 @@ def child_spawn(caller: Agent, bound: Bound) -> Spawn:
 
 
 def plan_spawn(caller: Agent, bound: Bound) -> Spawn:
-    """The plan that a PLAN creates."""
+    """Build the record of the plan that a PLAN creates."""
     found, _ = decode("spawn", {"caller": caller.path, **plan_fields(bound, argument_text(bound, "plan"))})
     assert isinstance(found, Spawn)
     return found
 
 
 def expect_spawn(tree: Tree, record: Record, caller: Agent, spawn: Spawn) -> None:
-    """Say that a record differs unless an action of `caller` creates just this child, or a person starts a plan."""
+    """Check that an action of `caller` creates exactly this child, or that a person starts a plan."""
     pending = next((one for one in caller.actions if one.child == record.agent and not one.call), None)
     if pending is None or pending.bound is None:
         persons = caller.caller == "user" and spawn.plan is not None
@@ -46,7 +46,7 @@ def expect_spawn(tree: Tree, record: Record, caller: Agent, spawn: Spawn) -> Non
     right = right_spawn(caller, pending, pending.bound)
     if right.plan is not None and right.plan.mode == "profile":
         right = replace(right, history=spawn.history)
-    if "from" in pending.bound.arguments:  # what a kept plan holds is for the world to say
+    if "from" in pending.bound.arguments:  # only the world can say what a kept plan holds
         right = replace(right, template=spawn.template)
     expect_content(tree, record, right)
     role = "" if spawn.plan is not None else argument_text(pending.bound, "role")
@@ -54,5 +54,5 @@ def expect_spawn(tree: Tree, record: Record, caller: Agent, spawn: Spawn) -> Non
 
 
 def right_spawn(caller: Agent, pending: Pending, bound: Bound) -> Spawn:
-    """What the record of the child must say that an action creates."""
+    """Build the record that an action requires for the child that it creates."""
     return plan_spawn(caller, bound) if pending.spec.name == "PLAN" else child_spawn(caller, bound)

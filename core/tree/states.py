@@ -1,32 +1,31 @@
 """The states of an agent and how they change, as one table.
 
-The theory. An agent's state is never stored; it follows from four facts about it, each a fold of its
-records (`Tree.state`): whether it owes its caller a reply (*active*), how it came to rest if it does not,
-whether it or one above it is paused (*paused*), and what stands first among the actions that it
-has not settled (*head*). So there is one state for each way of being at rest, and for an active agent
+An agent's state is never stored. It follows from four facts about the agent, each a fold of its records (`Tree.state`):
+whether it owes its caller a reply (*active*), how it came to rest if it does not, whether it or one above it is paused
+(*paused*), and what comes first among the actions that it has not settled (*head*). There is one state for each way of
+being at rest, and for an active agent
 
-    paused                          paused
-    no action left                  thinking    the model is to speak
-    head: a call to be carried out  acting
-    head: a CALL under way, a WAIT  waiting     for a child
-    head: a call asked about        waiting     for clearance
+    paused                             paused
+    no action left                     thinking    its model must reply
+    head: a call to carry out          acting
+    head: a CALL in progress, a WAIT   waiting     for a child
+    head: a call asked about           waiting     for clearance
 
-A plan that is not paused and not at rest is acting, whatever its steps do.
+A plan that is neither paused nor at rest is acting, whatever its steps do.
 
-A record changes an agent's state by an *event*, which says what the record is to that agent: its own
-(`choice`, `turn`, `call`, `result`, `select`, `ask`, `reply`), or something that reaches it from outside (`message`: the
-user, its caller or an intervention; `child`: a reply by a child; `answer`: to what it asked; `pause`,
-`resume`: at it or above it).
-Where an event can lead to several states, a *guard* tells them apart: what now is the head of its
-actions, how it replied, or whether it is paused. State, event and guard have one outcome.
+A record changes an agent's state by an *event*, which says what the record means to that agent: it is either its own
+(`choice`, `turn`, `call`, `result`, `select`, `ask`, `reply`), or it reaches the agent from outside (`message`: from
+the user, its caller or an intervention; `child`: a child's reply; `answer`: to its question; `pause`, `resume`: of the
+agent or of one above it). Where an event can lead to several states, a *guard* distinguishes them: the current head of
+its actions, how it replied, or whether it is paused. State, event and guard have one outcome.
 
-Pauses are a machine of their own, one on each agent, and independent of each other and of the work: a
-pause stops what is below it without touching it, and its end changes nothing but that. Work
-that ran when the pause began may still end; that changes what the agent will do next and not its
-state. An agent at rest stays at rest when it is paused, until a message wakes it.
+Pauses are a separate machine, one for each agent, independent of each other and of the work. A pause stops what is
+below it without changing it, and the end of the pause changes nothing else. Work that ran when the pause began may
+still end; that changes what the agent will do next, but not its state. An agent at rest stays at rest when it is
+paused, until a message wakes it.
 
-What is not in the table does not happen: the tests fold scripted and random sessions record by record,
-find every change of every agent's state in it, and every row in them.
+What is not in the table does not happen. The tests fold scripted and random sessions record by record, find every
+change of every agent's state in the table, and every row of the table in the sessions.
 """
 
 from __future__ import annotations
@@ -129,7 +128,7 @@ assert len(TABLE) == len(TRANSITIONS), "state, event and guard have one outcome"
 
 @dataclass(frozen=True, slots=True)
 class PauseTransition:
-    """One row of the machine of pauses."""
+    """One row of the pause machine."""
 
     source: PauseState
     op: Literal["pause", "resume"]
@@ -145,7 +144,7 @@ PAUSES: Final[tuple[PauseTransition, ...]] = (
 
 
 def event_of(record: Record, agent: Agent) -> Event | None:
-    """What a record is to an agent; None if it does not concern its state."""
+    """What a record means to an agent; None if it does not concern its state."""
     own = record.agent == agent.path
     match record.content:
         case Say() if own:
@@ -180,7 +179,7 @@ def _above(path: str, below: str) -> bool:
 
 
 def guard_of(event: Event, record: Record, tree: Tree, agent: Agent) -> Guard:
-    """What decides where an event leads, read from the tree behind the record."""
+    """The guard that decides where an event leads, read from the tree after the record."""
     match event:
         case "message":
             if tree.paused(agent.path):
