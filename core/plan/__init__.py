@@ -1,7 +1,7 @@
 """Plans: a DAG of tool and agent nodes, run under one of seven modes.
 
-What happens to a plan is a fold over two kinds of events, `NodeChange` and `PlanVersion` (`state.py`). Which event comes
-next is decided by a pure machine (`machine.py`) that is told what happened and says what is to be done (`commands.py`).
-The tree tells it by records (`core.tree.apply_plan`), and a session does what it says. The room knows neither agents
-nor modules nor models: see `seams.py`.
+A plan's history is a fold over two kinds of events, `NodeChange` and `PlanVersion` (`state.py`). A pure machine
+(`machine.py`) decides which event comes next: it is passed what happened and returns what to do (`commands.py`). The
+tree passes it records (`core.tree.apply_plan`), and a session carries out its commands. This package knows neither
+agents nor modules nor models: see `protocol.py`.
 """

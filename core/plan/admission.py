@@ -1,4 +1,4 @@
-"""Which steps may join a plan that runs: valid beside what stands, under ids of their own, within its bounds."""
+"""Decides which steps may join a running plan: valid with the existing steps, under unused ids, within its bounds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNDER_WAY: Final[tuple[State, ...]] = ("running", "waiting_human")
 
 
 class Admission:
-    """Looks at steps for one plan; changes nothing."""
+    """Checks steps for one plan; changes nothing."""
 
     def __init__(
         self, state: PlanState, mode: Mode, limits: PlanLimits, catalogue: FunctionCatalogue | None
@@ -33,17 +33,17 @@ class Admission:
         self._catalogue = catalogue
 
     def check(self, nodes: Iterable[PlanNode], known: Collection[str]) -> Checked:
-        """Whether `nodes` may join; `known`: ids of the plan that they may refer to.
+        """Check whether `nodes` may join. `known`: ids of the plan that they may refer to.
 
         Raises:
-            PlanError: they may not; a `PlanInvalid` has everything that is wrong.
+            PlanError: they may not; a `PlanInvalid` lists everything that is wrong.
         """
         room = self._limits.nodes - sum(one.node.kind in WORK for one in self._state.nodes.values())
         plan = make_plan(self._state.plan.id, nodes)
         return check(plan, self._catalogue, known=known, max_nodes=max(room, 0), agents=self._mode.agents)
 
     def check_renamed(self, nodes: Iterable[PlanNode], known: Collection[str]) -> Checked:
-        """The same for steps whose writer did not know which ids are taken.
+        """Check steps whose writer did not know which ids are taken, after renaming them.
 
         Raises:
             PlanError: they may not join.
@@ -55,19 +55,19 @@ class Admission:
         return f"-v{self._state.plan.version + 1}"
 
     def read(self, text: str) -> tuple[PlanNode, ...]:
-        """The steps in a reply that writes a plan, under ids that are free; whether they may join is not looked at.
+        """Return the steps in a reply that writes a plan, under free ids. Does not check whether they may join.
 
         Raises:
-            PlanError: there are none that can be read.
+            PlanError: the reply has no readable steps.
         """
         written = read_plan(answers.plan_text(text), id=self._state.plan.id).nodes.values()
         return renamed(written, taken=self._state.nodes, suffix=self._suffix)
 
     def read_rest(self, text: str) -> Checked | None:
-        """The steps in a reply that the plan does not have yet; None if it has them all.
+        """Return the steps in a reply that the plan does not have yet; None if it has them all.
 
         Raises:
-            PlanError: there are none, or they may not join.
+            PlanError: the reply has no readable steps, or they may not join.
         """
         state = self._state
         written = read_plan(answers.plan_text(text), id=state.plan.id).nodes.values()
@@ -77,12 +77,12 @@ class Admission:
 
 
 def spawned(nodes: Iterable[PlanNode], by: str) -> tuple[PlanNode, ...]:
-    """The nodes, as follow-ups or replacements of node `by`."""
+    """Return the nodes as follow-ups or replacements of node `by`."""
     return tuple(dataclasses.replace(one, spawned_by=by) for one in nodes)
 
 
 def graft(state: PlanState, failed: str, new: Sequence[PlanNode]) -> PlanVersion:
-    """The version in which `new` stand in for `failed`, or nothing does.
+    """Return the version in which `new`, which may be empty, replaces `failed`.
 
     Raises:
         PlanError: a dependent needs a value of `failed`, and nothing replaces it.
@@ -99,7 +99,7 @@ def graft(state: PlanState, failed: str, new: Sequence[PlanNode]) -> PlanVersion
 
 
 def renamed(nodes: Iterable[PlanNode], *, taken: Container[str], suffix: str) -> tuple[PlanNode, ...]:
-    """New nodes under ids that are not taken; they keep referring to each other."""
+    """Return new nodes under ids that are not taken. They keep referring to each other."""
     new = list(nodes)
     ids = {one.id: f"{one.id[:56]}{suffix}" for one in new if one.id in taken}
     if not ids:
@@ -116,7 +116,7 @@ def renamed(nodes: Iterable[PlanNode], *, taken: Container[str], suffix: str) ->
 
 
 def rewire(node: PlanNode, failed: str, lasts: Sequence[str]) -> PlanNode:
-    """A dependent of `failed`, standing behind `lasts` instead; a ref goes to the last of them.
+    """Let a dependent of `failed` depend on `lasts` instead; a ref points to the last of them.
 
     Raises:
         PlanError: it needs a value of `failed`, and nothing replaces it.

@@ -1,9 +1,9 @@
-"""What models answer about a plan: the shape that each question asks for, and its reading, with a safe default for each.
+"""Reads models' answers about a plan. Defines the shape that each question asks for, with a safe default for each.
 
-Whoever puts a question has its shape asked for and filled in (`core.models.structured`); what comes here is then one
-JSON object of that shape. An answer that could not be had in it is still read with tolerance: as JSON, as YAML, field by
-field. What can't be read becomes the harmless answer: not achieved, contract not kept, go on, don't patch. A reply never
-raises.
+The caller that asks a question requests its shape and fills it in (`core.models.structured`), so what arrives here is
+usually one JSON object of that shape. An answer in any other form is still read leniently: as JSON, as YAML, field by
+field. An unreadable answer becomes the harmless one: not achieved, contract not kept, continue, don't patch. A reply
+never raises.
 """
 
 from __future__ import annotations
@@ -110,7 +110,9 @@ SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
     "profile": ProfileShape,
     "repair": ProfileShape,
 }
-"""What the answer to a question is to be, where it is data. Plans are read while they are written, in a form of their own."""
+"""The shape of the answer to each question that is answered with data. Plans have their own format and are read while
+they are being written.
+"""
 
 
 # --- answers --------------------------------------------------------------------------------------------------------
@@ -118,9 +120,9 @@ SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ReflectionAnswer:
-    """A reflection's: what to do with the rest of the plan.
+    """A reflection's answer: what to do with the rest of the plan.
 
-    `answer`: the result, if it concludes with one. `reached`: whether the goal is, where it says so.
+    `answer`: the result, if it concludes with one. `reached`: whether the goal is reached; None if it does not say.
     """
 
     decision: VerdictKind
@@ -132,7 +134,7 @@ class ReflectionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """An observer's, about one result."""
+    """An observer's answer about one result."""
 
     action: Literal["continue", "inject", "cancel", "reflect"]
     steps: tuple[PlanNode, ...] = ()
@@ -142,7 +144,9 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisAnswer:
-    """Why a step failed and what is to be done: the failure, its cause, the action, how sure (Graph Harness, definition 6.4)."""
+    """Why a step failed and what to do about it: the failure, its cause, the action, and the confidence (Graph Harness,
+    definition 6.4).
+    """
 
     failure: str
     cause: str
@@ -152,7 +156,7 @@ class DiagnosisAnswer:
 
 @dataclass(frozen=True, slots=True)
 class PatchAnswer:
-    """A micro-planner's: replacement steps, or to do without the failed one, or (neither) to leave it failed."""
+    """A micro-planner's answer: replacement steps, or to skip the failed step, or (neither) to leave it failed."""
 
     steps: tuple[PlanNode, ...] = ()
     skip: bool = False
@@ -162,7 +166,7 @@ class PatchAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """An analyzer's, about the whole plan. `confidence` in [0, 1]."""
+    """An analyzer's answer about the whole plan. `confidence` in [0, 1]."""
 
     achieved: bool
     confidence: float
@@ -173,18 +177,18 @@ class Analysis:
 UNREADABLE: Final = "The reply could not be read."
 _FENCED: Final = re.compile(r"(?:```|~~~)[\w-]*\n(.*?)(?:```|~~~)", re.DOTALL)
 _YAML: Final = re.compile(r"^(?:steps|nodes):\s*$", re.MULTILINE)
-"""A list of steps in YAML, whose items may look like objects of their own."""
+"""A list of steps in YAML, whose items may look like separate objects."""
 _BEGINS: Final = re.compile(r"^(?:goal|constraints|steps)[ \t]*:|^[ \t]*(?:[{\[]|- *\{)", re.MULTILINE)
-"""The first line of a plan, whatever is said in front of it."""
+"""The first line of a plan, whatever text comes before it."""
 _BEHIND: Final = re.compile(r"(?!(?:goal|constraints|steps|contract)[ \t]*:)[^\s\-{}\[\]#\"]")
-"""A line that is none of a plan's."""
+"""A line that is not part of a plan."""
 _TRUE: Final = frozenset({"true", "yes", "1", "pass", "passed"})
 _SAID: Final = 500
-"""Characters of a sentence of a diagnosis that are kept."""
+"""The most characters of a diagnosis's sentence that are kept."""
 
 
 def extract(text: str) -> dict[str, JSON]:
-    """The mapping that a reply holds; {} if none can be found."""
+    """Return the mapping that a reply holds; {} if none can be found."""
     found = None if _YAML.search(text) else next((one for one in objects(text) if one), None)
     if found is not None:
         return found
@@ -201,7 +205,9 @@ def extract(text: str) -> dict[str, JSON]:
 
 
 def plan_text(text: str) -> str:
-    """The part of a planner's reply that is the plan: what stands in a fence, else from its first line on, to its last."""
+    """Return the part of a planner's reply that is the plan: the content of a fence, or else its first to its last
+    line.
+    """
     fenced = _FENCED.findall(text)
     if fenced:
         longest: str = max(fenced, key=len)
@@ -215,7 +221,7 @@ def plan_text(text: str) -> str:
 
 
 def verdict(text: str, *, final: bool) -> ReflectionAnswer:
-    """A reflection's reply. Default: go on, or, at the end, conclude."""
+    """Read a reflection's reply. Default: continue, or conclude if it is the final one."""
     data = extract(text)
     said = str(data.get("decision", data.get("verdict", ""))).lower() or _field(text, "decision").lower()
     default: VerdictKind = "conclude" if final else "continue"
@@ -234,7 +240,7 @@ def verdict(text: str, *, final: bool) -> ReflectionAnswer:
 
 
 def observation(text: str) -> Observation:
-    """An observer's reply. Default: go on."""
+    """Read an observer's reply. Default: continue."""
     data = extract(text)
     action = str(data.get("action", "continue")).lower()
     reason = str(data.get("reason", ""))
@@ -253,7 +259,7 @@ def observation(text: str) -> Observation:
 
 
 def patch(text: str) -> PatchAnswer:
-    """A micro-planner's reply. Default: leave it failed."""
+    """Read a micro-planner's reply. Default: leave the step failed."""
     data = extract(text)
     steps = _steps(data)
     reason = str(data.get("reason", "")) or str(data.get("cause", ""))
@@ -262,7 +268,7 @@ def patch(text: str) -> PatchAnswer:
 
 
 def _diagnosis(data: Mapping[str, JSON], replaces: bool, skips: bool) -> DiagnosisAnswer | None:
-    """The diagnosis in a reply; its action is what the reply really leads to. None if it tells neither failure nor cause."""
+    """Read the diagnosis in a reply; its action is what the reply really leads to. None without failure and cause."""
     failure, cause = (str(data.get(name) or "")[:_SAID] for name in ("failure", "cause"))
     if not failure and not cause:
         return None
@@ -271,7 +277,7 @@ def _diagnosis(data: Mapping[str, JSON], replaces: bool, skips: bool) -> Diagnos
 
 
 def analysis(text: str) -> Analysis:
-    """An analyzer's reply, by fields if its JSON is broken. Default: not achieved, confidence 0."""
+    """Read an analyzer's reply, by fields if its JSON is broken. Default: not achieved, confidence 0."""
     data = extract(text)
     achieved = data.get("achieved", _field(text, "achieved") or None)
     if achieved is None:
@@ -286,7 +292,7 @@ def analysis(text: str) -> Analysis:
 
 
 def judged(text: str) -> bool:
-    """A judge's reply: whether the contract holds. Default: it does not."""
+    """Read a judge's reply: whether the contract holds. Default: it does not."""
     data = extract(text)
     if "holds" in data:
         return _truth(data["holds"])
@@ -294,7 +300,7 @@ def judged(text: str) -> bool:
 
 
 def _steps(data: Mapping[str, JSON]) -> tuple[PlanNode, ...]:
-    """The steps in a reply; none at all if one of them is not well-formed."""
+    """The steps in a reply; none at all if one of them is malformed."""
     raw = data.get("steps", data.get("nodes"))
     try:
         return tuple(read_step(one) for one in raw) if isinstance(raw, list) else ()
@@ -303,7 +309,7 @@ def _steps(data: Mapping[str, JSON]) -> tuple[PlanNode, ...]:
 
 
 def _field(text: str, name: str) -> str:
-    """The value after `name` in a text that is almost JSON."""
+    """The value after `name` in text that is almost JSON."""
     found = re.search(rf'"?{name}"?\s*[:=]\s*(?:"((?:[^"\\]|\\.){{0,20000}})"|([^\s,}}]{{1,100}}))', text)
     return (found[1] if found[1] is not None else found[2]) if found else ""
 

@@ -1,4 +1,5 @@
-"""What whoever thinks about a plan is told beside its goal: the day, the caller's constraints, what is known, who there is.
+"""What models that think about a plan are told besides its goal: the date, the caller's constraints, known values and
+model roles.
 
 It is fixed when a plan begins, so that equal plans ask equal questions.
 """
@@ -10,12 +11,14 @@ from dataclasses import dataclass
 from typing import Final
 
 SHORT: Final = 300
-"""Characters of a value that is told in full; a longer one is known by its name."""
+"""The longest value, in characters, that is given in full; a longer one is given by name."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
-    """A value that the caller handed over. `about`: "$hosts (text/plain, 40 B)". `text`: all of it, where it is short."""
+    """A value that the caller handed over. `about`: "$hosts (text/plain, 40 B)". `text`: the whole value, if it is
+    short.
+    """
 
     about: str
     text: str | None = None
@@ -23,7 +26,7 @@ class KnownValue:
 
 @dataclass(frozen=True, slots=True)
 class Briefing:
-    """`date`: the day on which the plan began. `models`: roles that a step of its may name."""
+    """What models are told. `date`: the day on which the plan began. `models`: roles that its steps may name."""
 
     date: str = ""
     constraints: Sequence[str] = ()
@@ -31,13 +34,13 @@ class Briefing:
     models: Sequence[str] = ()
 
     def ruled(self) -> str:
-        """The constraints, as everybody is told them who thinks about the plan or works for it; empty without any."""
+        """The constraints, as all models and agents that work on the plan are told them; empty if there are none."""
         if not self.constraints:
             return ""
         return "\n".join(["What the caller demands of it:", *(f"- {one}" for one in self.constraints)])
 
     def told(self) -> str:
-        """All of it, as a planner is told; ends with a blank line if there is anything."""
+        """The whole briefing, as a planner is told it. Ends with a blank line unless it is empty."""
         parts = [self.ruled()]
         if self.known:
             lines = [

@@ -1,7 +1,7 @@
-"""What a plan wants done in the world: the answers of `PlanMachine`, in order, to what happened.
+"""What a plan wants done in the world: the commands that `PlanMachine` returns, in order.
 
-Events (`NodeChange`, `PlanVersion`) and notices are to be told; the others (a `Firing` is an attempt to be made) are to
-be carried out, and what comes of them is told to the machine.
+Events (`NodeChange`, `PlanVersion`) and notices are to be reported. The other commands are to be carried out (a
+`Firing` is an attempt to make), and their results are passed to the machine.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from iact.core.plan.state import NodeChange
 
 
 class StopFiring(NamedTuple):
-    """Stop the attempt at a node that is under way; it still has to be told as ended."""
+    """Stop a node's attempt in progress. Its end must still be reported."""
 
     node: str
 
 
 class TakeOverCopy(NamedTuple):
-    """What the attempt at a node wrote in its copy of the workspace is to stand in the workspace: then it has succeeded."""
+    """Take over what a node's attempt wrote in its copy of the workspace into the workspace. Then it has succeeded."""
 
     node: str
 
 
 class AskModel(NamedTuple):
-    """Put a question to a model. `pieces`: its answer is to be told piece by piece, too."""
+    """Ask a model a question. `pieces`: its answer is also reported piece by piece."""
 
     thought: int
     question: PlanQuestion
@@ -35,19 +35,21 @@ class AskModel(NamedTuple):
 
 
 class StopAsking(NamedTuple):
-    """Nobody waits for the answer any more."""
+    """Stop a question whose answer is no longer needed."""
 
     thought: int
 
 
 class PlanNotice(NamedTuple):
-    """Something for a person; nothing that a model sees."""
+    """A message for a person; models do not see it."""
 
     text: str
 
 
 class Risk(NamedTuple):
-    """How a profile is judged before it runs (PTR, formulas 13 to 18). `rules`: what it says for each case, in words."""
+    """The assessment of a profile before it runs (PTR, formulas 13 to 18). `rules`: what it does in each case, in
+    words.
+    """
 
     risk: float
     components: Mapping[str, float]
@@ -59,7 +61,7 @@ class Risk(NamedTuple):
 
 
 class RuleFired(NamedTuple):
-    """A rule of a profile changed a step, without a model's word."""
+    """A rule of a profile changed a step, without asking a model."""
 
     node: str
     what: Literal["auto", "branch", "recovery"]
@@ -67,9 +69,10 @@ class RuleFired(NamedTuple):
 
 
 class Trust(NamedTuple):
-    """How what a profile gave is judged (PTR, formulas 32 to 34). `penalties`: what the trust lost for each kind of trouble.
+    """The assessment of a profile's result (PTR, formulas 32 to 34). `penalties`: what each kind of trouble cost in
+    trust.
 
-    `repair`: it is repaired once. `climbs`: the mode that judges the plan from here on, "" if none.
+    `repair`: it is repaired once. `climbs`: the mode that judges the plan from here on; "" if none.
     """
 
     trust: float
@@ -82,7 +85,7 @@ class Trust(NamedTuple):
 
 
 Assessed = Risk | RuleFired | Trust
-"""What a mode tells of its judgement of a plan."""
+"""What a mode reports about its assessment of a plan."""
 
 Command = (
     NodeChange

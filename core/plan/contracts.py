@@ -1,8 +1,8 @@
-"""Whether an output keeps its node's contract; the deterministic rules before the judged one.
+"""Whether an output keeps its node's contract: first the deterministic rules, then the judged one.
 
-Rules are checked by code first (they are nearly certain), and only then by a model's judgement; which
-kind passed an output is recorded, because a plan is only as reliable as its validations (Graph
-Harness, theorem 6.3). What can't be checked has not passed: the contract fails closed.
+Code checks its rules first, because they are nearly certain, and only then a model judges. The kind of rule that passed
+an output is recorded, because a plan is only as reliable as its validations (Graph Harness, theorem 6.3). What can't be
+checked has not passed: the contract fails closed.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def violation(contract: Contract, success: StepSuccess) -> str | None:
 
 
 def passed_by(contract: Contract) -> str:
-    """Which kinds of rule passed an output, strongest last: "syntactic", or "syntactic+judged"."""
+    """The kinds of rules that passed an output, strongest last: "syntactic", or "syntactic+judged"."""
     if contract is NO_ERROR:
         return "no_error"
     return (
@@ -66,23 +66,23 @@ def passed_by(contract: Contract) -> str:
 
 
 def is_empty(output: JSON) -> bool:
-    """Nothing, or only blanks, or an empty list or mapping."""
+    """Whether an output is None, blank text, or an empty list or mapping."""
     if isinstance(output, str):
         return not output.strip()
     return output is None or output == [] or output == {}
 
 
 def as_text(output: JSON) -> str:
-    """An output as text: text as it is, everything else as JSON."""
+    """An output as text: text unchanged, anything else as JSON."""
     return output if isinstance(output, str) else json.dumps(output, ensure_ascii=False)
 
 
 @lru_cache(maxsize=256)
 def compiled(pattern: str) -> Pattern:
-    """A pattern, compiled once.
+    """Compile a pattern, once.
 
     Raises:
-        ValueError: it can't be used.
+        ValueError: the pattern can't be used.
     """
     return Pattern(pattern)
 
@@ -108,7 +108,7 @@ def _schema_fault(schema: Mapping[str, JSON]) -> str | None:
 
 
 def _refused_keyword(schema: JSON, depth: int) -> str | None:
-    """A keyword that could run for ever or reach outside; an over-deep schema counts as one."""
+    """A keyword that could run forever or reach outside; an over-deep schema counts as one."""
     if depth > _MAX_DEPTH:
         return "nesting"
     items = list(schema.items()) if isinstance(schema, dict) else []

@@ -1,9 +1,9 @@
-"""Everything that somebody thinks about a plan while it runs: planning, reflecting, patching, judging.
+"""The thinking about a plan while it runs: planning, reflecting, patching, judging.
 
-Each thought is one self-contained model call, bounded by the plan's budget, with a safe default when no reply can be
-had. Reflections, observers, patches and interjections stand in the plan as nodes (a new version adds them), so the
-trail shows what was thought when, and under which version. A thought is a generator: it yields its question and is
-sent the answer; the machine that drives it is the only one that knows of time.
+Each thought is one self-contained model call, bounded by the plan's budget, with a safe default if no reply can be
+obtained. Reflections, observers, patches and interjections are nodes of the plan (a new version adds them), so the
+trail shows what was thought when, and under which version. A thought is a generator: it yields its question and is sent
+the answer. Only the machine that drives it knows about time.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ NOT_REACHED = "The goal was not reached."
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A thought that is to begin. `holds`: nothing starts until it is over."""
+    """A thought that is about to begin. `holds`: nothing starts until it is over."""
 
     think: Callable[[], Thinking]
     holds: bool = False
 
 
 class Deliberation:
-    """The thinking of one run, its steps' writing apart (`planner`). What is to begin stands in `due`."""
+    """The thinking of one run, except for writing its steps (`planner`). Thoughts about to begin are in `due`."""
 
     def __init__(self, run: Execution, planner: Planner) -> None:
         self.due: list[Due] = []
@@ -49,14 +49,14 @@ class Deliberation:
         self._numbers: dict[str, int] = {}
         self._fallback: str | None = None
         self._assessment = ""
-        """What was thought of the evidence last."""
+        """The latest assessment of the evidence."""
         self._reported: tuple[str, frozenset[str]] | None = None
         """The goal and the results that the newest report is about."""
 
     # --- starting thoughts ----------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """There are no steps yet: ask for them, unless somebody is writing them."""
+        """Ask for the plan's steps, unless they are being written."""
         if self._planner.growing:
             return
         if not self._run.asks:
@@ -65,9 +65,9 @@ class Deliberation:
         self._start(self._planner.plan)
 
     def go_on(self, answered: Sequence[tuple[QuestionKind, str]], *, unplanned: bool) -> None:
-        """After a history was folded: its answered thoughts count, and its unanswered messages still wait.
+        """Restore after folding a history: its answered thoughts are counted, and its unanswered messages still wait.
 
-        `answered`: questions of that history with their answers. `unplanned`: it ended while the planner wrote.
+        `answered`: questions of that history with their answers. `unplanned`: it ended while the planner was writing.
         """
         run, state = self._run, self._run.state
         thoughts = [record for record in state.nodes.values() if record.node.kind not in WORK]
@@ -86,11 +86,11 @@ class Deliberation:
             self.plan_on()
 
     def plan_on(self) -> None:
-        """The planner was cut off: ask it for the rest."""
+        """Ask the planner, which was cut off, for the rest."""
         self._start(self._planner.plan_on)
 
     def ended(self, node: str) -> None:
-        """A tool or agent node has ended."""
+        """Think about a tool or agent node that has ended, if the mode asks for it."""
         run = self._run
         if not run.asks or run.concluded:
             return
@@ -99,7 +99,7 @@ class Deliberation:
             self._think(ask)
 
     def recover(self, node: str) -> None:
-        """A node failed for good: ask for a patch, if something needs it."""
+        """Ask for a patch for a node that failed for good, if something needs it."""
         run, state = self._run, self._run.state
         if run.concluded:
             return
@@ -120,14 +120,14 @@ class Deliberation:
         self._start(partial(self._patch, node))
 
     def hear(self) -> bool:
-        """What ran has ended: think about the next message of a person. Whether there is one."""
+        """Think about a person's next message, now that running steps have ended. Returns whether there was one."""
         if not self._messages or self._run.cancelled:
             return False
         self._start(partial(self._interjection, *self._messages.pop(0)))
         return True
 
     def at_rest(self) -> bool:
-        """Nothing runs and nothing can start. Whether a thought changes that."""
+        """Think about a plan in which nothing runs and nothing can start. Returns whether a thought begins."""
         run = self._run
         if not run.asks or run.cancelled or run.dismissed or not run.state.versions:
             return False
@@ -152,7 +152,7 @@ class Deliberation:
         return False
 
     def _report_due(self) -> bool:
-        """Whether the plan is to be put into words: it is at its end, and nobody has said what it came to."""
+        """Whether a report is due: the plan has ended, and there is no answer for its current results."""
         run = self._run
         if not (run.mode.reports and run.limits.report and run.affordable):
             return False
@@ -162,7 +162,7 @@ class Deliberation:
         return self._run.goal, frozenset(self._run.outputs())
 
     def interject(self, text: str, *, at_once: bool) -> None:
-        """Put a person's message into the plan; everything that has not started waits behind it."""
+        """Put a person's message into the plan; everything that has not started waits for it."""
         node = self._thought("interjection", "a person's message", task=text, start=False)
         self._run.hold()
         self._run.gate_all()
@@ -196,7 +196,7 @@ class Deliberation:
     def _thought(
         self, kind: NodeKind, reason: str, *, spawned_by: str = "", task: str = "", start: bool = True
     ) -> str:
-        """Add a node that stands for a thought, and let it run."""
+        """Add a node that represents a thought, and let it run."""
         run = self._run
         node = self._fresh_id(kind)
         added = PlanNode(node, kind, task=task or reason, spawned_by=spawned_by)
@@ -234,7 +234,7 @@ class Deliberation:
 
     def _interjection(self, node: str, message: str, *, at_once: bool = False) -> Thinking:
         run, state = self._run, self._run.state
-        if state.nodes[node].state in TERMINAL:  # a person took it back
+        if state.nodes[node].state in TERMINAL:  # a person withdrew it
             run.let_go()
             return
         run.emit(node, "dispatched")
@@ -251,7 +251,7 @@ class Deliberation:
                 self._end_for_person(verdict, at_once=at_once)
                 return
             if verdict.decision == "replan":
-                # A person's word opens again what was concluded, and nobody else's.
+                # Only a person's message reopens a concluded plan.
                 run.concluded = run.dismissed = False
                 run.shortfall = ""
                 run.mode.interjected()
@@ -261,7 +261,9 @@ class Deliberation:
             self._run.let_go()
 
     def _end_for_person(self, verdict: ReflectionAnswer, *, at_once: bool) -> None:
-        """A person's message ends the plan; what it leaves undone counts as not reached, unless it is said to be."""
+        """End the plan because of a person's message. Undone work counts as goal not reached, unless the verdict says
+        otherwise.
+        """
         run = self._run
         undone = run.state.work_in(*NOT_STARTED, "failed_retryable", *(UNDER_WAY if at_once else ()))
         if undone if verdict.reached is None else not verdict.reached:
@@ -273,7 +275,7 @@ class Deliberation:
                 run.emit(one, "cancelled", detail="A message of the user ended the plan.")
 
     def _follow(self, verdict: ReflectionAnswer, *, charge: bool) -> Thinking:
-        """Do what a verdict says. What was concluded stays so, whoever says otherwise later."""
+        """Carry out a verdict. A conclusion stands, whatever later verdicts say."""
         run = self._run
         if run.cancelled or run.concluded or verdict.decision == "continue":
             return
@@ -317,7 +319,7 @@ class Deliberation:
                 self._think(more)
 
     def _inject(self, seen: str, steps: Sequence[PlanNode]) -> None:
-        """Follow-up steps of an observer; what is wrong with them is only warned of."""
+        """Add an observer's follow-up steps. Faults in them only cause a warning."""
         run = self._run
         known = set(run.state.in_state(*DONE_OR_RUNNING, *NOT_STARTED))
         try:
@@ -363,7 +365,7 @@ class Deliberation:
             run.answer = self._fallback or run.answer
 
     def _gaps(self) -> list[str]:
-        """Steps that gave nothing, with why, but those that others stand in for."""
+        """Steps without a result, each with the reason, except steps that were replaced."""
         run = self._run
         return [
             f"{record.node.id} ({questions.step(record.node)}): "
@@ -420,7 +422,7 @@ class Deliberation:
         run.adopt(version)
 
     def _checked(self, steps: Sequence[PlanNode]) -> Sequence[PlanNode]:
-        """Steps of a patch, which may refer to what has run or runs; a patch may have none.
+        """Check the steps of a patch, which may refer to steps that have run or are running. A patch may have none.
 
         Raises:
             PlanError: they may not join.
@@ -433,7 +435,7 @@ class Deliberation:
 
 
 def _patched(patch: answers.PatchAnswer) -> JSON:
-    """What a patch came to: what was done about the failure, and its diagnosis, if there is one."""
+    """The result of a patch: what was done about the failure, and its diagnosis, if there is one."""
     found: dict[str, JSON] = {
         "steps": [one.id for one in patch.steps], "skip": patch.skip, "reason": patch.reason
     }  # fmt: skip
@@ -443,7 +445,7 @@ def _patched(patch: answers.PatchAnswer) -> JSON:
 
 
 def pasted(outputs: dict[str, JSON]) -> str:
-    """All results one after another: what is left when nobody could put them into words."""
+    """All results one after another: the fallback if no model could put them into words."""
     return (
         "\n\n---\n\n".join(f"{one}: {as_text(output)}" for one, output in outputs.items())
         or "(goal not achieved)"

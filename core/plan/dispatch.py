@@ -1,4 +1,6 @@
-"""Which ready node starts now: in order of id, once what it needs alone is free and its endpoint takes a call."""
+"""Decides which ready node starts now: in order of id, once its exclusive resources are free and its endpoint has
+capacity.
+"""
 
 from __future__ import annotations
 
@@ -15,9 +17,9 @@ from iact.core.rates import TokenBucket
 
 
 class Dispatch:
-    """Starts the nodes of one run, and keeps the time limits of what runs.
+    """Starts the nodes of one run, and keeps the time limits of running nodes.
 
-    `ended`: nodes that ended without having been started, for the machine to look at.
+    `ended`: nodes that ended without having been started, for the machine to process.
     """
 
     def __init__(self, run: Execution) -> None:
@@ -26,15 +28,15 @@ class Dispatch:
         self._resources = Resources()
         self._parked: dict[str, list[str]] = {}
         self._prepared: dict[str, tuple[PlanNode, dict[str, JSON]]] = {}
-        """What nodes that were set aside are to be fired with, as they were then."""
+        """The arguments that were prepared for nodes that were set aside."""
         self._buckets = {one: TokenBucket(rate) for one, rate in run.limits.rates.items()}
         self._deadlines: dict[str, float] = {}
         self._left: dict[str, float] = {}
-        """Seconds that attempts had left whose time stands still."""
+        """The seconds left for attempts whose time stands still."""
         self._next_due = NEVER
 
     def next(self) -> None:
-        """Start the first ready node, or set it aside until what it lacks is there."""
+        """Start the first ready node, or set it aside until what it needs is available."""
         run = self._run
         node = run.queue.pop()
         if node is None:
@@ -83,7 +85,7 @@ class Dispatch:
         )  # fmt: skip
 
     def take_up(self, node: str) -> None:
-        """An attempt of an earlier run goes on outside: wait for its outcome."""
+        """Wait for the outcome of an attempt from an earlier run that is still in progress outside."""
         run = self._run
         record = run.state.nodes[node]
         try:
@@ -98,7 +100,7 @@ class Dispatch:
         self.fire(Attempt(record.node, arguments, names))
 
     def over(self, node: str) -> None:
-        """An attempt is over: what waited for what it held is tried again."""
+        """End an attempt. Nodes that waited for what it held are tried again."""
         attempt = self._run.attempts.pop(node)
         self._deadlines.pop(node, None)
         self._left.pop(node, None)
@@ -113,13 +115,13 @@ class Dispatch:
                     self._run.queue.add(parked)
 
     def woken(self, node: str) -> None:
-        """The rate of its endpoint may allow a node now."""
+        """Queue a node again whose endpoint's rate may allow it now."""
         self._run.sleeping.discard(node)
         if self._run.state.nodes[node].state == "ready":
             self._run.queue.add(node)
 
     def _arguments(self, node: str) -> dict[str, JSON] | None:
-        """What to fire it with, decided once when it is ready; None if it ended without."""
+        """The arguments to fire a node with, decided once when it is ready; None if it ended without firing."""
         run = self._run
         record = run.state.nodes[node]
         before = self._prepared.get(node)
@@ -141,7 +143,7 @@ class Dispatch:
         return prepared
 
     def _exclusive(self, node: PlanNode, info: FunctionInfo | None) -> tuple[str, ...]:
-        """What no other node may hold meanwhile: resources that it writes, and the races that it writes in.
+        """What no other node may hold at the same time: resources that it writes, and the races that it writes in.
 
         An agent has one dialogue with its caller, so two steps that call it take turns.
         """
@@ -163,7 +165,7 @@ class Dispatch:
     def _race(self, node: PlanNode, info: FunctionInfo | None) -> str:
         """The node for which it races in a copy of the workspace; empty if it works in the workspace itself.
 
-        Whatever stands behind it but that one needs what it writes, whoever wins.
+        If any other node depends on it, that node needs what it writes, whoever wins, so it gets no copy.
         """
         state = self._run.state
         serves = state.nodes[node.id].serves
@@ -183,8 +185,9 @@ class Dispatch:
     def time_limit(self, node: PlanNode) -> float:
         """Seconds that an attempt may take, as far as that is watched here.
 
-        A tool's time begins when its module has the call, behind all that it may have to wait for; so whoever fires it
-        keeps its limit, and says `timeout` of one that took longer. An agent is at work from its firing on.
+        A tool's time only begins when its module has the call, after everything that the call may wait for. The code
+        that fires it therefore keeps its limit, and reports `timeout` if it took longer. An agent is at work from its
+        firing on.
         """
         if node.kind == "tool":
             return NEVER
@@ -192,7 +195,7 @@ class Dispatch:
         return limit if limit is not None else NEVER
 
     def limit(self, node: str, seconds: float) -> None:
-        """An attempt has so many seconds from now, or from when its time goes on."""
+        """Limit an attempt to this many seconds from now, or from when its time continues."""
         if node in self._left:
             self._left[node] = seconds
             return
@@ -204,23 +207,23 @@ class Dispatch:
         self._watch(due)
 
     def stand(self, node: str) -> None:
-        """The time of an attempt stands still."""
+        """Stop the time of an attempt."""
         if node not in self._left:
             self._left[node] = max(0.0, self._deadlines.pop(node, NEVER) - self._run.at)
 
     def go_on(self, node: str) -> None:
-        """The time of an attempt goes on, where it stood still."""
+        """Let the time of an attempt continue, if it stood still."""
         if node in self._left:
             self.limit(node, self._left.pop(node))
 
     def _watch(self, due: float) -> None:
-        """One timer for the earliest time limit: one for each would cost more than the node."""
+        """Keep one timer for the earliest time limit: a timer for each would cost more than the node."""
         if due < self._next_due:
             self._next_due = due
             self._run.timer(due, "overdue")
 
     def overdue(self) -> list[str]:
-        """The attempts whose time is over, which nobody has been told of before."""
+        """Return the attempts whose time is over and that were not reported before."""
         now = self._run.at
         self._next_due = NEVER
         found = [node for node, due in self._deadlines.items() if due <= now]

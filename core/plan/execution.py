@@ -1,8 +1,8 @@
-"""What a running plan consists of, and the changes that every part of its policy may make.
+"""The state of a running plan, and the changes that every part of its policy may make.
 
-Pure: time is `at`, set by whoever tells the machine what happened; what is to be done in the world is appended to
-`out`. The parts above (dispatch, thoughts, the machine) decide; here a decision becomes an event, with all that
-follows from it at once.
+Pure: the time is `at`, set by the caller that tells the machine what happened, and what must be done in the world is
+appended to `out`. The parts above (dispatch, thoughts, the machine) decide. Here a decision becomes an event, with all
+its immediate consequences.
 """
 
 from __future__ import annotations
@@ -35,18 +35,19 @@ from iact.core.plan.validate import effective_impact
 from iact.core.ports import JSON
 
 Timer = Literal["retry", "throttled", "overdue", "late"]
-"""What a time is waited for: a retry's backoff, an endpoint's rate, the time limit of an attempt, that of the plan."""
+"""What a timer waits for: a retry's backoff, an endpoint's rate, an attempt's time limit, or the plan's time limit."""
 
 NEVER: Final = float("inf")
 
 
 @dataclass(slots=True)
 class Attempt:
-    """One attempt that runs. `names`: what it holds alone meanwhile; `shared`: what it holds with others that race, each
-    in a copy of the workspace. `race`: the node for which it does that. `judging`: the thought that looks at its output.
+    """One attempt in progress. `names`: resources that it holds exclusively; `shared`: resources that it holds together
+    with other attempts of a race, each in a copy of the workspace. `race`: the node for which it races. `judging`: the
+    thought that judges its output.
 
-    `kept`: what it gave in its copy, which is not taken over yet. `ending`: it is being stopped, because its time was
-    over or because nothing is to come of it.
+    `kept`: its result in its copy, which is not taken over yet. `ending`: it is being stopped, because its time was
+    over or because its result is no longer needed.
     """
 
     node: PlanNode
@@ -60,7 +61,7 @@ class Attempt:
 
 
 class Execution:
-    """The state of one run. Times in seconds since the plan's start."""
+    """The state of one run. Times are in seconds since the plan's start."""
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class Execution:
         asks: bool,
         briefing: Briefing = NOTHING,
     ) -> None:
-        """`asks`: whether there is anybody to ask. `briefing`: what those are told beside the goal."""
+        """`asks`: whether there is a model to ask. `briefing`: what models are told besides the goal."""
         self.limits = limits
         self.briefing = briefing
         self.mode = mode
@@ -90,19 +91,19 @@ class Execution:
         self.flags: list[str] = []
         self.answer: str | None = None
         self.shortfall = ""
-        """Why the goal counts as not reached, as whoever judged last said; empty where nobody says that."""
+        """Why the goal counts as not reached, according to the latest judgement; empty if no one says so."""
         self.confidence: float | None = None
-        """Of who judged last whether the goal was reached."""
+        """The confidence of the latest judgement of whether the goal was reached."""
         self.bound = ""
         self.tokens = 0
         self.calls = 0
         """Model calls so far."""
         self.superseded: set[str] = set()
         self.holds = 0
-        """Thoughts for whose verdict everything that has not started waits."""
+        """How many thoughts are open whose verdict everything that has not started waits for."""
         self.concluded = False
         self.dismissed = False
-        """A person's message ended it: nobody needs to think about it any more."""
+        """Set when a person's message ended the plan: no more thinking about it is needed."""
         self.cancelled = False
         self.goal = plan.goal
         self.at = 0.0
@@ -112,24 +113,24 @@ class Execution:
         """Nodes that a timer will wake."""
         self.attempts: dict[str, Attempt] = {}
         self.stopped: list[str] = []
-        """Attempts that nothing is to come of any more, to be stopped by the machine."""
+        """Attempts whose results are no longer needed; the machine stops them."""
         self.whole = True
-        """Whether the plan was admitted as a whole; it is not while it is still being written."""
+        """Whether the plan was admitted as a whole; False while it is still being written."""
         self.unadmitted: list[str] = []
-        """Ready nodes that can have an effect, and wait for that."""
+        """Ready nodes that can have an effect and wait until the plan is admitted as a whole."""
         self._timers: list[tuple[float, int, Timer, str]] = []
         self._counted = 0
 
     # --- events ---------------------------------------------------------------------------------------
 
     def emit(self, node: str, cause: Cause, *, detail: str = "") -> None:
-        """Make a change happen, with all that follows from it at once."""
+        """Apply a change with all its immediate consequences."""
         self._follow(self.state.happen(node, cause, self.at, detail))
 
     def succeed(
         self, node: str, output: JSON, labels: tuple[str, ...], validation: str, detail: str = ""
     ) -> None:
-        """A node's work is done and valid."""
+        """Record a node's work as done and valid."""
         record = self.state.nodes[node]
         change = NodeChange(
             node, self.state.versions[-1].version, "succeeded", record.state, "executed", self.at,
@@ -139,7 +140,7 @@ class Execution:
         self._follow(change)
 
     def adopt(self, version: PlanVersion) -> None:
-        """Go over to a version; what it drops is cancelled first."""
+        """Switch to a version; what it drops is cancelled first."""
         for one in version.drop:
             if self.state.nodes[one].state not in TERMINAL:
                 self.emit(one, "dropped", detail=f"Dropped by version {version.version}: {version.reason}")
@@ -149,14 +150,14 @@ class Execution:
         self._begin((*version.add, *version.rewire))
 
     def _begin(self, nodes: Iterable[PlanNode]) -> None:
-        """Nodes that need nothing, or nothing more, are ready at once."""
+        """Make nodes ready at once if they need nothing, or nothing more."""
         for node in sorted(nodes, key=lambda node: node.id):
             record = self.state.nodes[node.id]
             if record.missing == 0 and record.state == "pending" and self.state.join(node.id) == "holds":
                 self.emit(node.id, "joined")
 
     def _follow(self, change: NodeChange) -> None:
-        """A change has been applied: tell of it, and do what it means for the queue, the attempts and the others."""
+        """Report a change that was applied, and act on it: in the queue, the attempts and other nodes."""
         self.trail.append(change)
         self.out.append(change)
         node, source, target = change.node, change.source, change.target
@@ -172,7 +173,7 @@ class Execution:
             self.stopped.append(node)
 
     def became_ready(self, node: str) -> None:
-        """A node's join holds: it may be started, or waits for a verdict."""
+        """Queue a node whose join holds, or let it wait for a verdict."""
         if self.state.nodes[node].node.kind not in WORK:
             return
         if self.concluded:
@@ -183,7 +184,7 @@ class Execution:
             self.queue.add(node)
 
     def release(self) -> None:
-        """Let blocked nodes see whether they may start now."""
+        """Let blocked nodes check whether they may start now."""
         for one in self.state.in_state("blocked"):
             self.emit(one, "released")
 
@@ -193,7 +194,7 @@ class Execution:
             self.emit(one, "gated")
 
     def admit(self) -> None:
-        """The plan is valid as a whole: what can have an effect may start."""
+        """Admit the plan as a whole, after validation: nodes that can have an effect may start."""
         self.whole = True
         waiting, self.unadmitted = self.unadmitted, []
         for one in waiting:
@@ -201,17 +202,17 @@ class Execution:
                 self.queue.add(one)
 
     def hold(self) -> None:
-        """A thought begins for whose verdict everything waits."""
+        """Begin a thought whose verdict everything waits for."""
         self.holds += 1
 
     def let_go(self) -> None:
-        """It has come."""
+        """End such a thought: its verdict has come."""
         self.holds -= 1
         if not self.holds:
             self.release()
 
     def conclude(self, reason: str, answer: str | None) -> None:
-        """Start nothing more; what runs finishes."""
+        """Start nothing more. Running nodes finish."""
         self.concluded = True
         self.answer = answer if answer is not None else self.answer
         for one in self.state.work_in(*NOT_STARTED, "failed_retryable"):
@@ -219,24 +220,26 @@ class Execution:
                 self.emit(one, "concluded", detail=reason)
 
     def warn(self, *texts: str) -> None:
-        """For a person; nothing that a model sees."""
+        """Warn a person; models do not see it."""
         self.warnings.extend(texts)
         self.out.extend(map(PlanNotice, texts))
 
     def thought(self, node: str, answer: JSON) -> None:
-        """A node that stands for a thought has its answer."""
+        """Record the answer of a node that represents a thought."""
         if self.state.nodes[node].state == "running":
             self.succeed(node, answer, ("model",), "parsed")
 
     def add(self, reason: str, nodes: Sequence[PlanNode]) -> None:
-        """Go over to the version that adds `nodes`, since somebody decided so; the first one if there is none yet."""
+        """Switch to a version that adds `nodes`, as the result of a decision. It is the first version if there is none
+        yet.
+        """
         if self.state.versions:
             self.adopt(self.state.plan.revise(reason, add=nodes))
         else:
             self.join(reason, nodes)
 
     def join(self, reason: str, nodes: Sequence[PlanNode]) -> None:
-        """Let `nodes` join the present version: nobody decided anything. The first one begins if there is none yet.
+        """Let `nodes` join the current version without a decision. The first version begins if there is none yet.
 
         Raises:
             PlanError: an id is taken.
@@ -256,17 +259,17 @@ class Execution:
     # --- what is known ----------------------------------------------------------------------------------
 
     def info(self, node: PlanNode) -> FunctionInfo | None:
-        """What is known of the function that a tool node calls."""
+        """The declared facts about the function that a tool node calls."""
         return self.catalogue.find(node.call) if self.catalogue is not None and node.kind == "tool" else None
 
     def info_of(self, node: PlanNode, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
-        """The same of the very call that it makes."""
+        """The facts about the specific call that a node makes."""
         if self.catalogue is None or node.kind != "tool":
             return None
         return self.catalogue.of_call(node.call, arguments)
 
     def impact_of(self, node: PlanNode, arguments: Mapping[str, JSON]) -> float:
-        """How much an attempt can do. An agent counts as one that writes, unless the plan says otherwise."""
+        """The impact that an attempt can have. An agent counts as writing, unless the plan declares otherwise."""
         info = self.info_of(node, arguments)
         claimed = 1 if node.kind == "agent" and node.impact is None else 0
         return max(claimed, effective_impact(node, info, self.catalogue))
@@ -284,14 +287,14 @@ class Execution:
         return self.asks and self.calls < bound and not self.bound
 
     def addressed(self, question: PlanQuestion) -> PlanQuestion:
-        """A question as it is put: to whom, and which form its answer is to have. Nobody else decides about either."""
+        """Complete a question with the role that answers it and the shape of its answer. Only decided here."""
         role = self.limits.roles.get(question.kind) or ROLES[question.kind]
         return replace(question, role=role, shape=question.shape or SHAPES.get(question.kind))
 
     def try_again(
         self, node: PlanNode, failure: StepFailure, arguments: Mapping[str, JSON], *, copied: bool = False
     ) -> Retry | Exhausted:
-        """Rung 1, for an attempt with these arguments. `copied`: it was made in a copy, so nothing came of it."""
+        """Rung 1, for an attempt with these arguments. `copied`: it was made in a copy, so it had no effect."""
         info = self.info_of(node, arguments)
         impact = 0 if copied else self.impact_of(node, arguments)
         idempotent = bool(node.idempotent or (info is not None and info.idempotent))
@@ -314,12 +317,12 @@ class Execution:
         return self._timers[0][0] if self._timers else None
 
     def timer(self, due: float, kind: Timer, node: str = "") -> None:
-        """Wait for a time. It can't be taken back, so whoever is woken looks whether it still matters."""
+        """Start a timer. It can't be cancelled, so its handler checks whether it still matters."""
         self._counted += 1
         heapq.heappush(self._timers, (due, self._counted, kind, node))
 
     def take_due(self) -> tuple[Timer, str] | None:
-        """The next timer whose time has come."""
+        """Take the next timer that is due; None if none is."""
         if not self._timers or self._timers[0][0] > self.at:
             return None
         _, _, kind, node = heapq.heappop(self._timers)

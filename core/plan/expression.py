@@ -8,9 +8,8 @@
     CALL    := len | empty | exists | failed | lower | number
     PATH    := STEP ("." KEY)*
 
-A path leads into the result store; one that leads nowhere is null. Nothing raises while it is
-evaluated, nothing loops, nothing is called that is not listed here (PTR, section 2.1: every rule is
-evaluable on the execution state).
+A path leads into the result store; a path that leads nowhere is null. Evaluation never raises or loops, and only calls
+the functions listed here (PTR, section 2.1: every rule is evaluable on the execution state).
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _WORDS: Final = {"true": True, "false": False, "null": None}
 
 @dataclass(frozen=True, slots=True)
 class StepOutputs:
-    """What expressions see: outputs by step, and which steps failed."""
+    """What expressions can read: outputs by step, and the failed steps."""
 
     outputs: Mapping[str, JSON]
     failed: Collection[str] = ()
@@ -51,7 +50,7 @@ class Expression:
     """A parsed expression. `steps`: the steps that it reads.
 
     Raises:
-        ValueError: it is not of the grammar; says what and where.
+        ValueError: it does not follow the grammar; says what is wrong and where.
     """
 
     def __init__(self, source: str) -> None:
@@ -67,11 +66,11 @@ class Expression:
             raise self._wrong(f"{self._tokens[self._at][1]!r} is not expected here")
 
     def value(self, store: StepOutputs) -> JSON:
-        """What it comes to."""
+        """Return the expression's value."""
         return self._value(store)
 
     def holds(self, store: StepOutputs) -> bool:
-        """Whether it comes to something true."""
+        """Return whether the expression's value is true."""
         return _truth(self._value(store))
 
     def _wrong(self, what: str) -> ValueError:

@@ -1,7 +1,7 @@
-"""How a plan is written: YAML or JSON, by a model or a person, read at the border with pydantic.
+"""Reads and writes plans as YAML or JSON. Text from a model or a person is validated with pydantic.
 
-A step's kind follows from what it says: `call:` is a tool, `agent:` with a `task:` is an agent. JSON
-is YAML, so one reader does for both. Only plain data is read: no tags, no anchors that multiply.
+A step's kind follows from its keys: `call:` is a tool, `agent:` with a `task:` is an agent. JSON is YAML, so one reader
+does for both. Only plain data is read: no tags, and no anchors that multiply.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_STEPS: Final = 20_000
 ID: Final = r"^[A-Za-z0-9_][A-Za-z0-9_\-]{0,63}$"
 
 _UNPRINTABLE: Final = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
-"""What YAML does not take as it is."""
+"""Characters that YAML does not take unescaped."""
 
 StepId = Annotated[str, Field(pattern=ID)]
 
@@ -106,11 +106,11 @@ class PlanForm(_Form):
 
 
 _LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-"""Reads plain data: no objects. The one in C is ten times as fast."""
+"""Reads plain data, no objects. The loader in C is ten times as fast."""
 
 
 def read_data(text: str) -> JSON:
-    """YAML or JSON text as plain data.
+    """Return YAML or JSON text as plain data.
 
     Raises:
         PlanError: it is neither, or too large.
@@ -127,9 +127,9 @@ def read_data(text: str) -> JSON:
 
 
 def read_form(text: str) -> PlanForm:
-    """The body of a `PLAN` action, or a plan file.
+    """Read the body of a `PLAN` action, or a plan file.
 
-    A list of steps, or one step alone, is taken for a plan with these steps.
+    A list of steps, or a single step, is read as a plan with these steps.
 
     Raises:
         PlanError: names the place that is wrong.
@@ -151,7 +151,7 @@ def read_form(text: str) -> PlanForm:
 
 
 def read_step(data: JSON) -> PlanNode:
-    """One step as it streams in, already read as data.
+    """Read one step of a stream, already parsed as data.
 
     Raises:
         PlanError: names the place that is wrong.
@@ -163,7 +163,7 @@ def read_step(data: JSON) -> PlanNode:
 
 
 def read_plan(text: str, *, id: str) -> PlanGraph:
-    """Version 1 of the plan in `text`; without steps when only a goal is given.
+    """Read version 1 of the plan in `text`. It has no steps if only a goal is given.
 
     Raises:
         PlanError: names the place that is wrong.
@@ -179,13 +179,13 @@ def read_plan(text: str, *, id: str) -> PlanGraph:
 
 
 def goal_text(goal: str) -> str:
-    """A plan of which there is only the goal, as `read_plan` reads it."""
+    """Write a plan that has only a goal, as `read_plan` reads it."""
     quoted = json.dumps({"goal": goal}, ensure_ascii=False)
     return _UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", quoted)
 
 
 def node_of(step: StepForm) -> PlanNode:
-    """The node that a step describes.
+    """Return the node that a step describes.
 
     Raises:
         PlanError: it is neither a call nor a task for an agent, or both.
@@ -219,7 +219,7 @@ def node_of(step: StepForm) -> PlanNode:
 
 
 def contract_of(form: ContractForm | None) -> Contract:
-    """The contract that a form describes, or the one that only asks for no error."""
+    """Return the contract that a form describes, or the default contract, which only requires no error."""
     if form is None:
         return NO_ERROR
     return Contract(
@@ -232,7 +232,7 @@ def contract_of(form: ContractForm | None) -> Contract:
 
 
 def step_of(node: PlanNode) -> dict[str, JSON]:
-    """A tool or agent node as a step is written; what has its default is left out."""
+    """Return a tool or agent node in the form of a step, without defaults."""
     out = node_to_json(node)
     del out["kind"]
     if node.kind == "agent":
@@ -245,14 +245,14 @@ def step_of(node: PlanNode) -> dict[str, JSON]:
 
 
 def plan_text(goal: str, nodes: Iterable[PlanNode]) -> str:
-    """A plan as a person writes it: what `read_plan` takes."""
+    """Write a plan as a person would, in the form that `read_plan` reads."""
     data: dict[str, JSON] = {"goal": goal} if goal else {}
     data["steps"] = [_written(node) for node in nodes]
     return str(yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=110))
 
 
 def _written(node: PlanNode) -> JSON:
-    """A step in the words of its form."""
+    """Return a step with the keys of its form."""
     data = {
         name: value
         for name, value in node_to_json(node).items()
@@ -271,7 +271,7 @@ def _written(node: PlanNode) -> JSON:
 
 
 def node_to_json(node: PlanNode) -> dict[str, JSON]:
-    """A node as it stands in a journal; what has its default is left out."""
+    """Return a node in its journal form, without defaults."""
     plain = PlanNode(node.id)
     out: dict[str, JSON] = {"id": node.id, "kind": node.kind}
     for field in dataclasses.fields(PlanNode):
@@ -283,7 +283,7 @@ def node_to_json(node: PlanNode) -> dict[str, JSON]:
 
 
 def node_from_json(data: Mapping[str, JSON]) -> PlanNode:
-    """Back from a journal; fields that this version does not know are ignored.
+    """Read a node from a journal. Fields unknown to this version are ignored.
 
     Raises:
         PlanError: it holds no node.
@@ -303,7 +303,7 @@ def node_from_json(data: Mapping[str, JSON]) -> PlanNode:
 
 
 def version_to_json(version: PlanVersion) -> dict[str, JSON]:
-    """A version as it stands in a journal."""
+    """Return a version in its journal form."""
     return {
         "version": version.version,
         "parent": version.parent,
@@ -315,7 +315,7 @@ def version_to_json(version: PlanVersion) -> dict[str, JSON]:
 
 
 def version_from_json(data: Mapping[str, Any]) -> PlanVersion:
-    """Back from a journal.
+    """Read a version from a journal.
 
     Raises:
         PlanError: it holds no version.
@@ -355,7 +355,7 @@ def _yaml_place(error: Exception) -> str:
 
 
 def _sentence(error: ValidationError, data: object, prefix: Sequence[str | int] = ()) -> str:
-    """The first thing that is wrong, with its place: "step 'cves' (number 3), field `retries`: …"."""
+    """The first fault, with its place: "step 'cves' (number 3), field `retries`: …"."""
     first = error.errors()[0]
     path = [*prefix, *first["loc"]]
     place = ".".join(map(str, path)) or "the plan"

@@ -1,4 +1,4 @@
-"""Everything in a plan is bounded; here are the bounds."""
+"""The bounds of a plan. Everything in a plan is bounded."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from iact.core.rates import Rate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanLimits:
-    """Bounds of one plan. Times in seconds; None: none.
+    """Bounds of one plan. Times in seconds; None means no bound.
 
-    `nodes`: tool and agent nodes over all versions. `tokens`: what runner and asker report together.
-    `node_timeout`: of a step that says none (a tool step's is kept by whoever fires it).
-    `rates`: by endpoint. `backoff`: before a first retry. `roles`: which model answers which question, where that is
-    not as in `core.plan.protocol.ROLES`. `report`: whether a mode that judges ends with a report in words.
+    `nodes`: tool and agent nodes over all versions. `tokens`: the total that runner and asker report. `node_timeout`:
+    for a step without its own (a tool step's is enforced by the code that fires it). `rates`: by endpoint. `backoff`:
+    before a first retry. `roles`: which model answers which question, if it differs from `core.plan.protocol.ROLES`.
+    `report`: whether a mode that judges ends with a report in words.
     """
 
     concurrency: int = 16

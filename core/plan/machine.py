@@ -1,11 +1,12 @@
-"""A running plan as a pure state machine: it is told what happened, and says what is to be done.
+"""A running plan as a pure state machine: it is passed what happened, and returns what must be done.
 
-Nothing here waits, looks at a clock or starts a task. Whoever runs a plan tells it the time and, one after the other,
-what came of what it wanted: an attempt ended, a model answered, a person spoke, a timer is due. Each is decided to
-its end at once, so equal happenings in equal order lead to equal events. `take` gives what is to be done, in order.
+Nothing here waits, reads a clock or starts a task. The caller that runs a plan passes the time and, one after the
+other, the results of what the machine wanted: an attempt ended, a model answered, a person spoke, a timer is due. Each
+input is processed completely at once, so equal inputs in equal order lead to equal events. `take` returns what must be
+done, in order.
 
     dispatch      which ready node starts
-    deliberation  what is thought about the plan, as generators that yield questions
+    deliberation  the thinking about the plan, as generators that yield questions
     execution     the state that all of them share, and the changes that they may make
 """
 
@@ -46,12 +47,12 @@ from iact.core.ports import JSON
 
 _PLANNING: Final[frozenset[QuestionKind]] = frozenset({"plan", "correct", "profile"})
 _SAID: Final = 1000
-"""Characters of an output that broke its contract, for whoever is to repair the step."""
+"""The most characters quoted of an output that broke its contract, for the model that repairs the step."""
 
 
 @dataclass(slots=True)
 class _Thought:
-    """A thought that is under way. `judges`: the node whose output it looks at, if it is no thought of the plan's."""
+    """A thought in progress. `judges`: the node whose output it judges; empty if it is about the plan."""
 
     thinking: Thinking
     holds: bool = False
@@ -60,7 +61,7 @@ class _Thought:
 
 
 class PlanMachine:
-    """One run of one plan. Times in seconds since the plan's start; they never go back."""
+    """One run of one plan. Times are in seconds since the plan's start, and never decrease."""
 
     def __init__(
         self,
@@ -77,14 +78,15 @@ class PlanMachine:
         taken_up: Collection[str] = (),
         briefing: Briefing = NOTHING,
     ) -> None:
-        """`asks`: whether there is anybody to ask. `growing`: its steps are still being written; see `write`.
-        `briefing`: what whoever is asked is told beside the goal; the plan's own constraints are put into it.
+        """`asks`: whether there is a model to ask. `growing`: its steps are still being written; see `write`.
+        `briefing`: what models are told besides the goal; the plan's own constraints are added to it.
 
-        `first`: it is to be looked at by a person before it begins; see `start`.
+        `first`: a person must review the plan before it begins; see `start`.
 
-        `history`: the events of an earlier run of this plan, as a journal of an older format has them; the plan goes
-        on from there. What ran when they end counts as interrupted: it is fired again only if that is safe. Those
-        `taken_up` are not interrupted: their outcome is waited for. `answers`: what models answered in that run.
+        `history`: the events of an earlier run of this plan, as a journal of an older format holds them; the plan
+        continues from there. What was running when they end counts as interrupted: it is fired again only if that is
+        safe. Nodes `taken_up` are not interrupted: their outcomes are awaited. `answers`: what models answered in that
+        run.
 
         Raises:
             PlanInvalid: the plan can't run.
@@ -100,21 +102,21 @@ class PlanMachine:
         self.over = False
         self.paused = False
         self.awaited = first
-        """Whether a person is to look at the plan before anything of it begins."""
+        """Whether a person must review the plan before any of it begins."""
         self._planner = Planner(self.run, growing=growing)
         self._deliberation = Deliberation(self.run, self._planner)
         self._dispatch = Dispatch(self.run)
         self._thoughts: dict[int, _Thought] = {}
         self._counted = 0
         self._arrived: dict[str, list[str]] = {}
-        """Who came to the end of its copy in a race, in order; the first of them is being taken over."""
+        """The attempts that finished in their copies, by race, in order. The first of each is being taken over."""
         self._waiting: list[int] = []
-        """Thoughts whose question is not put while the plan is paused."""
+        """Thoughts whose question is held back while the plan is paused."""
         self._stood = 0.0
         self._held: set[str] = set()
-        """Attempts that wait for a person although nobody is there."""
+        """Attempts that wait for a person without a time limit."""
         self._still_since: float | None = None
-        """Since when the plan's own clock stands still, if it does."""
+        """Since when the plan's own clock stands still; None if it runs."""
         self._history = tuple(history)
         self._answers = tuple(answers)
         self._unplanned = not plan.nodes and not any(kind in _PLANNING for kind, _ in answers)
@@ -124,14 +126,14 @@ class PlanMachine:
             self._planner.given = self._first.add
 
     def take(self) -> list[Command]:
-        """What is to be done now, in order; it is given once."""
+        """Return what must be done now, in order. Each command is returned once."""
         out, self.run.out = self.run.out, []
         out.extend(self.run.mode.take_told())
         return out
 
     @property
     def due(self) -> float | None:
-        """When `wake` is to be called, if nothing happens before."""
+        """When `wake` must be called if nothing happens before; None if never."""
         return self.run.due
 
     # --- the beginning ----------------------------------------------------------------------------------
@@ -142,7 +144,7 @@ class PlanMachine:
         return max((one.at for one in self._history if isinstance(one, NodeChange)), default=0.0)
 
     def begin(self, at: float) -> None:
-        """Begin, or go on behind the history."""
+        """Begin, or continue after the history."""
         self.run.at = at
         if self.run.limits.wall_clock is not None:
             self.run.timer(at + self.run.limits.wall_clock, "late")
@@ -163,7 +165,7 @@ class PlanMachine:
         return PlanVersion(1, None, plan.reason, tuple(checked.nodes.values()))
 
     def _go_on(self) -> None:
-        """Fold the history, and bring every node to where it can go on from."""
+        """Fold the history, and bring every node to where it can continue."""
         run, state = self.run, self.run.state
         for event in self._history:
             run.trail.append(event)
@@ -198,10 +200,10 @@ class PlanMachine:
             self._deliberation.recover(one)
 
     def _recovered(self, node: str) -> None:
-        """A node of an earlier run that can't be told to have finished."""
+        """Recover a node of an earlier run that is not known to have finished."""
         run, record = self.run, self.run.state.nodes[node]
         failure = StepFailure("interrupted", record.error)
-        is_work = record.node.kind in WORK  # thoughts are had anew
+        is_work = record.node.kind in WORK  # thoughts are repeated
         exhausted = not is_work or isinstance(
             run.try_again(record.node, failure, record.node.params), Exhausted
         )
@@ -215,7 +217,7 @@ class PlanMachine:
     # --- what happens: attempts ---------------------------------------------------------------------------
 
     def attempt_ended(self, node: str, outcome: Outcome | None, at: float) -> None:
-        """An attempt is over. None: it was stopped before it had an outcome."""
+        """End an attempt. None: it was stopped before it had an outcome."""
         self.run.at = at
         attempt = self.run.attempts[node]
         found = self._overtime(attempt) if outcome is None else self._kept(attempt, outcome)
@@ -224,9 +226,9 @@ class PlanMachine:
         self._turn()
 
     def waits_for_person(self, node: str, at: float, *, held: bool = False) -> None:
-        """An attempt waits for a person: its own time limit stands still, the person's runs.
+        """Let an attempt wait for a person: its own time limit stands still, and the person's runs.
 
-        `held`: nobody is there, so it takes as long as it takes; the plan's own clock stands still with it.
+        `held`: no person is available, so there is no time limit; the plan's own clock stands still meanwhile.
         """
         self.run.at = at
         if node in self.run.attempts and self.run.state.nodes[node].state == "running":
@@ -237,7 +239,7 @@ class PlanMachine:
                 self._keep_time()
 
     def person_decided(self, node: str, decision: Decision, at: float) -> None:
-        """The person has decided, and the attempt goes on; or their time is over, and it ends."""
+        """Continue an attempt that a person has decided about, or end it because the person's time is over."""
         self.run.at = at
         self._held.discard(node)
         self._keep_time()
@@ -251,7 +253,9 @@ class PlanMachine:
             self._dispatch.limit(node, self._dispatch.time_limit(self.run.state.nodes[node].node))
 
     def _expired(self, node: str) -> None:
-        """Nobody decided in time. Agents never see the gate, so they are told what they are told of any denial."""
+        """End an attempt that was not decided in time. Agents never see the gate, so they are told the same as for any
+        denial.
+        """
         call = self.run.state.nodes[node].node.call
         self.run.emit(node, "expired", detail=f"{call} did not complete.")
         self._ended_work(node)
@@ -261,7 +265,7 @@ class PlanMachine:
         return StepFailure("timeout", f"It took longer than {limit:g} seconds and was stopped.")
 
     def _kept(self, attempt: Attempt, outcome: Outcome) -> Outcome | None:
-        """The outcome, held against the node's contract; None while a model judges it."""
+        """Check the outcome against the node's contract; None while a model judges it."""
         if isinstance(outcome, StepFailure):
             return outcome
         contract = attempt.node.contract
@@ -276,7 +280,7 @@ class PlanMachine:
         return None
 
     def _judge(self, attempt: Attempt, outcome: StepSuccess) -> Thinking:
-        """Whether a model finds that the output keeps the node's contract; no answer means no."""
+        """Ask a model whether the output keeps the node's contract; no answer means no."""
         node = attempt.node
         judgement = node.contract.judgement or ""
         text = yield PlanQuestion("judge", questions.judge(node, judgement, outcome.output), node.id)
@@ -288,20 +292,20 @@ class PlanMachine:
         )
 
     def uncopied(self, node: str, at: float) -> None:
-        """An attempt that races can have no copy: it works in the workspace itself, in turn with the others."""
+        """Note that a racing attempt can't have a copy: it works in the workspace itself, in turn with the others."""
         self.run.at = at
         if node in self.run.attempts:
             self.run.attempts[node].race = ""
 
     def taken_over(self, node: str, failure: StepFailure | None, at: float) -> None:
-        """What an attempt wrote in its copy stands in the workspace now, or can't: `failure`."""
+        """Apply that an attempt's changes were taken over into the workspace, or could not be: `failure`."""
         run = self.run
         run.at = at
         attempt = run.attempts[node]
         kept, arrived = attempt.kept, self._arrived[attempt.race]
         assert kept is not None
         self._settle_attempt(attempt, failure or kept, final=True)
-        self._stop_stopped()  # who lost the race by this is not taken over
+        self._stop_stopped()  # attempts that lost the race by this are not taken over
         arrived.remove(node)
         if arrived:
             run.out.append(TakeOverCopy(arrived[0]))
@@ -310,7 +314,7 @@ class PlanMachine:
         self._turn()
 
     def _arrive(self, attempt: Attempt, success: StepSuccess) -> None:
-        """An attempt came to the end of its copy. It has won if nobody did before and its changes can be taken over."""
+        """Finish an attempt in its copy. It wins if none finished before it and its changes can be taken over."""
         attempt.kept = success
         arrived = self._arrived.setdefault(attempt.race, [])
         arrived.append(attempt.node.id)
@@ -318,7 +322,7 @@ class PlanMachine:
             self.run.out.append(TakeOverCopy(attempt.node.id))
 
     def _settle_attempt(self, attempt: Attempt, outcome: Outcome, *, final: bool = False) -> None:
-        """An attempt has its outcome: another try at once by a rule of the mode, or its node's end.
+        """Settle an attempt's outcome: another try at once by a rule of the mode, or the node's end.
 
         `final`: what it wrote in a copy has been dealt with.
         """
@@ -364,7 +368,7 @@ class PlanMachine:
             self._deliberation.recover(node)
 
     def _stop_attempt(self, node: str) -> None:
-        """Nothing is to come of an attempt any more."""
+        """Stop an attempt whose result is no longer needed."""
         attempt = self.run.attempts.get(node)
         if attempt is None or attempt.ending == "stopped":
             return
@@ -373,14 +377,14 @@ class PlanMachine:
         self._end_attempt(attempt, told=stopping)
 
     def _end_attempt(self, attempt: Attempt, *, told: bool = False) -> None:
-        """Have an attempt stopped; one whose output is only judged is over at once."""
+        """Have an attempt stopped. If only its output is being judged, it is over at once."""
         if attempt.judging:
             self._drop(attempt.judging)
             attempt.judging = 0
             self._settle_attempt(attempt, self._overtime(attempt))
         elif attempt.kept is not None:
             arrived = self._arrived[attempt.race]
-            if arrived[0] != attempt.node.id:  # what is being taken over comes to its end
+            if arrived[0] != attempt.node.id:  # an attempt that is being taken over finishes
                 arrived.remove(attempt.node.id)
                 self._settle_attempt(attempt, self._overtime(attempt), final=True)
         elif not told:
@@ -389,7 +393,7 @@ class PlanMachine:
     # --- what happens: answers --------------------------------------------------------------------------------
 
     def piece(self, thought: int, text: str, at: float) -> None:
-        """The next piece of an answer to a question that was put with `pieces`."""
+        """Pass in the next piece of an answer to a question that was asked with `pieces`."""
         self.run.at = at
         if thought in self._thoughts and self._planner.reading:
             try:
@@ -401,7 +405,9 @@ class PlanMachine:
             self._turn()
 
     def cut_off(self, thought: int, at: float) -> None:
-        """An answer breaks off and is to be asked for again. What was read of a plan stands: its rest is asked for."""
+        """Ask again for an answer that broke off. If part of a plan was read, it stands, and only the rest is asked
+        for.
+        """
         self.run.at = at
         if thought in self._thoughts and self._planner.break_off():
             self._drop(thought)
@@ -409,7 +415,7 @@ class PlanMachine:
             self._turn()
 
     def answered(self, thought: int, text: str | None, why: str, at: float) -> None:
-        """A model has answered, or can't: None, and `why`."""
+        """Pass in a model's answer; None and `why` if it can't answer."""
         self.run.at = at
         if thought not in self._thoughts:
             return
@@ -428,7 +434,7 @@ class PlanMachine:
         self._advance(number, None)
 
     def _advance(self, number: int, text: str | None) -> None:
-        """Go on with a thought until its next question, or its end."""
+        """Continue a thought to its next question, or its end."""
         run, thought = self.run, self._thoughts[number]
         while True:
             try:
@@ -456,7 +462,7 @@ class PlanMachine:
             self.run.let_go()
 
     def _drop(self, number: int) -> None:
-        """Nobody waits for a thought any more."""
+        """Drop a thought whose answer is no longer needed."""
         thought = self._thoughts[number]
         if number in self._waiting:
             self._waiting.remove(number)
@@ -476,13 +482,13 @@ class PlanMachine:
 
     @property
     def _busy(self) -> bool:
-        """Whether a thought is under way or due, or the plan still being written."""
+        """Whether a thought is in progress or due, or the plan is still being written."""
         return bool(self._thoughts or self._deliberation.due) or self._planner.growing
 
     # --- what happens: control ----------------------------------------------------------------------------------
 
     def pause(self, at: float) -> None:
-        """Start nothing and ask nothing until `resume`; what runs goes on, the plan's own clock stands still."""
+        """Start and ask nothing until `resume`. Running attempts continue; the plan's own clock stands still."""
         self.run.at = at
         self.paused = True
         for one in self.run.attempts:
@@ -490,7 +496,7 @@ class PlanMachine:
         self._keep_time()
 
     def resume(self, at: float) -> None:
-        """Go on."""
+        """Resume the plan."""
         self.run.at = at
         self._unpause()
         self._turn()
@@ -502,7 +508,7 @@ class PlanMachine:
         self._put_waiting()
 
     def _put_waiting(self) -> None:
-        """Put the questions that waited, but those about the output of a step that is held."""
+        """Ask the questions that were held back, except those about the output of a held step."""
         waiting, self._waiting = self._waiting, []
         for number in waiting:
             thought = self._thoughts[number]
@@ -513,7 +519,9 @@ class PlanMachine:
                 self._put(number, thought.question)
 
     def pause_node(self, node: str, at: float) -> None:
-        """Start nothing at one step until `resume_node`; a call that runs there goes on, the rest of the plan too."""
+        """Start nothing at one step until `resume_node`. A call in progress there continues, and so does the rest of
+        the plan.
+        """
         self.run.at = at
         self.run.queue.hold(node)
         if node in self.run.attempts:
@@ -521,7 +529,7 @@ class PlanMachine:
         self._turn()
 
     def resume_node(self, node: str, at: float) -> None:
-        """Let a step go on."""
+        """Resume a step."""
         self.run.at = at
         self.run.queue.let_go(node)
         if node in self.run.attempts and not self.paused:
@@ -531,7 +539,7 @@ class PlanMachine:
 
     @property
     def still(self) -> bool:
-        """Whether nothing happens by itself: it is paused, or what is left of it is held, by a person or for one."""
+        """Whether nothing happens on its own: the plan is paused, or all that is left is held by or for a person."""
         run = self.run
         held = run.queue.held | {one for one in self._held if run.state.nodes[one].state == "waiting_human"}
         if self.paused or self.over or not (held or self.awaited):
@@ -540,7 +548,7 @@ class PlanMachine:
         return bool(run.queue.aside or run.attempts or self.awaited) and not goes_on
 
     def _keep_time(self) -> None:
-        """While the plan stands still, so does its own clock."""
+        """Stop the plan's own clock while the plan stands still."""
         if self.still:
             self._still_since = self.run.at if self._still_since is None else self._still_since
         elif self._still_since is not None:
@@ -548,7 +556,7 @@ class PlanMachine:
             self._still_since = None
 
     def cancel(self, at: float, *, abort: bool = False, reason: str = "") -> None:
-        """End the plan: what has not started is cancelled; what runs finishes, or is cancelled too (`abort`)."""
+        """End the plan: what has not started is cancelled. What runs finishes, or is cancelled too (`abort`)."""
         self.run.at = at
         self._cancel(abort=abort, reason=reason)
         self._turn()
@@ -569,16 +577,16 @@ class PlanMachine:
         self._unpause()
 
     def cancel_node(self, node: str, at: float, *, reason: str = "") -> None:
-        """End one node and leave the rest to the plan."""
+        """Cancel one node and leave the rest to the plan."""
         self.run.at = at
         if self.run.state.nodes[node].state not in TERMINAL:
             self.run.emit(node, "cancelled", detail=reason)
             self._turn()
 
     def interject(self, text: str, at: float, *, at_once: bool = False) -> None:
-        """A person's message to the running plan: what runs finishes, the rest waits for its reflection.
+        """Pass a person's message to the running plan: what runs finishes, the rest waits for the reflection on it.
 
-        `at_once`: the reflection does not wait for what runs, and what runs ends if the plan does.
+        `at_once`: the reflection does not wait for what runs, and if the plan ends, what runs is cancelled.
         """
         self.run.at = at
         if not self.over:
@@ -588,7 +596,7 @@ class PlanMachine:
     # --- what happens: a person changes the plan --------------------------------------------------------------------
 
     def start(self, at: float) -> None:
-        """The person who was to look at the plan first lets it begin."""
+        """Begin a plan that a person had to review first."""
         self.run.at = at
         if self.awaited:
             self.awaited = False
@@ -596,7 +604,7 @@ class PlanMachine:
             self._turn()
 
     def edited(self, plan: PlanGraph) -> PlanVersion:
-        """The version that a person's edit makes.
+        """Return the version that a person's edit makes.
 
         Raises:
             PlanError: nothing can be changed now, or the steps can't run.
@@ -608,7 +616,7 @@ class PlanMachine:
         return revision.edited(self.run.state, plan, self.run.admission)
 
     def edit(self, plan: PlanGraph, at: float) -> None:
-        """A person writes other steps for what has not started.
+        """Replace the steps that have not started by a person's.
 
         Raises:
             PlanError: as `edited`.
@@ -623,17 +631,17 @@ class PlanMachine:
         self._turn()
 
     def again(self, node: str) -> tuple[PlanVersion, Mapping[str, str]]:
-        """The version in which a failed step is tried once more, and the new ids.
+        """Return the version in which a failed step is tried again, and the new ids.
 
         Raises:
-            PlanError: it can't be.
+            PlanError: it can't be tried again.
         """
         if self.run.cancelled or self.run.bound:
             raise PlanError("The plan was ended, so nothing of it can be tried again.")
         return revision.again(self.run.state, node)
 
     def retry(self, node: str, at: float) -> None:
-        """A person lets a step that came to nothing run once more, with what needed it; also where the plan had ended.
+        """Run a step that failed again for a person, with the steps that needed it, even if the plan had ended.
 
         Raises:
             PlanError: as `again`.
@@ -649,23 +657,23 @@ class PlanMachine:
         self._turn()
 
     def written_as(self) -> str:
-        """The plan as a person would write it."""
+        """Return the plan as a person would write it."""
         return plan_text(self.run.goal, revision.standing(self.run.state, self.run.superseded))
 
     def write(self, piece: str, at: float) -> None:
-        """The next piece of a plan that is still being written (`growing`); complete steps start at once."""
+        """Pass in the next piece of a plan that is still being written (`growing`). Complete steps start at once."""
         self.run.at = at
         self._planner.write(piece)
         self._turn()
 
     def written(self, at: float) -> None:
-        """The plan is complete."""
+        """Note that the plan is complete."""
         self.run.at = at
         self._planner.written()
         self._turn()
 
     def spend(self, tokens: int) -> None:
-        """Count tokens; the bound ends the plan."""
+        """Count tokens. The plan ends when the bound is reached."""
         run = self.run
         run.tokens += tokens
         if run.limits.tokens is not None and run.tokens >= run.limits.tokens and not run.bound:
@@ -679,7 +687,7 @@ class PlanMachine:
     # --- what happens: time ---------------------------------------------------------------------------------------
 
     def stood_still(self, since: float, at: float) -> None:
-        """Nothing could happen since then: neither the plan's own clock went on nor that of what is under way."""
+        """Note that nothing could happen since then: neither the plan's own clock nor those of its attempts ran."""
         self.run.at = at
         if self._still_since is None:
             self._stood += at - since
@@ -688,7 +696,7 @@ class PlanMachine:
                 self._dispatch.limit(one.node.id, self._dispatch.time_limit(one.node))
 
     def wake(self, at: float) -> None:
-        """It is `at` now: what is due is done."""
+        """Set the time to `at` and do what is due."""
         self.run.at = at
         while (due := self.run.take_due()) is not None and not self.over:
             self._due(*due)
@@ -726,7 +734,7 @@ class PlanMachine:
             self._end_attempt(attempt)
 
     def _late(self) -> None:
-        """The time of the whole plan is over, unless it stood still for some of it."""
+        """End the plan if its time is over, not counting the time that it stood still."""
         run = self.run
         left = (run.limits.wall_clock or 0.0) + self._stood - run.at
         if self.still or left > 0:
@@ -737,7 +745,7 @@ class PlanMachine:
     # --- what follows ------------------------------------------------------------------------------------------------
 
     def _turn(self) -> None:
-        """Do all that follows from what happened: start what may start; when nothing can, think, or end."""
+        """Do all that follows from an input: start what may start; if nothing can, think, or end."""
         run, thoughts = self.run, self._deliberation
         while not self.over:
             if run.stopped:
@@ -754,7 +762,7 @@ class PlanMachine:
 
     @property
     def _goes_on(self) -> bool:
-        """Whether something is under way that will change what can be said of the plan, or it is paused."""
+        """Whether something is in progress that may still change the plan, or the plan is paused."""
         run = self.run
         runs = run.attempts.keys() - run.queue.held if run.queue.held else run.attempts
         return bool(runs or run.queue or run.sleeping or self._busy or self.paused)
@@ -765,7 +773,7 @@ class PlanMachine:
             self._stop_attempt(run.stopped.pop(0))
 
     def _start(self) -> None:
-        """Start what may start, as many as may run at once."""
+        """Start what may start, up to the limit on concurrency."""
         run, most = self.run, self.run.limits.concurrency
         while run.queue and len(run.attempts) < most:
             self._dispatch.next()
@@ -775,7 +783,7 @@ class PlanMachine:
                     self._ended_work(one)
 
     def _rest(self) -> bool:
-        """Nothing runs and nothing can start. True if there is something to start again."""
+        """Handle a plan in which nothing runs and nothing can start. Returns whether something can start again."""
         run = self.run
         if self._deliberation.hear():
             return True
@@ -794,7 +802,7 @@ class PlanMachine:
         return False
 
     def _settle(self) -> None:
-        """Nothing will change any more: what could not run says why (the deadlock report)."""
+        """Close a plan that will not change any more: steps that could not run say why (the deadlock report)."""
         run, state = self.run, self.run.state
         open_ = state.in_state("pending", "blocked", "ready", "failed_retryable")
         changed = True
@@ -815,7 +823,7 @@ class PlanMachine:
             run.emit(one, "cancelled", detail=f"It never started; it waited for {why}.")
 
     def result(self) -> PlanResult:
-        """What the plan comes back with."""
+        """Return the plan's result."""
         run = self.run
         ends = gather(run.state, run.superseded)
         result: JSON = run.answer if run.answer is not None else ends.result
@@ -835,6 +843,6 @@ class PlanMachine:
 
 
 def _said(success: StepSuccess) -> str:
-    """What an output that broke its contract holds, for whoever is to repair the step."""
+    """Quote an output that broke its contract, for the model that repairs the step."""
     text = excerpt(success.output, _SAID).strip() if not contracts.is_empty(success.output) else ""
     return f" Its output: {text}" if text else ""

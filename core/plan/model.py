@@ -1,9 +1,9 @@
-"""What a plan is: an immutable version of a graph of steps.
+"""The data model of a plan: an immutable version of a graph of steps.
 
-A version never changes; whoever changes the structure makes the next one with `PlanGraph.revise`, which
-names its parent and its reason and refuses what a running plan must not suffer: dropping a node that
-is finished, or rewiring one that has started (KAIJU grafts onto a live graph, the Graph Harness
-forbids any change; a version that says what governed which action allows both).
+A version never changes. Each structural change makes the next version with `PlanGraph.revise`, which names its parent
+and its reason, and refuses changes that a running plan must not suffer: dropping a node that is finished, or rewiring
+one that has started. (KAIJU grafts onto a live graph and the Graph Harness forbids any change; versions that record
+what governed which action allow both.)
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from iact.core.ports import JSON
 
 NodeKind = Literal["tool", "agent", "reflection", "observer", "micro_planner", "interjection", "aggregator"]
 WORK: Final[frozenset[NodeKind]] = frozenset({"tool", "agent"})
-"""Kinds that a planner may write; the others are thoughts of the engine about the plan."""
+"""Kinds that a planner may write; the others are the engine's thoughts about the plan."""
 
 Join = Literal["all_of", "any_of"]
 
 WINNER: Final = "*"
-"""As the step of a ref: whichever candidate won this node's `any_of` join."""
+"""Stands for the step of a ref: whichever candidate won this node's `any_of` join."""
 
 _EMPTY: Final[Mapping[str, JSON]] = MappingProxyType({})
 
@@ -47,10 +47,10 @@ class Ref:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What must hold of an output before its node counts as executed; every rule that is set must hold.
+    """What must hold for an output before its node counts as executed. Every rule that is set must hold.
 
-    `schema`: JSON Schema. `pattern`: found in the output as text. `exit_status`: the tool's own.
-    `judgement`: a question to a model that must be answered with yes.
+    `schema`: JSON Schema. `pattern`: must be found in the output as text. `exit_status`: the tool's own. `judgement`: a
+    question to a model that must be answered with yes.
     """
 
     schema: Mapping[str, JSON] | None = None
@@ -61,7 +61,7 @@ class Contract:
 
     @property
     def empty(self) -> bool:
-        """Whether it holds no rule at all."""
+        """Whether it has no rules at all."""
         return (
             self.schema is None
             and self.pattern is None
@@ -72,17 +72,17 @@ class Contract:
 
 
 NO_ERROR: Final = Contract(exit_status=0)
-"""The contract of a node that states none: the runner reported no error and no exit status but 0."""
+"""The contract of a node that states none: the runner reported no error, and no exit status other than 0."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanNode:
-    """One step. `after`: ids of what must come before; with `any_of`, the candidates of the join.
+    """One step. `after`: ids of the nodes that must come before; with `any_of`, the candidates of the join.
 
-    `call`: a function, or the name of a child agent. `impact`: what the plan claims; the gate decides by
-    its own measure. `retries`: automatic ones after a transient failure. `timeout`: seconds.
-    `writes`: names of resources that no two nodes may write at once. `endpoint`: whose rate limit counts.
-    `spawned_by`: the node that this one replaces or follows up.
+    `call`: a function, or the name of a child agent. `impact`: what the plan claims; the gate decides by its own
+    rating. `retries`: automatic retries after a transient failure. `timeout`: seconds. `writes`: names of resources
+    that no two nodes may write at the same time. `endpoint`: whose rate limit applies. `spawned_by`: the node that this
+    one replaces or follows up.
     """
 
     id: str
@@ -111,7 +111,7 @@ class PlanNode:
 
     @property
     def required(self) -> tuple[str, ...]:
-        """The nodes that must all succeed, refs included, each once, in the order of the plan."""
+        """The nodes that must all succeed, including refs, each once, in the order of the plan."""
         named = () if self.join == "any_of" else self.after
         if not self.refs:
             return named
@@ -120,7 +120,7 @@ class PlanNode:
 
     @property
     def dependencies(self) -> tuple[str, ...]:
-        """Everything that this node stands behind."""
+        """All nodes that this node depends on."""
         return self.after if not self.refs else (*self.required, *self.candidates)
 
 
@@ -136,7 +136,7 @@ class PlanGraph:
     reason: str = "planned"
     contract: Contract = NO_ERROR
     constraints: tuple[str, ...] = ()
-    """What its author demands of whoever writes or carries out its steps, in words."""
+    """What its author demands of the models and agents that write or carry out its steps, in words."""
 
     def revise(
         self,
@@ -148,10 +148,10 @@ class PlanGraph:
         started: Collection[str] = (),
         finished: Collection[str] = (),
     ) -> PlanVersion:
-        """The change that leads to the next version. `started` includes what is finished.
+        """Return the change that leads to the next version. `started` includes what is finished.
 
         Raises:
-            PlanError: it drops what is finished or rewires what has started.
+            PlanError: it drops what is finished, or rewires what has started.
         """
         added, rewired = tuple(add), dict(rewire or {})
         for one in drop:
@@ -174,15 +174,15 @@ class PlanGraph:
         )
 
     def about(self, goal: str) -> PlanGraph:
-        """The same steps for another goal; empty: its own."""
+        """Return the same steps for another goal; an empty goal keeps its own."""
         return replace(self, goal=goal or self.goal)
 
     def extend(self, nodes: Iterable[PlanNode]) -> PlanGraph:
-        """The same version with more nodes."""
+        """Return the same version with more nodes."""
         return replace(self, nodes={**self.nodes, **{node.id: node for node in nodes}})
 
     def adopt(self, change: PlanVersion) -> PlanGraph:
-        """The plan as `change` makes it."""
+        """Return the plan after `change`."""
         nodes = {one: node for one, node in self.nodes.items() if one not in change.drop}
         nodes.update((node.id, node) for node in (*change.rewire, *change.add))
         return replace(
@@ -203,13 +203,13 @@ class PlanVersion:
 
     @staticmethod
     def first(plan: PlanGraph) -> PlanVersion:
-        """How a plan begins."""
+        """Return the version that begins a plan."""
         return PlanVersion(plan.version, plan.parent_version, plan.reason, tuple(plan.nodes.values()))
 
 
 @dataclass(frozen=True, slots=True)
 class PlanExtension:
-    """What joins the present version and changes no decision: more of a plan that is still being written, or a thought."""
+    """Nodes that join the current version without a new decision: more of a plan still being written, or a thought."""
 
     version: int
     reason: str
@@ -224,10 +224,10 @@ def make_plan(
     contract: Contract = NO_ERROR,
     constraints: Iterable[str] = (),
 ) -> PlanGraph:
-    """Version 1 of a plan.
+    """Return version 1 of a plan.
 
     Raises:
-        PlanError: two nodes have one id.
+        PlanError: two nodes have the same id.
     """
     kept: dict[str, PlanNode] = {}
     for node in nodes:

@@ -1,9 +1,9 @@
-"""Regular expressions that a model may write: found in time linear in the text, whatever they say.
+"""Regular expressions that a model may write, matched in time linear in the text, whatever they contain.
 
-A contract's pattern comes from a plan, the text from a tool; with Python's backtracking `re`, either could hang the
-trusted core for ever. RE2 has no backtracking: what needs it (back-references, look-around) it refuses, and the memory
-of an automaton is bounded. `^` and `$` are those of lines. Its classes `\\d`, `\\w` and `\\s` know ASCII only, so they are
-written out here for every alphabet, as Python has them.
+A contract's pattern comes from a plan, and the text from a tool. With Python's backtracking `re`, either could hang the
+trusted core forever. RE2 does not backtrack: it refuses what needs backtracking (back-references, look-around), and the
+memory of an automaton is bounded. `^` and `$` match at lines. RE2's classes `\\d`, `\\w` and `\\s` know ASCII only, so
+they are written out here for every alphabet, as in Python.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import re2
 MAX_LENGTH: Final = 1000
 MAX_TEXT: Final = 1 << 18
 _MEMORY: Final = 8 << 20
-"""Bytes for one pattern; beyond them RE2 is slower, and still linear."""
+"""The most bytes for one pattern; beyond them RE2 is slower, but still linear."""
 
 _MEMBERS: Final = {"d": r"\p{Nd}", "w": r"\p{L}\p{N}_", "s": r"\s\v\x1c-\x1f\x{85}\p{Z}"}
 
@@ -24,7 +24,7 @@ class Pattern:
     """A compiled pattern.
 
     Raises:
-        ValueError: it is not well-formed, too large, or needs backtracking; says what.
+        ValueError: it is malformed, too large, or needs backtracking; says which.
     """
 
     def __init__(self, source: str) -> None:
@@ -49,12 +49,12 @@ class Pattern:
 
 
 def _encodable(text: str) -> str:
-    """It without lone surrogates, which no encoding has."""
+    """Return the text without lone surrogates, which can't be encoded."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _for_every_alphabet(source: str) -> str:
-    r"""The pattern with `\d`, `\w`, `\s` written out. A negated one inside brackets stays RE2's own."""
+    r"""Return the pattern with `\d`, `\w`, `\s` written out. Negated classes inside brackets are left to RE2."""
     parts: list[str] = []
     at, inside = 0, False
     while at < len(source):
@@ -72,7 +72,7 @@ def _for_every_alphabet(source: str) -> str:
             continue
         if char == "[" and not inside:
             inside = True
-            # A closing bracket that comes first is a member.
+            # A closing bracket in the first position is a member.
             head = source[at + 1 : at + 3]
             lead = 1 + head.startswith("^")
             lead += source[at + lead : at + lead + 1] == "]"

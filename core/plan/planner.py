@@ -1,7 +1,7 @@
-"""The steps of a plan while they are being written: by the planner, by a mode's own opening, or by whoever feeds them.
+"""Writes a plan's steps: by the planner, by a mode's own opening, or from a caller that feeds them in.
 
-Asking is yielding: a method that needs a model's answer is a generator of questions, which is sent each answer's text
-(None if none can be had). So nothing here waits, and equal answers make equal plans.
+To ask is to yield: a method that needs a model's answer is a generator of questions, which is sent the text of each
+answer (None if there is none). So nothing here waits, and equal answers make equal plans.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _FITS: Final = 2
 """How often the parameters of one set of steps are asked for again."""
 
 Thinking = Generator[PlanQuestion, str | None, None]
-"""A thought: it yields questions, and is sent what was answered."""
+"""A thought: it yields questions, and is sent their answers."""
 
 
 class Planner:
-    """The writing of one plan. `growing`: somebody else is still writing it, with `write` and `written`."""
+    """The writing of one plan. `growing`: a caller is still writing it, with `write` and `written`."""
 
     def __init__(self, run: Execution, *, growing: bool) -> None:
         self.growing = growing
         self.reading = False
-        """Whether the answer that is being given is a plan whose steps may start while it is written."""
+        """Whether the current answer is a plan whose steps may start while it is being written."""
         self._run = run
         run.whole = not growing
         self._reader = StepReader()
         self.given: Sequence[PlanNode] = ()
-        """Steps that somebody else wrote."""
+        """Steps that were not written by the planner."""
         self._held: dict[str, PlanNode] = {}
         self._problems: list[str] = []
 
@@ -68,7 +68,9 @@ class Planner:
             yield from self._corrected(question, text)
 
     def _open(self, opening: PlanQuestion) -> Generator[PlanQuestion, str | None, bool]:
-        """The mode's own opening, with one corrected try, and one for parameters. Whether there are steps now."""
+        """Run the mode's own opening, with one corrected try, and one for parameters. Returns whether there are steps
+        now.
+        """
         run, question, fits, left = self._run, opening, 1, 2
         while left:
             text = yield question
@@ -92,7 +94,7 @@ class Planner:
         return False
 
     def _corrected(self, question: PlanQuestion, text: str) -> Thinking:
-        """The planner's one corrected try; steps that have started stay as they are."""
+        """Ask the planner for its one corrected try. Steps that have started stay as they are."""
         run = self._run
         running = [one for one, node in run.state.plan.nodes.items() if node.kind in WORK]
         problems = [
@@ -111,9 +113,9 @@ class Planner:
     def _join(
         self, reason: str, nodes: Sequence[PlanNode], *, decided: bool = False
     ) -> Generator[PlanQuestion, str | None, bool]:
-        """Let steps join the plan. Whether they could, and nothing else is wrong; if not, `_problems` say why.
+        """Let steps join the plan. Returns whether they could and nothing else is wrong; if not, `_problems` say why.
 
-        `decided`: they make a version of their own, where the first has begun.
+        `decided`: they make their own version if the first has begun.
         """
         if nodes:
             checked = yield from self._fitted(nodes, self._run.state.plan.nodes.keys())
@@ -127,10 +129,11 @@ class Planner:
     def _fitted(
         self, nodes: Sequence[PlanNode], known: Collection[str]
     ) -> Generator[PlanQuestion, str | None, Checked | None]:
-        """The steps as they may join; None and `_problems` if they may not. `known`: steps that they may refer to.
+        """Return the steps as they may join; None and `_problems` if they may not. `known`: steps that they may refer
+        to.
 
-        Where only parameters don't fit their functions, they are asked for again, with the functions' schemas: whoever
-        writes a plan has seen signatures, and no schemas. That leaves the correction of the plan's shape.
+        If only parameters don't fit their functions, they are asked for again, with the functions' schemas, because a
+        plan's writer has only seen signatures. This does not use up the correction of the plan's shape.
         """
         run, left = self._run, _FITS
         while True:
@@ -149,7 +152,7 @@ class Planner:
                 return checked
 
     def _misfit(self, nodes: Sequence[PlanNode], error: PlanError) -> PlanQuestion | None:
-        """Asks for other parameters, where nothing else is wrong."""
+        """Return a question for other parameters, if nothing else is wrong."""
         if not isinstance(error, PlanInvalid) or not error.shaped:
             return None
         wrong = [node for node in nodes if node.id in error.misfits]
@@ -158,7 +161,7 @@ class Planner:
         )
 
     def _refitted(self, nodes: Sequence[PlanNode], text: str) -> tuple[PlanNode, ...] | None:
-        """The steps with the parameters that `text` gives some of them; None if it can't be read."""
+        """Return the steps with the parameters that `text` gives for some of them; None if it can't be read."""
         try:
             found = read_plan(answers.plan_text(text), id=self._run.state.plan.id).nodes
         except PlanError:
@@ -171,7 +174,7 @@ class Planner:
         )
 
     def plan_on(self) -> Thinking:
-        """The planner was cut off: what it wrote stands, and a step that it writes again is the one that stands."""
+        """Continue after the planner was cut off. What it wrote stands, also where it writes a step again."""
         run = self._run
         reason = "the plan was cut off while it was being written"
         asked = questions.replan(run.goal, run.infos(), run.state, reason, run.briefing)
@@ -189,7 +192,7 @@ class Planner:
         run.admit()
 
     def replan(self, reason: str) -> Thinking:
-        """Ask for further steps in place of those that have not run; one corrected try."""
+        """Ask for further steps to replace those that have not run, with one corrected try."""
         run, state = self._run, self._run.state
         self._problems = []
         question = PlanQuestion(
@@ -213,7 +216,7 @@ class Planner:
         run.admit()
 
     def break_off(self) -> bool:
-        """The answer that is being read breaks off. Whether some of it was read; what was complete stands."""
+        """Break off the answer that is being read. Returns whether some of it was read; complete steps stand."""
         begun = self.reading and bool(self._reader.text)
         if begun:
             self.reading = False
@@ -222,14 +225,14 @@ class Planner:
         return begun
 
     def _replanned(self, text: str) -> Generator[PlanQuestion, str | None, Checked | None]:
-        """The further steps in a reply; they may refer to what has run or runs."""
+        """Return the further steps in a reply. They may refer to steps that have run or are running."""
         nodes = self._parsed(text)
         if not nodes:
             return None
         return (yield from self._fitted(nodes, self._run.state.in_state(*DONE_OR_RUNNING)))
 
     def _parsed(self, text: str) -> tuple[PlanNode, ...]:
-        """The steps in a reply, under ids that are free; none and `_problems` if none can be read."""
+        """Return the steps in a reply, under free ids; none and `_problems` if none can be read."""
         try:
             return self._run.admission.read(text)
         except PlanError as error:
@@ -239,12 +242,12 @@ class Planner:
     # --- a plan that is still being written -------------------------------------------------------------
 
     def write(self, piece: str) -> None:
-        """The next piece of a plan that is being written."""
+        """Pass in the next piece of a plan that is being written."""
         for raw in self._reader.feed(piece):
             self._arrived(raw)
 
     def written(self) -> None:
-        """The writer is done; what is wrong goes into the warnings."""
+        """Finish writing; faults become warnings."""
         self.growing = False
         run = self._run
         reason, nodes = self._left()
@@ -261,7 +264,7 @@ class Planner:
             run.admit()
 
     def _arrived(self, raw: JSON) -> None:
-        """Hold a complete step until what it depends on has arrived; then it may run, if it can have no effect."""
+        """Hold a complete step until its dependencies have arrived. Then it may run, if it can have no effect."""
         try:
             node = read_step(raw)
         except PlanError as error:
@@ -289,7 +292,7 @@ class Planner:
         return True
 
     def _left(self) -> tuple[str, Sequence[PlanNode]]:
-        """The steps of what was read that wait still, and how they come into the plan."""
+        """Return the steps that were read and are still waiting, and the reason for adding them."""
         run = self._run
         for raw in self._reader.close():
             self._arrived(raw)

@@ -1,6 +1,6 @@
-"""What a plan and whoever runs it tell each other: what is to be fired and asked, and what came of it.
+"""The data that a plan and its runner exchange: what to fire and ask, and the results.
 
-A `FunctionCatalogue` knows which functions the caller's scope holds. A plan knows neither agents nor modules nor models.
+A `FunctionCatalogue` knows the functions in the caller's scope. A plan knows neither agents nor modules nor models.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from iact.core.ports import JSON
 
 @dataclass(frozen=True, slots=True)
 class StepSuccess:
-    """A node's work is done. `labels`: where its output comes from. `exit_status`: the tool's, if it has one."""
+    """A node's work is done. `labels`: the sources of its output. `exit_status`: the tool's, if it has one."""
 
     output: JSON
     labels: tuple[str, ...] = ()
@@ -30,16 +30,17 @@ class StepSuccess:
 FailureKind = Literal[
     "raised", "incomplete", "unavailable", "timeout", "contract", "crashed", "interrupted", "conflict"
 ]
-"""raised: the tool's own error. incomplete: denied or unreachable, which look alike and are never retried.
-unavailable: overloaded or not there yet (transient). crashed: our own runner raised. conflict: what it wrote in a copy
-could not be taken over, because the workspace had changed there meanwhile (transient: the next copy is made anew)."""
+"""raised: the tool's own error. incomplete: denied or unreachable, which look alike and are never retried. unavailable:
+overloaded or not up yet (transient). crashed: our own runner raised. conflict: what it wrote in a copy could not be
+taken over, because the workspace had changed there meanwhile (transient: the next attempt gets a new copy).
+"""
 
 TRANSIENT: frozenset[FailureKind] = frozenset({"unavailable", "timeout", "interrupted", "conflict"})
 
 
 @dataclass(frozen=True, slots=True)
 class StepFailure:
-    """A node's work did not succeed; `message` is for the planner and shows a tool's own error in full."""
+    """A node's work did not succeed. `message` is for the planner and shows a tool's own error in full."""
 
     kind: FailureKind
     message: str
@@ -48,21 +49,21 @@ class StepFailure:
 
     @property
     def transient(self) -> bool:
-        """Whether the same call may succeed if it is simply made again."""
+        """Whether the same call may succeed if it is made again."""
         return self.kind in TRANSIENT
 
 
 Outcome = StepSuccess | StepFailure
 
 Decision = Literal["approved", "denied", "expired"]
-"""What came of asking a person about a call; expired: nobody decided in time."""
+"""The result of asking a person about a call; expired: the person did not decide in time."""
 
 
 class Firing(NamedTuple):
-    """One attempt at one node. `arguments`: with every ref resolved. `labels`: where they come from.
+    """One attempt at one node. `arguments`: with every ref resolved. `labels`: the sources of the arguments.
 
-    `inputs`: for an agent node, the outputs of what it stands behind, by id. `race`: the node for which it races in a
-    copy of the workspace; empty: it works in the workspace itself.
+    `inputs`: for an agent node, the outputs of its dependencies, by id. `race`: the node for which it races in a copy
+    of the workspace; empty: it works in the workspace itself.
     """
 
     plan: str
@@ -88,16 +89,17 @@ ROLES: Final[Mapping[QuestionKind, str]] = {
     "analyze": "smart", "reason": "smart",
     "reflect": "fast", "interject": "fast", "observe": "fast", "patch": "fast", "judge": "fast", "synthesize": "fast",
 }  # fmt: skip
-"""Which model answers which question, unless the plan's limits say otherwise. What invents steps, or judges the whole of
-a goal, asks for the better model; what only looks at evidence does not (KAIJU, section 6; DAG mode, model roles)."""
+"""Which model answers which question, unless the plan's limits say otherwise. Inventing steps, or judging the whole of
+a goal, needs the better model; looking at evidence does not (KAIJU, section 6; DAG mode, model roles).
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanQuestion:
     """One self-contained model call over task-focused evidence.
 
-    `node`: id of the node that stands for it in the plan, "" if none. `role`: which model; the plan's run decides it
-    when the question is put. `shape`: what the answer is to be, where it is data and not prose.
+    `node`: id of the node that represents it in the plan; "" if none. `role`: which model; the plan's run decides it
+    when the question is asked. `shape`: the shape of the answer, if it is data and not prose.
     """
 
     kind: QuestionKind
@@ -112,10 +114,10 @@ class PlanQuestion:
 
 @dataclass(frozen=True, slots=True)
 class FunctionInfo:
-    """A function of the caller's scope. `schema`: JSON Schema of its parameters, already found safe.
+    """A function in the caller's scope. `schema`: JSON Schema of its parameters, already checked to be safe.
 
-    `impact`: as the policy believes it. `writes`: resources that it writes. `endpoint`: whose rate limit counts.
-    `body`: the parameter that is written as a block where an agent calls it.
+    `impact`: as the policy rates it. `writes`: resources that it writes. `endpoint`: whose rate limit applies. `body`:
+    the parameter that an agent writes as a block.
     """
 
     name: str
@@ -129,15 +131,15 @@ class FunctionInfo:
     """Auto-resolution rules: parameter → expression, see `profile`."""
     body: str = ""
     copies: bool = False
-    """Of a very call: all that it writes is in the workspace, so that it can be made in a copy of that."""
+    """For a specific call: all that it writes is in the workspace, so it can be made in a copy of the workspace."""
 
 
 class FunctionCatalogue(Protocol):
-    """The functions that the caller may use; those outside its scope do not exist."""
+    """The functions that the caller may use; functions outside its scope do not exist."""
 
     def find(self, name: str) -> FunctionInfo | None: ...
     def of_call(self, name: str, arguments: Mapping[str, JSON]) -> FunctionInfo | None:
-        """A function as a call of it with these arguments is: its impact here, and what it is known to write."""
+        """Return a function as one call of it: with the call's impact here, and what it is known to write."""
         ...
 
     def all(self) -> Sequence[FunctionInfo]: ...

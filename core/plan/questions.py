@@ -1,9 +1,9 @@
-"""What models are asked about a plan: each question stands alone and knows only its task.
+"""The questions that models are asked about a plan. Each is self-contained and only describes its task.
 
-No question speaks of scheduling, modes, retries or the gate (KAIJU, section 4.7: execution mechanics
-do not improve reasoning); results come as bounded excerpts, marked as data. Diagnosis sees the failure
-history, nodes under execution never do. The form of an answer that is data is not told here: it is that of
-the question's shape (`core.plan.answers`), which whoever puts the question asks for.
+No question mentions scheduling, modes, retries or the gate (KAIJU, section 4.7: execution mechanics do not improve
+reasoning). Results are given as bounded excerpts, marked as data. A diagnosis is shown the failure history, nodes under
+execution never are. The form of an answer that is data is not described here: it is the question's shape
+(`core.plan.answers`), which the caller that asks the question requests.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from iact.core.plan.state import NodeRecord, PlanState
 from iact.core.ports import JSON
 
 EXCERPT: Final = 10_000
-"""Characters of one result in a judgement (DAG-mode documentation)."""
+"""The most characters of one result in a judgement (DAG-mode documentation)."""
 BRIEF: Final = 500
-"""Characters of one result when planning anew."""
+"""The most characters of one result in a replan."""
 _PARAMETERS: Final = 400
-"""Characters of a step's parameters where it is named with what came of it."""
+"""The most characters of a step's parameters where the step is named with its result."""
 _SUMMARY: Final = 200
 _CHOICES: Final = 8
 
@@ -45,7 +45,7 @@ _FUNCTIONS: Final = "Functions, with `?` at what may be left out and (body) at t
 
 
 def excerpt(output: JSON, limit: int = EXCERPT) -> str:
-    """An output as text, its middle left out if it is longer than `limit` characters."""
+    """Return an output as text, with its middle left out if it is longer than `limit` characters."""
     text = as_text(output)
     if len(text) <= limit:
         return text
@@ -54,7 +54,7 @@ def excerpt(output: JSON, limit: int = EXCERPT) -> str:
 
 
 def step(node: PlanNode) -> str:
-    """A step in one line: what it calls, with which parameters, or which agent does what."""
+    """Describe a step in one line: what it calls with which parameters, or which agent does what."""
     given: dict[str, JSON] = dict(node.params)
     for name, ref in node.refs.items():
         source = "the winner" if ref.step == WINNER else ref.step
@@ -68,7 +68,7 @@ def step(node: PlanNode) -> str:
 
 
 def evidence(records: Iterable[NodeRecord], limit: int = EXCERPT) -> str:
-    """What came of steps: each with what it called or was to do, and its result, or its error."""
+    """Describe the results of steps: each with its call or task, and its result or error."""
     parts = []
     for record in records:
         head = f"## {record.node.id}: {step(record.node)}"
@@ -85,12 +85,12 @@ def evidence(records: Iterable[NodeRecord], limit: int = EXCERPT) -> str:
 
 
 def functions(infos: Sequence[FunctionInfo]) -> str:
-    """Each function that there is: its signature, and what it is for, in one line."""
+    """List the functions: each one's signature and summary, in one line."""
     return "\n".join(f"- {signature(info)}: {_line(info.summary)}" for info in infos) or "- none"
 
 
 def signature(info: FunctionInfo) -> str:
-    """A function's name and parameters: `shell.run(command: string, timeout: number = 60)`; `?` marks what may be left out."""
+    """A function's name and parameters: `shell.run(command: string, timeout: number = 60)`; `?` marks optional ones."""
     schema = info.schema or {}
     properties = schema.get("properties")
     required = schema.get("required")
@@ -141,7 +141,7 @@ def _line(text: str) -> str:
 
 
 def plan(goal: str, infos: Sequence[FunctionInfo], briefing: Briefing = NOTHING, context: str = "") -> str:
-    """Asks for a plan."""
+    """Ask for a plan."""
     return (
         f"Plan the steps that reach this goal, in the language of the goal.\n\n{_aim(goal, briefing)}"
         f"{_FUNCTIONS}\n{functions(infos)}\n\n{context}{_STEP_FORM}{_models(briefing)}"
@@ -149,7 +149,7 @@ def plan(goal: str, infos: Sequence[FunctionInfo], briefing: Briefing = NOTHING,
 
 
 def _models(briefing: Briefing) -> str:
-    """Which models an agent step may name; nothing where there is no choice."""
+    """Describe the models that an agent step may name; empty if there is no choice."""
     if len(briefing.models) < 2:
         return ""
     simple = "; `simple: true` says that its task needs no judgement, and means `model: fast`"
@@ -161,25 +161,25 @@ def _aim(goal: str, briefing: Briefing) -> str:
 
 
 def _ruled(goal: str, briefing: Briefing) -> str:
-    """The goal with what the caller demands: what everybody needs who judges or mends."""
+    """The goal with the caller's demands, for every model that judges or fixes."""
     ruled = briefing.ruled()
     return f"Goal: {goal}\n\n{ruled}\n\n" if ruled else f"Goal: {goal}\n\n"
 
 
 def correct(question: str, reply: str, problems: Sequence[str]) -> str:
-    """Asks for a plan once more, with what is wrong with the first."""
+    """Ask for a plan again, with what is wrong with the first."""
     return f"{question}\n\nAn earlier answer was:\n{reply[:EXCERPT]}\n\nIt can't be used:\n{_listed(problems)}\nWrite it again, corrected."
 
 
 def refit(question: str, reply: str, infos: Sequence[FunctionInfo], problems: Sequence[str]) -> str:
-    """Asks for a plan once more whose parameters alone don't fit, with the schemas of the functions that are named."""
+    """Ask again for a plan in which only parameters don't fit, with the schemas of the named functions."""
     named = {info.name for info in infos if any(info.name in one for one in problems)}
     asked = correct(question, reply, problems)
     return f"{asked}\n\nThe functions, with the JSON Schema of their parameters:\n{_schemas(infos, named)}"
 
 
 def fit(goal: str, nodes: Sequence[PlanNode], infos: Sequence[FunctionInfo], problems: Sequence[str]) -> str:
-    """Asks for the steps again whose parameters don't fit; the rest of their plan stands."""
+    """Ask again for the steps whose parameters don't fit; the rest of their plan stands."""
     steps = "\n".join(f"  - {json.dumps(step_of(node), ensure_ascii=False)}" for node in nodes)
     rules = _schemas(infos, {node.call for node in nodes})
     return (
@@ -201,7 +201,7 @@ def _schemas(infos: Sequence[FunctionInfo], named: Collection[str]) -> str:
 def replan(
     goal: str, infos: Sequence[FunctionInfo], state: PlanState, reason: str, briefing: Briefing = NOTHING
 ) -> str:
-    """Asks for further steps, given what is there and what went wrong."""
+    """Ask for further steps, given the results so far and what went wrong."""
     done = evidence((r for r in work(state) if r.ended is not None), BRIEF)
     history = [f"{v.version}: {v.reason}" for v in state.versions][-8:]
     running = [f"{r.node.id} ({step(r.node)})" for r in work(state) if r.state in _UNDER_WAY]
@@ -221,7 +221,7 @@ def replan(
 def reflect(
     goal: str, state: PlanState, fresh: Sequence[str], message: str = "", briefing: Briefing = NOTHING
 ) -> str:
-    """Asks whether the evidence suffices."""
+    """Ask whether the evidence suffices."""
     waiting = [f"- {r.node.id}: {step(r.node)}" for r in work(state) if r.ended is None]
     rest = "\n".join(waiting) or "- nothing"
     note = f"\nA message of the person for whom this is done:\n{message}\n" if message else ""
@@ -235,7 +235,7 @@ def reflect(
 
 
 def observe(goal: str, record: NodeRecord, waiting: Sequence[str], briefing: Briefing = NOTHING) -> str:
-    """Asks about one result."""
+    """Ask about one result."""
     return (
         f"Look at one result on the way to a goal.\n\n{_ruled(goal, briefing)}The result:\n{evidence([record])}\n\n"
         f"Still planned: {', '.join(waiting) or 'nothing'}\n\n"
@@ -252,7 +252,7 @@ def patch(
     tried: Sequence[NodeRecord] = (),
     briefing: Briefing = NOTHING,
 ) -> str:
-    """Asks why a step failed, and for its replacement. `tried`: the steps that it replaces itself, oldest first."""
+    """Ask why a step failed, and for its replacement. `tried`: the steps that it had replaced itself, oldest first."""
     before = f"Tried before it, in vain:\n{evidence(tried, BRIEF)}\n\n" if tried else ""
     attempts = f" (in {record.attempts} attempts)" if record.attempts > 1 else ""
     return (
@@ -267,7 +267,7 @@ def patch(
 
 
 def analyze(goal: str, state: PlanState, briefing: Briefing = NOTHING) -> str:
-    """Asks whether the whole plan reached its goal."""
+    """Ask whether the whole plan reached its goal."""
     return (
         f"Decide whether a goal was reached.\n\n{_ruled(goal, briefing)}Results:\n{evidence(work(state))}\n\n"
         "Compare results of different sources; contradictions lower your confidence. A goal is reached only if the results "
@@ -278,7 +278,7 @@ def analyze(goal: str, state: PlanState, briefing: Briefing = NOTHING) -> str:
 def synthesize(
     goal: str, state: PlanState, reasoning: str, briefing: Briefing = NOTHING, gaps: Sequence[str] = ()
 ) -> str:
-    """Asks for the report at the end. `gaps`: what is missing, in sentences."""
+    """Ask for the report at the end. `gaps`: what is missing, in sentences."""
     missing = f"What there is no result for:\n{_listed(gaps)}\n\n" if gaps else ""
     assessment = f"Assessment: {reasoning}\n\n" if reasoning else ""
     return (
@@ -290,7 +290,7 @@ def synthesize(
 
 
 def judge(node: PlanNode, question: str, output: JSON) -> str:
-    """Asks whether an output keeps its contract."""
+    """Ask whether an output keeps its contract."""
     return (
         f"Does this result keep its condition?\n\nStep: {step(node)}\nCondition: {question}\n\nResult:\n{excerpt(output)}\n\n"
         "If you can't tell, it does not."
@@ -298,12 +298,12 @@ def judge(node: PlanNode, question: str, output: JSON) -> str:
 
 
 def work(state: PlanState) -> list[NodeRecord]:
-    """Tool and agent nodes of the present version, in its order."""
+    """Tool and agent nodes of the current version, in its order."""
     return [state.nodes[one] for one, node in state.plan.nodes.items() if node.kind in WORK]
 
 
 def lineage(state: PlanState, record: NodeRecord) -> list[NodeRecord]:
-    """The failed steps that a step stands in for, oldest first."""
+    """The failed steps that a step replaces, oldest first."""
     found: list[NodeRecord] = []
     before = state.nodes.get(record.node.spawned_by)
     while before is not None and before.state == "failed" and before not in found:

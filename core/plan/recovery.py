@@ -1,9 +1,9 @@
-"""The recovery ladder: retry, patch, replan, in this order, and no rung can be skipped.
+"""The recovery ladder: retry, patch, replan, in this order; no rung can be skipped.
 
-The three methods are the only entries; each refuses (raises `RecoveryRefused`) when its precondition
-does not hold (Graph Harness, proposition 6.4). How far a node has climbed is part of the plan's folded
-state: it is `retried` once it failed for good, which happens only after `attempt_retry` has said no,
-and `patched` once a micro-planner was asked, or can't be for lack of budget.
+The three methods are the only entries. Each raises `RecoveryRefused` if its precondition does not hold (Graph Harness,
+proposition 6.4). How far a node has climbed is part of the plan's folded state: it is `retried` once it has failed for
+good, which only happens after `attempt_retry` has refused, and `patched` once a micro-planner was asked, or can't be
+asked for lack of budget.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class Exhausted:
-    """This rung is done with; `why` is a phrase for the trail."""
+    """This rung is exhausted; `why` is a phrase for the trail."""
 
     why: str
 
@@ -40,7 +40,7 @@ class Permitted:
 
 @dataclass(slots=True)
 class LadderBudget:
-    """What is left of the upper rungs."""
+    """The remaining budget of the upper rungs."""
 
     patches: int
     replans: int
@@ -60,10 +60,10 @@ class RecoveryLadder:
     ) -> Retry | Exhausted:
         """Rung 1, for a node that has just failed. `impact`: of the call that it made.
 
-        What only looks may always be repeated, and is by itself where that may help. The retries that the plan itself
-        gives a node are for any failure, a contract that does not hold included: whoever wrote them knew what is
-        repeated. Even so nothing is made twice that can't be undone, or of which nobody knows whether it was made; and
-        nobody is asked once more who may have said no.
+        A call that only reads may always be repeated, and is repeated automatically where that may help. Retries that
+        the plan itself grants a node are for any failure, including a broken contract: the plan's author knew what is
+        repeated. Even so, a call is never repeated if it can't be undone or may have been made already, and a call that
+        a person may have denied is not asked about again.
 
         Raises:
             RecoveryRefused: the node has not failed, or has been retried for good.
@@ -86,7 +86,7 @@ class RecoveryLadder:
         """Rung 2, for a node that failed for good.
 
         Raises:
-            RecoveryRefused: it has not been through rung 1, or through this one already.
+            RecoveryRefused: it has not been through rung 1, or has been through rung 2 already.
         """
         record = self._state.nodes[node]
         if record.state != "failed" or record.rung != "retried" or node in self._given_up:
@@ -100,11 +100,11 @@ class RecoveryLadder:
         return Permitted()
 
     def give_up(self, node: str) -> None:
-        """No micro-planner can be asked about a node that was permitted a patch."""
+        """Note that no micro-planner can be asked about a node that was permitted a patch."""
         self._given_up.add(node)
 
     def request_replan(self, *, charge: bool = True) -> Permitted | Exhausted:
-        """Rung 3, for the plan. `charge`: whether it counts; one that a person asked for does not.
+        """Rung 3, for the plan. `charge`: whether it uses budget; a replan that a person asked for does not.
 
         Raises:
             RecoveryRefused: a failed node has not been through rungs 1 and 2.

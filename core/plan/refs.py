@@ -1,8 +1,8 @@
-"""Where data flows: resolves a node's refs against the outputs of the nodes before it.
+"""Data flow: resolves a node's refs against the outputs of earlier nodes.
 
-A path that leads nowhere fails loud, with the key that is missing and the keys that are there: a
-planner that guessed a field name can correct it, a model that is handed `null` invents (KAIJU's runs
-with silent nulls ended in made-up addresses).
+A path that leads nowhere fails loudly, naming the missing key and the existing keys. A planner that guessed a field
+name can then correct it, whereas a model that is given `null` invents (KAIJU's runs with silent nulls ended in made-up
+addresses).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from iact.core.plan.model import WINNER, PlanNode, Ref
 from iact.core.ports import JSON
 
 PLAIN: Final = "stdout"
-"""How planners name what a command printed, which is all of its output."""
+"""The name that planners use for what a command printed, which is all of its output."""
 
 
 class MissingField(Exception):
@@ -23,10 +23,10 @@ class MissingField(Exception):
 
 
 def select(output: JSON, path: str) -> JSON:
-    """The value at `path` in `output`; text that holds JSON is looked into, and plain text is its own `stdout`.
+    """Return the value at `path` in `output`. Text that holds JSON is parsed, and plain text is its own `stdout`.
 
     Raises:
-        MissingField: names the part of the path that is missing.
+        MissingField: names the missing part of the path.
     """
     value = output
     parts = path.split(".") if path else []
@@ -59,13 +59,13 @@ def picks(output: JSON, path: str) -> bool:
 
 
 def fill(template: str, value: JSON) -> str:
-    """`template` with `{}` replaced by the value, text as it is and everything else as JSON."""
+    """Return `template` with `{}` replaced by the value: text unchanged, anything else as JSON."""
     shown = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
     return template.replace("{}", shown)
 
 
 def resolve(node: PlanNode, outputs: Mapping[str, JSON], winner: str | None = None) -> dict[str, JSON]:
-    """The node's arguments with every ref replaced by its value.
+    """Return the node's arguments with every ref replaced by its value.
 
     Raises:
         MissingField: names the parameter, the step and the field.

@@ -1,4 +1,4 @@
-"""What a plan comes back with, whatever happened."""
+"""A plan's result, however it ended."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ Status = Literal["concluded", "partial", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class PlanResult:
-    """What a plan comes back with, whatever happened.
+    """A plan's result, however it ended.
 
-    `result`: the answer, or what its last steps gave. `missing`: ids of last steps without a result, with
-    why. `trail`: every event in order. `bound`: which bound ended it, "" if none. `flags`: caveats.
-    `shortfall`: why its goal counts as not reached. `confidence`: of who judged that, from 0 to 1.
+    `result`: the answer, or the outputs of its last steps. `missing`: ids of last steps without a result, with the
+    reason. `trail`: every event in order. `bound`: the bound that ended it; "" if none. `flags`: caveats. `shortfall`:
+    why its goal counts as not reached. `confidence`: of that judgement, from 0 to 1.
     """
 
     status: Status
@@ -38,7 +38,7 @@ class PlanResult:
     confidence: float | None = None
 
     def to_json(self) -> dict[str, JSON]:
-        """As `iact plan run --json` prints it."""
+        """The result as `iact plan run --json` prints it."""
         return {
             "status": self.status,
             "achieved": self.status == "concluded",
@@ -65,7 +65,7 @@ def versions_json(versions: Iterable[PlanVersion]) -> list[JSON]:
 
 
 def node_json(record: NodeRecord) -> dict[str, JSON]:
-    """What became of a node; times in seconds from the plan's start."""
+    """A node's state and result. Times are in seconds from the plan's start."""
     return {
         "kind": record.node.kind,
         "state": record.state,
@@ -81,7 +81,7 @@ def node_json(record: NodeRecord) -> dict[str, JSON]:
 
 @dataclass(frozen=True, slots=True)
 class PlanEnds:
-    """What the last steps of a plan came to: outputs, and why there is none, by id. `any_done`: of all steps."""
+    """The results of a plan's last steps: outputs, and reasons for missing ones, by id. `any_done`: of all steps."""
 
     outputs: Mapping[str, JSON]
     missing: Mapping[str, str]
@@ -89,12 +89,12 @@ class PlanEnds:
 
     @property
     def result(self) -> JSON:
-        """The only output, or all of them by id; None if there is none."""
+        """The only output, or all of them by id; None if there are none."""
         return next(iter(self.outputs.values())) if len(self.outputs) == 1 else dict(self.outputs) or None
 
 
 def gather(state: PlanState, superseded: Container[str]) -> PlanEnds:
-    """Look at the steps that nothing followed on, but those that were `superseded` by others."""
+    """Collect the results of the steps that no other step followed, except those that were `superseded`."""
     work = {one: state.nodes[one] for one, node in state.plan.nodes.items() if node.kind in WORK}
     outputs: dict[str, JSON] = {}
     missing: dict[str, str] = {}

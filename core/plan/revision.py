@@ -1,7 +1,7 @@
-"""What a person may make of a plan: another set of steps for what has not started, and steps that failed once more.
+"""A person's changes to a plan: other steps in place of those that have not started, and failed steps again.
 
-Each becomes a version like any other: what has started stays as it was, and what is to run once more runs as another
-step. Pure: who asks, when it may be asked and what follows is the machine's.
+Each becomes a version like any other: what has started stays as it was, and what runs again runs as a new step. Pure:
+the machine decides who may ask, when, and what follows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ EDITED: Final = "changed by the user"
 
 
 def edited(state: PlanState, plan: PlanGraph, admission: Admission) -> PlanVersion:
-    """The version in which the plan's steps are those of `plan`, as far as they have not started.
+    """Return the version in which the steps that have not started are replaced by those of `plan`.
 
     Raises:
         PlanError: it changes what has started, or the steps don't fit together.
@@ -50,12 +50,12 @@ def edited(state: PlanState, plan: PlanGraph, admission: Admission) -> PlanVersi
 
 
 def again(state: PlanState, failed: str) -> tuple[PlanVersion, Mapping[str, str]]:
-    """The version in which a step that came to nothing, and all that came to nothing with it, runs once more.
+    """Return the version in which a failed step, and all steps that were lost with it, run again.
 
-    Gives the new id of each of them, too.
+    Also returns the new id of each of them.
 
     Raises:
-        PlanError: the step did not come to nothing, or needs another that did.
+        PlanError: the step did not fail, or needs another step that did.
     """
     _, nodes = state.plan, state.nodes
     if nodes[failed].state not in ("failed", "skipped", "cancelled") or nodes[failed].node.kind not in WORK:
@@ -101,7 +101,7 @@ def _fresh(state: PlanState, node: str) -> str:
 
 
 def _renamed(node: PlanNode, names: Mapping[str, str]) -> PlanNode:
-    """A node that stands behind the new ones in place of the old."""
+    """Return a node that depends on the new nodes instead of the old ones."""
     refs: dict[str, Ref] = {
         name: dataclasses.replace(ref, step=names.get(ref.step, ref.step)) for name, ref in node.refs.items()
     }
@@ -109,7 +109,7 @@ def _renamed(node: PlanNode, names: Mapping[str, str]) -> PlanNode:
 
 
 def standing(state: PlanState, superseded: Collection[str]) -> list[PlanNode]:
-    """The steps that the plan consists of now: without those that others stand in for, and what was taken out."""
+    """The steps that the plan consists of now, without replaced and removed steps."""
     return [
         node
         for one, node in state.plan.nodes.items()

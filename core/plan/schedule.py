@@ -1,7 +1,6 @@
-"""What decides, among ready nodes, which may start now: order, exclusive resources.
+"""Decides which ready nodes may start now, by order and exclusive resources.
 
-Pure. The order is that of node ids, so that equal plans with equal outcomes give
-equal traces.
+Pure. The order is that of node ids, so that equal plans with equal outcomes give equal traces.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from collections.abc import Iterable
 
 
 class ReadyQueue:
-    """Ids of ready nodes, smallest first; an id is in it once. A node that is held waits outside, in `aside`."""
+    """Ids of ready nodes, smallest first; each id is in it once. A held node waits outside, in `aside`."""
 
     def __init__(self) -> None:
         self.held: set[str] = set()
@@ -30,21 +29,21 @@ class ReadyQueue:
             heapq.heappush(self._heap, node)
 
     def hold(self, node: str) -> None:
-        """Let a node wait outside whenever it is ready, until `let_go`."""
+        """Keep a node outside whenever it is ready, until `let_go`."""
         self.held.add(node)
         if node in self._in:
             self._in.remove(node)
             self.aside.add(node)
 
     def let_go(self, node: str) -> None:
-        """It may start again as soon as it is ready."""
+        """Let a node start again as soon as it is ready."""
         self.held.discard(node)
         if node in self.aside:
             self.aside.remove(node)
             self.add(node)
 
     def remove(self, node: str) -> None:
-        """Take it out, wherever it stands (its place in the heap is cleared when it comes up)."""
+        """Remove a node, wherever it is. (Its place in the heap is cleared when it comes up.)"""
         self._in.discard(node)
         self.aside.discard(node)
 
@@ -58,8 +57,8 @@ class ReadyQueue:
 
 
 class Resources:
-    """Who writes what. Two writers of one resource never run at the same time, but those that share it may: what
-    each of them writes is in a copy of its own.
+    """Who writes what. Two writers of one resource never run at the same time, except writers that share it: each of
+    those writes in its own copy.
     """
 
     def __init__(self) -> None:

@@ -1,9 +1,8 @@
-"""What has become of a plan: a fold over its events, and the only place that changes it.
+"""The state of a plan: a fold over its events, and the only place that changes it.
 
-`PlanState.apply` takes a `NodeChange`, `adopt` a `PlanVersion`, `extend` a `PlanExtension`; they come from the machine
-while a plan runs and from the journal when it is replayed, and lead to the same state. Readiness
-is counted, not searched: a node knows how many of its required predecessors are missing, and a
-completion touches its out-edges only.
+`PlanState.apply` takes a `NodeChange`, `adopt` a `PlanVersion`, `extend` a `PlanExtension`. They come from the machine
+while a plan runs and from the journal when it is replayed, and lead to the same state. Readiness is counted, not
+searched: a node knows how many of its required predecessors are missing, and a completion only touches its out-edges.
 """
 
 from __future__ import annotations
@@ -35,11 +34,11 @@ SPENT: Final[frozenset[Cause]] = frozenset({"transient", "interrupted"})
 
 
 class NodeChange(NamedTuple):
-    """A node's state changed, under plan version `version`.
+    """A change of a node's state, under plan version `version`.
 
-    `at`: seconds since the plan's start. `attempt`: how often it has been dispatched. `detail`: the error,
-    or why. `output`, `labels` (where its data comes from) and `validation` (which kind of rule passed it)
-    only when it executed.
+    `at`: seconds since the plan's start. `attempt`: how often it has been dispatched. `detail`: the error or the
+    reason. `output`, `labels` (the sources of its data) and `validation` (the kind of rule that passed it) are only set
+    when it executed.
     """
 
     node: str
@@ -55,7 +54,7 @@ class NodeChange(NamedTuple):
     validation: str = ""
 
     def to_json(self) -> dict[str, JSON]:
-        """As it stands in a journal."""
+        """The change in its journal form."""
         data: dict[str, JSON] = {
             "node": self.node,
             "version": self.version,
@@ -73,7 +72,7 @@ class NodeChange(NamedTuple):
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> NodeChange:
-        """Back from a journal.
+        """Read a change from a journal.
 
         Raises:
             PlanError: it holds no change.
@@ -92,14 +91,14 @@ class NodeChange(NamedTuple):
 
 
 PlanEvent = NodeChange | PlanVersion | PlanExtension
-"""What a plan's state follows from, in order."""
+"""The events that a plan's state follows from, in order."""
 
 
 @dataclass(slots=True)
 class NodeRecord:
-    """What has become of one node. `started`, `ended`: seconds since the plan's start.
+    """The state of one node. `started`, `ended`: seconds since the plan's start.
 
-    `version`: the plan version that governed its last change. `rung`: how far recovery has gone with it.
+    `version`: the plan version that governed its last change. `rung`: how far recovery of it has gone.
     """
 
     node: PlanNode
@@ -114,12 +113,12 @@ class NodeRecord:
     error: str = ""
     validation: str = ""
     cause: Cause | None = None
-    """Of the last change."""
+    """The cause of the last change."""
     rung: Rung = "pristine"
     winner: str | None = None
-    """Of an `any_of` join: the candidate that succeeded first."""
+    """For an `any_of` join: the candidate that succeeded first."""
     missing: int = 0
-    """Required predecessors that have not executed."""
+    """The number of required predecessors that have not executed."""
     serves: list[str] = field(default_factory=list)
     """Ids of the nodes that wait for this one, in order."""
 
@@ -131,18 +130,18 @@ class PlanState:
         self.plan: PlanGraph = make_plan(id, (), goal=goal)
         self.versions: list[PlanVersion] = []
         self.nodes: dict[str, NodeRecord] = {}
-        """Every node that any version had, dropped ones too."""
+        """Every node that any version had, including dropped ones."""
         self.outputs: dict[str, JSON] = {}
         self.open = 0
-        """How many nodes are not in a terminal state."""
+        """The number of nodes that are not in a terminal state."""
 
     # --- events -----------------------------------------------------------------------------------
 
     def adopt(self, change: PlanVersion) -> None:
-        """Go over to the next version. Dropped nodes must already be `cancelled` (cause `dropped`).
+        """Switch to the next version. Dropped nodes must already be `cancelled` (cause `dropped`).
 
         Raises:
-            PlanError: the version does not follow on the present one, or breaks the law of versions.
+            PlanError: the version does not follow the current one, or breaks the law of versions.
         """
         current = self.versions[-1].version if self.versions else None
         if change.parent != current or change.version != (current or 0) + 1:
@@ -167,7 +166,7 @@ class PlanState:
             self._count(self.nodes[node.id])
 
     def extend(self, more: PlanExtension) -> None:
-        """Take nodes into the present version.
+        """Add nodes to the current version.
 
         Raises:
             PlanError: it is about another version, or an id was used before.
@@ -270,7 +269,7 @@ class PlanState:
     # --- questions --------------------------------------------------------------------------------
 
     def join(self, node: str) -> JoinState:
-        """Whether the node may run, must wait, or never will."""
+        """Whether the node may run, must wait, or never will run."""
         record = self.nodes[node]
         raced = record.node.join == "any_of"
         if record.missing == 0 and (not raced or record.winner is not None):
@@ -289,7 +288,7 @@ class PlanState:
         return self.nodes[node].node.join == "any_of"
 
     def retries_left(self, node: str) -> int:
-        """Automatic retries that its budget still holds."""
+        """The automatic retries left in its budget."""
         record = self.nodes[node]
         budget = DEFAULT_RETRIES if record.node.retries is None else record.node.retries
         return budget - record.retries
@@ -310,14 +309,14 @@ class PlanState:
         return any(self.nodes[one].winner not in (None, node) for one in record.serves)
 
     def contract_passed(self, node: str, validation: str) -> bool:
-        """Whether some kind of rule passed the output: nothing executes unvalidated."""
+        """Whether any kind of rule passed the output: nothing executes unvalidated."""
         return bool(validation)
 
     def consequences(self, change: NodeChange) -> Iterator[tuple[str, Cause]]:
-        """What follows from an applied change at once: nodes that became ready, siblings that lost a race.
+        """Yield the immediate consequences of an applied change: nodes that became ready, siblings that lost a race.
 
-        Deterministic: in order of node id, readiness before losses. Each is to be applied before the next is
-        asked for, since what is superfluous depends on who was skipped already.
+        Deterministic: in order of node id, readiness before losses. Apply each before asking for the next, because
+        whether a node is superfluous depends on which nodes were skipped already.
         """
         if change.target == "pending":
             if self.join(change.node) == "holds":
@@ -341,17 +340,17 @@ class PlanState:
                     yield one, "lost_race"
 
     def entries(self) -> Iterator[str]:
-        """Pending nodes that may become ready now, in order of id."""
+        """Yield the pending nodes that may become ready now, in order of id."""
         for one in sorted(self.plan.nodes):
             if self.nodes[one].state == "pending" and self.join(one) == "holds":
                 yield one
 
     def in_state(self, *states: State) -> list[str]:
-        """Ids of the nodes of the present version in one of `states`, in order of id."""
+        """Ids of the nodes of the current version in one of `states`, in order of id."""
         return [one for one in sorted(self.plan.nodes) if self.nodes[one].state in states]
 
     def work_in(self, *states: State) -> list[str]:
-        """The same without the nodes that stand for thoughts."""
+        """The same, without the nodes that represent thoughts."""
         return [one for one in self.in_state(*states) if self.nodes[one].node.kind in WORK]
 
     def waits_for(self, node: str) -> list[str]:
@@ -364,19 +363,19 @@ class PlanState:
         ]
 
     def labels_of(self, node: str) -> tuple[str, ...]:
-        """Where the data in a node's arguments comes from: the labels of all that its refs touch."""
+        """The sources of the data in a node's arguments: the labels of all that its refs touch."""
         names = self.nodes[node].node.refs
         return tuple(sorted({label for name in names for label in self.labels_of_ref(node, name)}))
 
     def labels_of_ref(self, node: str, name: str) -> tuple[str, ...]:
-        """Where the data of one of a node's refs comes from."""
+        """The sources of the data of one of a node's refs."""
         record = self.nodes[node]
         ref = record.node.refs[name]
         step = record.winner if ref.step == WINNER else ref.step
         return self.nodes[step].labels if step is not None else ()
 
     def picks(self, node: str, name: str) -> bool:
-        """Whether a ref takes one out of several: that choice is its author's."""
+        """Whether a ref takes one element out of several: the ref's author made that choice."""
         record = self.nodes[node]
         ref = record.node.refs[name]
         step = record.winner if ref.step == WINNER else ref.step

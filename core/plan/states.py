@@ -1,19 +1,19 @@
 """The states of a node, and every arrow between them, in one table.
 
-Theory. A node is a small machine; a plan is many of them, coupled only through joins. Two facts make
-the whole terminate and be attributable (Graph Harness, propositions 6.1 and 6.2):
+Theory. A node is a small machine; a plan is many of them, coupled only through joins. Two facts make the whole
+terminate and be attributable (Graph Harness, propositions 6.1 and 6.2):
 
-- *Absorption.* No arrow leaves `executed`, `failed`, `cancelled` or `skipped`. A successor may rely on
-  what it has seen of its predecessors, for ever; a replacement for a failed node is another node.
+- *Absorption.* No arrow leaves `executed`, `failed`, `cancelled` or `skipped`. A successor may rely forever on
+  what it has seen of its predecessors; a replacement for a failed node is another node.
 - *Progress.* Every cycle of the table passes through `failed_retryable → ready`, guarded by the node's
   retry budget, or through `blocked → pending` (and `waiting_human → running`), each of which needs an
-  event from outside that is itself bounded (a verdict, a person's time limit). Without such an event a
+  event from outside that is itself bounded (a verdict, a person's time limit). Without such an event, a
   node makes at most 3 + 3 × retries steps.
 
-An arrow is (state, cause) → state. A cause says why, and it is what the journal shows. A guard is what
-must hold of the plan at that moment; it is checked where the change is applied, in a running plan and
-in a replay alike. A change that is not in the table, or whose guard does not hold, is a programming
-error and raises `IllegalTransition`; nothing a model writes can lead there.
+An arrow is (state, cause) → state. A cause is the reason for the change, and the journal shows it. A guard is what must
+hold for the plan at that moment. It is checked where the change is applied, in a running plan and in a replay alike. A
+change that is not in the table, or whose guard does not hold, is a programming error and raises `IllegalTransition`;
+nothing that a model writes can lead there.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ STARTED: Final[frozenset[State]] = TERMINAL | {"running", "waiting_human", "fail
 """States of nodes that no version may rewire."""
 
 JoinState = Literal["open", "holds", "lost"]
-"""Of a node's join: not decided, may run, can never run."""
+"""The state of a node's join: undecided, may run, can never run."""
 
 
 class IllegalTransition(Exception):
-    """A change of a node's state that the table does not have: our bug."""
+    """A change of a node's state that is not in the table: our bug."""
 
 
 class Situation(Protocol):
-    """What guards look at."""
+    """The facts that guards check."""
 
     def join(self, node: str) -> JoinState: ...
     def retries_left(self, node: str) -> int: ...
@@ -60,7 +60,7 @@ class Situation(Protocol):
 
 
 Guard = Callable[[Situation, str, str], bool]
-"""Takes the situation, the node, and which validation passed its output."""
+"""Takes the situation, the node, and the validation that passed its output."""
 
 
 def _always(at: Situation, node: str, validation: str) -> bool:
@@ -138,7 +138,7 @@ TABLE: Final[Mapping[tuple[State, Cause], Arrow]] = {(one.source, one.cause): on
 
 
 def step(source: State, cause: Cause, at: Situation, node: str, validation: str = "") -> State:
-    """Where `cause` leads from `source`.
+    """Return the state that `cause` leads to from `source`.
 
     Raises:
         IllegalTransition: there is no such arrow, or its guard does not hold.

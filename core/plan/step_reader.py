@@ -1,9 +1,8 @@
 """Reads a plan's steps while it is still being written, so that the first can run before the last exists.
 
-A step is complete when its closing brace arrives (JSON, and YAML's flow form), or, in YAML's block
-form, when the next line is not part of it any more. What stands around the plan (a sentence before it,
-a code fence) is passed over. Whether the finished text is a plan at all is decided by `forms.read_form`
-afterwards; this reader only runs ahead of it.
+A step is complete when its closing brace arrives (JSON, and YAML's flow form) or, in YAML's block form, when the next
+line is not part of it any more. Text around the plan (a sentence before it, a code fence) is skipped. `forms.read_form`
+decides afterwards whether the finished text is a plan at all; this reader only runs ahead of it.
 """
 
 from __future__ import annotations
@@ -22,9 +21,10 @@ _FENCE: Final = re.compile(r"^\s*(`{3,}|~{3,})")
 
 
 class StepReader:
-    """`feed` takes the text in pieces of any size and gives the steps that are complete now, as plain data.
+    """Reads steps from text. `feed` takes the text in pieces of any size and returns the steps that are complete now,
+    as plain data.
 
-    `text` is all that was fed.
+    `text`: all text so far.
     """
 
     def __init__(self) -> None:
@@ -37,7 +37,7 @@ class StepReader:
         self._item: list[str] = []
 
     def feed(self, piece: str) -> list[JSON]:
-        """The steps that `piece` completes, in order.
+        """Return the steps that `piece` completes, in order.
 
         Raises:
             PlanError: the plan is too long.
@@ -62,7 +62,7 @@ class StepReader:
         return found
 
     def close(self) -> list[JSON]:
-        """The steps that the end of the text completes."""
+        """Return the steps that the end of the text completes."""
         if self._json:
             return []
         last, self._line = self._line, ""
@@ -171,7 +171,7 @@ class _JsonSteps:
 
 
 def _steps_in(text: str) -> list[JSON]:
-    """The step in one item of a YAML list; none if it is not (yet) one."""
+    """The step in one item of a YAML list; none if it is not (yet) a step."""
     if not text.strip():
         return []
     try:

@@ -1,9 +1,9 @@
-"""Whether a plan can run, decided before anything of it runs.
+"""Decides whether a plan can run, before any of it runs.
 
-Everything that is wrong is collected, so that the planner's one corrected try sees it all. A
-reference to a step that does not exist is pruned with a warning where the plan stays valid (planners
-forget steps that they meant to write); a cycle is never repaired. In a finite acyclic graph every
-node can be reached from an entry and reaches an exit, so acyclicity is the whole of reachability.
+Every fault is collected, so that the planner's one corrected try sees them all. A reference to a step that does not
+exist is pruned with a warning if the plan stays valid (planners forget steps that they meant to write). A cycle is
+never repaired. In a finite acyclic graph every node can be reached from an entry and reaches an exit, so acyclicity is
+all that reachability needs.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ MAX_NODES: Final = 256
 
 
 class PlanInvalid(PlanError):
-    """The plan can't run. `problems`: one sentence each, every one with the step and the remedy.
+    """The plan can't run. `problems`: one sentence each, with the step and the remedy.
 
-    `misfits`: those of them that are about parameters which a function does not take, by step.
+    `misfits`: the problems about parameters that a function does not take, by step.
     """
 
     def __init__(
@@ -44,13 +44,13 @@ class PlanInvalid(PlanError):
 
     @property
     def shaped(self) -> bool:
-        """Whether nothing is wrong but parameters: its author knew what to do, and not how to say it."""
+        """Whether only parameters are wrong: the author knew what to do, but not how to write it."""
         return sum(map(len, self.misfits.values())) == len(self.problems)
 
 
 @dataclass(slots=True)
 class Checked:
-    """A plan that may run, with dangling references pruned, and what was pruned."""
+    """A plan that may run, with dangling references pruned, and warnings about what was pruned."""
 
     nodes: dict[str, PlanNode]
     warnings: list[str] = field(default_factory=list)
@@ -64,9 +64,9 @@ def check(
     max_nodes: int = MAX_NODES,
     agents: bool = True,
 ) -> Checked:
-    """Validate the nodes of `plan`. `known`: ids outside of it that may be referred to (kept nodes).
+    """Validate the nodes of `plan`. `known`: ids of other nodes (kept ones) that may be referred to.
 
-    Without a catalogue, functions and parameters are not checked. `agents`: whether agent nodes may stand in it.
+    Without a catalogue, functions and parameters are not checked. `agents`: whether agent nodes are allowed.
 
     Raises:
         PlanInvalid: with everything that is wrong.
@@ -98,14 +98,14 @@ def check(
 
 
 def find_cycle(nodes: Mapping[str, PlanNode]) -> list[str]:
-    """A cycle, in order of dependence, starting at its smallest id; empty if there is none (Kahn)."""
+    """Find a cycle, in order of dependence, starting at its smallest id; empty if there is none (Kahn)."""
     before: set[str] = set()
     for one, node in nodes.items():
         if not before.issuperset(node.dependencies):
             break
         before.add(one)
     else:
-        return []  # written in an order in which they can run, as most plans are
+        return []  # written in a runnable order, as most plans are
     missing = dict.fromkeys(nodes, 0)
     serves: dict[str, list[str]] = {one: [] for one in nodes}
     for one, node in nodes.items():
@@ -140,7 +140,7 @@ def _walk_cycle(nodes: Mapping[str, PlanNode], stuck: set[str]) -> list[str]:
 
 
 def levels(nodes: Mapping[str, PlanNode]) -> dict[str, int]:
-    """The dependency wave of each node: 0 for entries, else one more than the latest of what it stands behind."""
+    """The dependency wave of each node: 0 for entries, else one more than its latest dependency."""
     found: dict[str, int] = {}
     for start in nodes:
         stack = [start]
@@ -161,9 +161,9 @@ NOT_UNDERSTOOD: Final = 2.0
 
 
 def effective_impact(node: PlanNode, info: FunctionInfo | None, catalogue: FunctionCatalogue | None) -> float:
-    """What the engine assumes for its own rules: the worse of what the plan and the function say.
+    """The impact that the engine assumes for its own rules: the higher of the plan's and the function's.
 
-    A function that is in no catalogue is not understood; without one, nothing is known of any.
+    A function missing from the catalogue counts as not understood; without a catalogue, nothing is known about any.
     """
     unknown = node.kind == "tool" and catalogue is not None and info is None
     return max(node.impact or 0, info.impact if info else NOT_UNDERSTOOD if unknown else 0)
@@ -239,7 +239,7 @@ def _race_faults(
             continue
         info = None
         if catalogue is not None and rival.kind == "tool":
-            # What refs bring is not known yet, so that what the function declares is all that there is to go by.
+            # Values from refs are not known yet, so the function's declaration is all there is to go by.
             known = not rival.refs
             info = catalogue.of_call(rival.call, rival.params) if known else catalogue.find(rival.call)
         if effective_impact(rival, info, catalogue) >= 2:
@@ -257,7 +257,7 @@ def _call_faults(node: PlanNode, info: FunctionInfo | None, catalogue: FunctionC
 
 
 def _misfits(node: PlanNode, catalogue: FunctionCatalogue | None) -> Iterable[str]:
-    """How the parameters of a call don't fit its function."""
+    """How a call's parameters don't fit its function."""
     info = catalogue.find(node.call) if catalogue is not None and node.kind == "tool" else None
     if info is not None and info.schema is not None:
         yield from parameter_faults(node, info.schema)
@@ -266,7 +266,7 @@ def _misfits(node: PlanNode, catalogue: FunctionCatalogue | None) -> Iterable[st
 def parameter_faults(
     node: PlanNode, schema: Mapping[str, JSON], *, later: Collection[str] = ()
 ) -> Iterable[str]:
-    """How a node's parameters don't fit; those in refs or `later` have no value yet and are taken on trust."""
+    """How a node's parameters don't fit. Those in refs or `later` have no value yet and are not checked."""
     trusted = {*node.refs, *later}
     required = schema.get("required")
     for name in required if isinstance(required, list) else ():

@@ -1,7 +1,7 @@
 """The call tree as data: all agents of one session, and what each has to do next.
 
-The tree changes in one way only, by `core.tree.apply.apply`, live as well as on replay. Everything
-here is a question about its state.
+The tree changes in one way only, through `core.tree.apply.apply`, both live and on replay. Everything else here queries
+its state.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ from iact.core.tree.user_words import UserWords
 class Tree:
     """All agents of one session. `blobs` reads a blob by its SHA-256.
 
-    `said`: what the user wrote. `shared`: labels of what agents share. `live`: a directory of the user's that is seen
-    through an overlay, and what waits there. `format`: whose rules the records follow now; `outdated`: a static prompt
-    is another one than they say.
+    `said`: what the user wrote. `shared`: labels of what agents share. `live`: a live directory that is seen through an
+    overlay, and the changes that wait there. `format`: the format whose rules the records follow now. `outdated`: a
+    static prompt differs from the recorded one.
 
     With `strict`, folding checks every record against what the core itself would have done.
     """
@@ -61,15 +61,15 @@ class Tree:
         self.blobs: Final = blobs
         self.agents: dict[str, Agent] = {}
         self.at_work: dict[str, Agent] = {}
-        """Those that owe their callers a reply, by path, who began first first."""
+        """The agents that owe their callers a reply, by path, in the order in which they began."""
         self.bounds = Bounds()
         self.cost = 0.0
-        """What its calls of models came to, as far as their prices are known."""
+        """The cost of its model calls, as far as prices are known."""
         self.roles: dict[str, Role] = {}
         self.functions: dict[str, ActionSpec] = {}
         self.modules: dict[str, Loaded] = {}
         self.catalogues: dict[int, Mapping[str, ActionSpec]] = {}
-        """The functions as they were from each `module` record on."""
+        """The functions as of each `module` record."""
         self.calibrations: dict[str, Calibration] = {}
         self.grant = Grant.none()
         self.policy = Policy()
@@ -77,40 +77,42 @@ class Tree:
         self.tally = Tally()
         self.remembered = Remembered()
         self.spent: Spent = {}
-        """What rules for questions that nobody was there to answer let through."""
+        """How much was let through by rules for questions that no person was available to answer."""
         self.hosts = Hosts()
         self.forms: dict[int, FormAsk] = {}
-        """What calls ask a person and nobody has answered, by record."""
+        """Open questions of calls to a person, by record."""
         self.cached: dict[tuple[str, str], Artifact] = {}
-        """By module and key, what its calls found out, the oldest first (`Result.cached`)."""
+        """What calls found out, by module and key, oldest first (`Result.cached`)."""
         self.said = UserWords()
         self.tools: tuple[str, ...] = ()
-        """The tools of the front end that the user speaks through."""
+        """The tools of the front end that the user is using."""
         self.kept: tuple[str, ...] = ()
-        """The names of the plans that people kept, as agents are told with the documentation of PLAN."""
+        """The names of the plans that people kept, which agents are told with the documentation of PLAN."""
         self.shared = SharedState()
         self.live = LiveFolder()
         self.session = ""
         self.workspace = "scratch"
         self.layout: Layout = "whole"
         self.stirred: set[str] = set()
-        """Plans about which something was told since whoever runs the session looked last."""
+        """Plans that received input since the process that runs the session last checked."""
         self.records = 0
         self.closed = False
         self.epochs = 1
-        """How many the journal has had: each host that goes on with it begins one."""
+        """The number of epochs in the journal: each host that continues it begins one."""
         self.epoch = 0
-        """How often something changed that the contexts of all agents are made of: modules, rights, prompts."""
+        """How often anything changed that all agents' contexts depend on: modules, rights, prompts."""
         self.refused: dict[int, tuple[str, ...]] = {}
-        """What a turn was told first, by its record: why actions of the one before could not be begun. For people."""
+        """What a turn was told first, by its record: why actions of the previous turn could not begin. For people."""
         self.foreseen: dict[str, Foreseen] = {}
-        """What the next record of an agent is about to say, so that a context is built and a reply scanned once. A
-        replay foresees nothing, so it builds and checks them all."""
+        """What an agent's next record is about to hold, so that a context is built and a reply scanned only once.
+
+        A replay foresees nothing, so it builds and checks them all.
+        """
         self._registries: dict[str, Registry] = {}
 
     @property
     def strict(self) -> bool:
-        """Whether the record that is taken in is checked: what stands before a migration followed other rules."""
+        """Whether the current record is checked. Records from before a migration followed other rules and are not."""
         return self._strict and self.current
 
     @property
@@ -119,26 +121,27 @@ class Tree:
         return self.agents["/"]
 
     def wake(self, agent: Agent) -> None:
-        """An agent has something to answer."""
+        """Mark an agent as active: it has a message to answer."""
         agent.active = True
         self.at_work[agent.path] = agent
 
     def rest(self, agent: Agent, how: Rest) -> None:
-        """An agent owes nobody a reply any more."""
+        """Mark an agent as at rest: it owes no reply any more."""
         agent.active, agent.rest = False, how
         self.at_work.pop(agent.path, None)
 
     def grant_of(self, path: str) -> Grant:
-        """What an agent may do: never more than its caller."""
+        """Return what an agent may do: never more than its caller."""
         agent = self.agents[path]
         return self.grant if agent.caller == "user" else agent.narrowed(self.grant_of(agent.caller))
 
     def at_stake(self, module: str | None) -> bool:
-        """Whether calls of a module can do harm outside the session: a directory of the user's, egress, a secret.
+        """Whether calls of a module can do harm outside the session: to a live directory, through egress or a secret.
 
-        What a module asks for and was not granted is not in its reach. Hosts that are allowed for a module that somebody
-        vouches for do not count: they were allowed for what it does, and each connection is looked at. An action of the core (None) has none. A
-        directory that is seen through an overlay is in no call's reach: what a call changed is rated afterwards.
+        Needs that the module declares but was not granted are out of its reach. Hosts allowed for a vouched module do
+        not count: they were allowed for what it does, and each connection is checked. An action of the core (None)
+        reaches nothing. A directory that is seen through an overlay is out of every call's reach: changes are rated
+        afterwards.
         """
         loaded = self.modules.get(module or "")
         reaches = loaded is not None and bool(loaded.egress or loaded.secrets)
@@ -154,11 +157,11 @@ class Tree:
 
     @property
     def pending(self) -> Mapping[str, PendingChange]:
-        """What waits for a person before it is real, by path."""
+        """The changes that wait for a person before they are applied, by path."""
         return self.live.pending
 
     def believed(self, spec: ActionSpec) -> bool:
-        """Whether what a function declares counts: it is the core's, ships with it, or a person approved it."""
+        """Whether a function's declaration is trusted: it is the core's, its module ships, or a person approved it."""
         loaded = self.modules.get(spec.module or "")
         return spec.core or (loaded is not None and spec.name.split(".", 1)[1] in loaded.approved)
 
@@ -185,37 +188,37 @@ class Tree:
         )
 
     def set_modules(self, modules: dict[str, Loaded]) -> None:
-        """The modules changed; told by the record that is being applied."""
+        """Set the modules, as the record that is being applied says."""
         self.modules = modules
         self.functions = {spec.name: spec for one in modules.values() for spec in specs_of(one)}
         self.catalogues[self.records] = self.functions
         self.forget_registries()
 
     def forget_registries(self) -> None:
-        """The functions or the scopes changed."""
+        """Forget cached registries, because the functions or the scopes changed."""
         self._registries.clear()
 
     @property
     def catalogue(self) -> int:
-        """The record since which the functions are what they are; 0 if there were never any."""
+        """The record of the last change to the functions; 0 if there were never any."""
         return next(reversed(self.catalogues), 0)
 
     def offered(self, path: str, catalogue: int | None) -> Sequence[ActionSpec]:
-        """The functions that an agent had since record `catalogue` (None: has now), by name."""
+        """The functions that an agent has had since record `catalogue` (None: has now), by name."""
         if catalogue is None or catalogue == self.catalogue:
             return self.registry(path).functions()
         scope, functions = self.grant_of(path).scope, self.catalogues.get(catalogue, {})
         return [functions[name] for name in sorted(functions) if scope.contains(name)]
 
     def subtree(self, path: str) -> Iterator[Agent]:
-        """An agent and all below it, each before its children."""
+        """Yield an agent and all agents below it, each before its children."""
         agent = self.agents[path]
         yield agent
         for child in agent.children.values():
             yield from self.subtree(child)
 
     def paused(self, path: str) -> bool:
-        """Whether this agent or one above it is paused, or a step of a plan that called one."""
+        """Whether this agent or one above it is paused, or a plan step that called one of them."""
         while True:
             agent = self.agents[path]
             if agent.paused:
@@ -232,24 +235,24 @@ class Tree:
                 return True
 
     def halted(self, agent: Agent, pending: Pending) -> bool:
-        """Whether a pause keeps an action from being carried out: its agent's, or that of the step that it is."""
+        """Whether a pause of its agent or of its plan step keeps an action from being carried out."""
         run = agent.plan
         return self.paused(agent.path) or (run is not None and run.held(pending.node))
 
     def tokens(self, agent: Agent, newest: ChatMessage) -> int:
-        """About how many tokens an agent's context has with `newest` as its last message."""
+        """Estimate the tokens of an agent's context with `newest` as its last message."""
         known = self.calibrations.get(agent.model, Calibration())
         return known.apply(agent.context.history.tokens + weight(newest))
 
     def stamp(self, agent: Agent) -> Stamp:
-        """Changes whenever the context that the agent's next turn answers can have changed.
+        """A value that changes whenever the context of the agent's next turn may have changed.
 
-        That is a record of its own, or one about all agents. What others write only waits in its inbox.
+        That is with a record of its own, or one about all agents. What other agents write only waits in its inbox.
         """
         return agent.step, self.epoch
 
     def next_step(self, path: str) -> Step | None:
-        """What an agent has to do now; None if it rests, waits for a child or is paused."""
+        """Return what an agent has to do now; None if it rests, waits for a child or is paused."""
         agent = self.agents[path]
         if not agent.active or agent.called or self.paused(path):
             return None
@@ -264,7 +267,7 @@ class Tree:
         return ChooseWay(agent.errand) if agent.errand.mode == "auto" else Relay()
 
     def state(self, agent: Agent) -> AgentState:
-        """An agent's state, for people."""
+        """Return an agent's state, for people."""
         if not agent.active:
             return agent.rest
         if self.paused(agent.path):
@@ -277,7 +280,7 @@ class Tree:
         return "waiting" if waits else "acting"
 
     def usage(self) -> Usage:
-        """Token counts over the whole tree."""
+        """Return token counts over the whole tree."""
         counts = [agent.usage for agent in self.agents.values()]
         return Usage(
             sum(one.prompt_tokens for one in counts),

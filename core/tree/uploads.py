@@ -1,7 +1,7 @@
-"""What a user hands to a session as a file: an immutable variable of the root's, with the user as its origin.
+"""Files that a user hands to a session: each becomes an immutable variable of the root's, originating from the user.
 
-An upload is a message that wakes nobody. The root reads of it, and has the variable, with its next turn: a
-variable that appeared while a model writes would not be in the context that its turn was made from.
+An upload is a message that does not wake an agent. The root reads about it, and gets the variable, with its next turn:
+a variable that appeared while a model writes would not be in the context of its turn.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from iact.core.tree.mail import Incoming
 from iact.core.tree.tree import Tree
 
 LARGEST: Final = 32 << 20
-"""Bytes of one file."""
+"""The largest size of one file, in bytes."""
 
 _LONGEST_NAME: Final = 200
 _MEDIA: Final = re.compile(r"[\w.+-]{1,80}/[\w.+-]{1,80}", re.ASCII)
 
 
 def variable_name(file: str) -> str:
-    """A name for a file's content: `sales 2025.csv` is `sales_2025_csv`."""
+    """A name for a file's content: `sales 2025.csv` becomes `sales_2025_csv`."""
     name = re.sub(r"[^A-Za-z0-9_]+", "_", file).strip("_")[:48] or "file"
     return name if not name[0].isdigit() else f"file_{name}"
 
 
 def waiting(agent: Agent) -> Table:
-    """An agent's variables as they will be when it has read what waits for it."""
+    """An agent's variables as they will be after it has read its waiting messages."""
     table = agent.table.copy()
     for message in agent.mail.inbox:
         for name, value in message.values.items():
@@ -46,10 +46,10 @@ def waiting(agent: Agent) -> Table:
 def upload_content(
     agent: Agent, name: str, media: str, content: bytes
 ) -> tuple[Upload, str, dict[str, bytes]]:
-    """What an `upload` record says, its body and its blobs.
+    """Build an `upload` record, its body and its blobs.
 
     Raises:
-        UsageError: it is too large, or has no name.
+        UsageError: the file is too large, or has no name.
     """
     file = name.replace("\\", "/").rpartition("/")[2].strip()[:_LONGEST_NAME]
     if not file:
@@ -76,5 +76,5 @@ def incoming(tree: Tree, record: Record, upload: Upload) -> Incoming:
 
 
 def _told(file: str, variable: str) -> str:
-    """What the root reads of it."""
+    """What the root reads about the upload."""
     return f"I uploaded the file {' '.join(file.split())!r} as ${variable}."

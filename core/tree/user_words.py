@@ -1,4 +1,4 @@
-"""What the user wrote in a session. Whether a value stands there is asked of every argument of every call."""
+"""What the user wrote in a session. Every argument of every call is searched for in it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from iact.core.gate.user_values import could_have, wrote
 
 
 class UserWords:
-    """Messages in order. A look at all of them together comes first, so that long sessions pay for few of them."""
+    """The user's messages, in order. A joint check of all comes first, so long sessions rarely check each message."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         self._texts: list[str] = []
@@ -26,17 +26,17 @@ class UserWords:
         return text in self._texts
 
     def append(self, text: str) -> None:
-        """One more."""
+        """Add a message."""
         self._texts.append(text)
         self._lower += "\n" + text.lower()
 
     def remove(self, text: str) -> None:
-        """Take one back."""
+        """Remove a message."""
         self._texts.remove(text)
         self._lower = "\n" + "\n".join(self._texts).lower()
 
     def change(self, old: str, new: str) -> None:
-        """It was said otherwise."""
+        """Replace a message that was reworded."""
         self._texts = [new if one == old else one for one in self._texts]
         self._lower = "\n" + "\n".join(self._texts).lower()
 

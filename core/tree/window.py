@@ -1,7 +1,7 @@
-"""What can't fit into a model's window is shortened to a reference, whoever said it: one long text must end no session.
+"""Shortens text that can't fit into a model's window, whoever wrote it: one long text must not end a session.
 
-Half of a window is for what is new at one turn, a quarter for one reply of the agent's own. What is longer loses its
-middle; the whole stays in a variable, or in the one that its own words name.
+Half of a window is for what is new in one turn, a quarter for one reply of the agent itself. Longer text loses its
+middle. The whole text stays in a variable, or in the variable that the text itself names.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from iact.core.tree.agent import Agent
 from iact.core.tree.tree import Tree
 
 _LEAST = 400
-"""Characters that are left of each part, whatever comes of it."""
+"""The fewest characters kept of each part, even if the total is still too long."""
 
 
 def fitted(tree: Tree, agent: Agent, parts: Sequence[str]) -> list[str]:
-    """What is new for an agent, part by part, with the middle of the longest left out if it is too much."""
+    """Return the new parts for an agent; if they are too long together, the middles of the longest are left out."""
     room = _window(tree, agent) // 2
     if _surely_fits(sum(map(len, parts)), room):
         return list(parts)
@@ -32,7 +32,7 @@ def fitted(tree: Tree, agent: Agent, parts: Sequence[str]) -> list[str]:
 
 
 def own_reply(tree: Tree, agent: Agent, text: str) -> str:
-    """An agent's own reply as it stands in its history. One that is too long is kept in a variable as a whole."""
+    """An agent's own reply as its history holds it. A reply that is too long is kept whole in a variable."""
     room = _window(tree, agent) // 4
     if _surely_fits(len(text), room) or estimate(text) <= room:
         return text
@@ -51,5 +51,5 @@ def _window(tree: Tree, agent: Agent) -> int:
 
 
 def _surely_fits(characters: int, room: int) -> bool:
-    """Whether so many characters fit, whatever they are: no character has more than two tokens."""
+    """Whether this many characters fit, whatever they are: no character has more than two tokens."""
     return characters * 2 <= room

@@ -1,9 +1,9 @@
-"""`analyze`: an analyzer judges the whole plan when it is over, and plans anew while the goal is not reached.
+"""`analyze`: an analyzer judges the whole plan when it has ended, and replans while the goal is not reached.
 
-DAG-mode documentation. A round is a plan that ran to its end: replanning goes on while the goal is not
-achieved, the confidence is below 0.8 and rounds remain. A person's message always replans and costs no
-round. An achieved goal is put into words by one more, streamed call; its fallback is the analysis' own
-answer, and that of a goal that was not reached is all results one after another.
+DAG-mode documentation. A round is a plan that ran to its end. Replanning continues while the goal is not achieved, the
+confidence is below 0.8 and rounds remain. A person's message always replans and costs no round. An achieved goal is put
+into words by one more, streamed call. If that fails, the answer is the analysis's own answer, or, if the goal was not
+reached, all results one after another.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from iact.core.plan.modes.base import DueThought, Mode, fresh_work
 from iact.core.plan.state import PlanState
 
 CONFIDENT: Final = 0.8
-"""From here on a judgement stands, whatever it says: planning anew is unlikely to change it."""
+"""From this confidence on a judgement stands, whatever it says: replanning is unlikely to change it."""
 
 
 class Analyze(Mode):
-    """At most `rounds` analyses and `rounds` - 1 replans of its own."""
+    """At most `rounds` analyses, and `rounds` - 1 replans of its own."""
 
     name = "analyze"
     reports = True

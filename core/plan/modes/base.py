@@ -1,6 +1,6 @@
-"""What a mode decides: which nodes may start yet, and after which event somebody thinks about the plan.
+"""What a mode decides: which nodes may start yet, and after which event the plan is thought about.
 
-A mode is a policy over the plan's state; it starts nothing, asks nothing and knows no time.
+A mode is a policy over the plan's state. It starts nothing, asks nothing and knows no time.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from iact.core.ports import JSON
 
 @dataclass(frozen=True, slots=True)
 class DueThought:
-    """A thought that is due. `subject`: ids of the nodes whose results are fresh.
+    """A thought that is due. `subject`: ids of the nodes with new results.
 
-    "own": the mode asks the question itself. `holds`: nothing starts until it is answered. `final`: nothing is left to run.
+    "own": the mode asks the question itself. `holds`: nothing starts until it is answered. `final`: nothing is left to
+    run.
     """
 
     kind: Literal["reflect", "observe", "analyze", "synthesize", "own"]
@@ -34,16 +35,17 @@ class DueThought:
 
 @dataclass(frozen=True, slots=True)
 class LeaveOut:
-    """Instead of arguments: this node is left out, for this reason."""
+    """Returned instead of arguments: this node is left out, for this reason."""
 
     reason: str
 
 
 class Mode:
-    """The policy that never judges; the others override what they do differently.
+    """The policy that never judges; other modes override what they do differently.
 
-    `patches`, `replans`: whether the ladder's upper rungs are there. `on_interjection`: what a person's
-    message leads to. `reports`: whether a report in words ends it. `max_calls`: bound on the engine's own model calls, None for the plan's. `max_replans`: likewise.
+    `patches`, `replans`: whether the ladder's upper rungs are available. `on_interjection`: what a person's message
+    leads to. `reports`: whether the plan ends with a report in words. `max_calls`: bound on the engine's own model
+    calls; None for the plan's. `max_replans`: likewise.
     """
 
     name = "static"
@@ -55,30 +57,30 @@ class Mode:
     max_calls: int | None = None
     max_replans: int | None = None
     opens = False
-    """Whether it begins with a question of its own, also where the steps are written."""
+    """Whether it begins with its own question, even if the steps are written already."""
 
     def admits(self, state: PlanState, node: str) -> bool:
         """Whether a node whose join holds may start yet."""
         return True
 
     def after(self, state: PlanState, node: str) -> DueThought | None:
-        """What is due now that a tool or agent node has ended."""
+        """The thought that is due when a tool or agent node has ended."""
         return None
 
     def at_rest(self, state: PlanState) -> DueThought | None:
-        """What is due now that nothing runs and nothing can start."""
+        """The thought that is due when nothing runs and nothing can start."""
         return None
 
     def decided(self, ask: DueThought, verdict: ReflectionAnswer) -> ReflectionAnswer:
-        """Takes a reflection's verdict, and may overrule it."""
+        """Take a reflection's verdict, and perhaps overrule it."""
         return verdict
 
     def wants_reflection(self, state: PlanState, node: str) -> DueThought | None:
-        """An observer of `node` asks for a reflection: the reflection, if one can be had."""
+        """The reflection that an observer of `node` asks for, if one is allowed."""
         return None
 
     def analyzed(self, analysis: Analysis) -> ReflectionAnswer:
-        """What an analysis leads to."""
+        """The verdict that an analysis leads to."""
         return ReflectionAnswer(
             "conclude" if analysis.achieved else "continue", analysis.reasoning, answer=analysis.final_answer
         )
@@ -89,11 +91,11 @@ class Mode:
         return ()
 
     def take_told(self) -> Sequence[Assessed]:
-        """What there is to be told of its judgement of the plan since this was asked last."""
+        """Return what is new to report about its assessment of the plan since the last call."""
         return ()
 
     def falls_back(self) -> bool:
-        """Nothing could be made of its opening: whether a plan is asked for as in other modes."""
+        """Whether to ask for a plan as in other modes, after its opening could not be used."""
         return False
 
     def facts(self) -> dict[str, JSON]:
@@ -101,47 +103,47 @@ class Mode:
         return {}
 
     def interjected(self) -> None:
-        """A person's message has changed the task."""
+        """Note that a person's message has changed the task."""
 
     def opening(
         self, goal: str, infos: Sequence[FunctionInfo], written: Sequence[PlanNode] = ()
     ) -> PlanQuestion | None:
-        """The question that the mode begins with instead of asking for a plan; `written`: steps that are there."""
+        """The question that the mode begins with instead of asking for a plan. `written`: existing steps."""
         return None
 
     def opened(self, text: str, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
-        """The steps in the answer to it.
+        """Return the steps in the answer to its opening.
 
         Raises:
-            PlanError: it can't be used.
+            PlanError: the answer can't be used.
         """
         return ()
 
     def question(
         self, state: PlanState, ask: DueThought, goal: str, infos: Sequence[FunctionInfo]
     ) -> PlanQuestion:
-        """The question of an "own" ask."""
+        """The question of an "own" thought."""
         raise NotImplementedError(f"the mode {self.name} asks nothing itself")
 
     def answered(
         self, state: PlanState, ask: DueThought, text: str | None, catalogue: FunctionCatalogue | None
     ) -> tuple[tuple[PlanNode, ...], str | None]:
-        """What the answer to an "own" ask leads to: further steps, and the plan's result."""
+        """Return what the answer to an "own" thought leads to: further steps, and the plan's result."""
         return (), None
 
     def restore(
         self, answers: Sequence[tuple[QuestionKind, str]], catalogue: FunctionCatalogue | None
     ) -> None:
-        """The plan goes on after a restart: `answers` are what models answered before it."""
+        """Restore after a restart. `answers`: what models answered before it."""
 
     def prepare(self, state: PlanState, node: str, arguments: dict[str, JSON]) -> dict[str, JSON] | LeaveOut:
-        """The arguments that the node is fired with."""
+        """Return the arguments that the node is fired with."""
         return arguments
 
     def recover(
         self, state: PlanState, node: str, failure: StepFailure, arguments: dict[str, JSON]
     ) -> dict[str, JSON] | None:
-        """Other arguments for another try at once, by a rule; None if there is none."""
+        """Return other arguments for another try at once, by a rule; None if there is none."""
         return None
 
 
@@ -166,5 +168,5 @@ def open_work(state: PlanState) -> list[str]:
 
 
 def work_levels(state: PlanState) -> dict[str, int]:
-    """The dependency wave of each tool and agent node of the present version."""
+    """The dependency wave of each tool and agent node of the current version."""
     return levels({one: node for one, node in state.plan.nodes.items() if node.kind in WORK})

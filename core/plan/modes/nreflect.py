@@ -1,4 +1,4 @@
-"""`nreflect`: somebody looks after every n finished nodes; branches that run are not held (KAIJU, section 5)."""
+"""`nreflect`: reflects after every n finished nodes; running branches are not held (KAIJU, section 5)."""
 
 from __future__ import annotations
 

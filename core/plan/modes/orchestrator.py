@@ -1,8 +1,8 @@
-"""`orchestrator`: each result gets a light observer of its own (KAIJU, section 5).
+"""`orchestrator`: each result gets its own light observer (KAIJU, section 5).
 
-Observers continue, inject, cancel, or ask for a reflection. With n ended nodes and depth d there are
-at most n observers, d reflections and replans together, and one plan: n + d + 1 calls (KAIJU, table 3).
-Patches, corrections and judged contracts belong to the ladder and the contracts and come on top.
+Observers continue, inject, cancel, or ask for a reflection. With n ended nodes and depth d there are at most n
+observers, d reflections and replans together, and one plan: n + d + 1 calls (KAIJU, table 3). Patches, corrections and
+judged contracts belong to the ladder and the contracts, and are additional.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """`profile`: Profile-Then-Reason. One call plans, rules adapt, one call reasons; at most one repair between.
 
-PTR, section 2. The profile holds the steps with what its author knows about their weakness (confidence,
-assumptions, fragile points) and how to adapt without asking again (auto-resolution, branch rules,
-recovery rules, replan conditions). A deterministic risk score routes the run (`pure`: no branch rules;
-`guarded`; `repair_eligible`), a deterministic trust score decides whether it needs its one repair, and
-the last call reports from the result store, with the caveats that the trust score demands.
+PTR, section 2. The profile holds the steps, what its author knows about their weaknesses (confidence, assumptions,
+fragile points), and how to adapt without asking again (auto-resolution, branch rules, recovery rules, replan
+conditions). A deterministic risk score routes the run (`pure`: no branch rules; `guarded`; `repair_eligible`). A
+deterministic trust score decides whether it needs its one repair. The last call reports from the result store, with the
+caveats that the trust score demands.
 
-Model calls: the profile, perhaps one repair, and the report: two or three, whatever the number of steps (PTR,
-proposition 2.1). A profile that can't be used is asked for once more, and the repair is still there. Where the steps are
-written already, the profile is about them. One that `auto` chose, and that does not hold even when it was repaired,
-is not the end: an adaptive mode goes on from what is there.
+Model calls: the profile, perhaps one repair, and the report. That is two or three, whatever the number of steps (PTR,
+proposition 2.1). A profile that can't be used is asked for once more, and the repair is still available. If the steps
+are written already, the profile is about them. If `auto` chose the profile and it does not hold even after its repair,
+the run does not end: an adaptive mode continues from there.
 """
 
 from __future__ import annotations
@@ -45,11 +45,11 @@ COMPONENTS: Final = ("schema", "planning", "method", "scale", "history")
 FLAWS: Final = ("failed", "empty", "thin", "branched", "recovered", "diagnosed")
 """What lowers trust, in the order of `PlanBounds.trust_penalties` (PTR, formula 33)."""
 STANDARD: Final = PlanBounds()
-"""The weights of the risk (positive, together 1: PTR, formula 15), the thresholds of its routes and of a repair (34)."""
+"""The weights of the risk (positive, sum 1: PTR, formula 15), and the thresholds of its routes and of a repair (34)."""
 ADAPTIVE: Final = "analyze"
-"""The mode that goes on where a profile that `auto` chose did not hold, also after its repair."""
+"""The mode that continues when a profile chosen by `auto` did not hold, even after its repair."""
 AUTO: Final = "auto"
-"""As a parameter's value: the function's own auto-resolution rule gives it."""
+"""As a parameter's value: the function's own auto-resolution rule provides the value."""
 
 
 # --- the profile ---------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """If `step` (or any, "") fails with an error that holds `error`, it is tried once more, changed."""
+    """If `step` (or any, "") fails with an error that contains `error`, it is tried once more with these changes."""
 
     step: str
     error: str
@@ -107,7 +107,7 @@ class Recovery:
 
 @dataclass(frozen=True, slots=True)
 class ProfileObject:
-    """p = (w, γ, A, G, C, B, Ξ) of PTR, formula 11; `auto`: parameters to be resolved, by step."""
+    """p = (w, γ, A, G, C, B, Ξ) of PTR, formula 11. `auto`: parameters to resolve, by step."""
 
     nodes: tuple[PlanNode, ...]
     confidence: float
@@ -126,12 +126,12 @@ def read_profile(
     known: Sequence[str] = (),
     written: Sequence[PlanNode] = (),
 ) -> ProfileObject:
-    """The profile in a reply, if it is admissible. `known`: steps of an earlier profile with results.
+    """Read the profile in a reply, if it is admissible. `known`: steps of an earlier profile with results.
 
-    `written`: the steps that it is about, where somebody else wrote them; they stay as they are.
+    `written`: the existing steps that the profile is about, if it did not write them; they stay as they are.
 
     Raises:
-        PlanError: it is not; a `PlanInvalid` says everything that is wrong.
+        PlanError: it is not admissible; a `PlanInvalid` lists everything that is wrong.
     """
     data = answers.extract(text)
     try:
@@ -221,7 +221,7 @@ def _expression(source: str, ids: set[str], place: str, problems: list[str]) -> 
 def _wired(
     nodes: Sequence[PlanNode], auto: Mapping[str, Mapping[str, Expression]], branches: Sequence[Branch]
 ) -> list[PlanNode]:
-    """A step stands behind everything that its rules read, so that when it fires does not matter to them."""
+    """Let each step depend on everything that its rules read, so that they do not depend on when it fires."""
     wired = []
     for node in nodes:
         read: set[str] = set()
@@ -240,7 +240,7 @@ def _wired(
 
 
 def _shadow(node: PlanNode, auto: Mapping[str, Expression]) -> PlanNode:
-    """The node as the validation sees it: auto parameters count as refs, for they have no value yet."""
+    """The node as validation sees it: auto parameters count as refs, because they have no value yet."""
     refs = dict(node.refs)
     params = dict(node.params)
     for name, rule in auto.items():
@@ -255,7 +255,7 @@ def _shadow(node: PlanNode, auto: Mapping[str, Expression]) -> PlanNode:
 
 
 def shape_of(function: str, names: Iterable[str]) -> str:
-    """A call as its history counts it: the function, and which arguments it was given."""
+    """A call as its history counts it: the function, and the names of its arguments."""
     return f"{function}({', '.join(sorted(names))})"
 
 
@@ -279,29 +279,29 @@ def risk_components(
 
 
 def risk_of(components: Sequence[float], bounds: PlanBounds = STANDARD) -> float:
-    """The convex combination of the components (PTR, formula 14); in [0, 1], growing with each."""
+    """The convex combination of the components (PTR, formula 14); in [0, 1], increasing in each."""
     return sum(weight * one for weight, one in zip(bounds.risk_weights, components, strict=True))
 
 
 def route_of(risk: float, bounds: PlanBounds = STANDARD) -> Route:
-    """PTR, formula 18."""
+    """The route for a risk (PTR, formula 18)."""
     if risk < bounds.guarded_from:
         return "pure"
     return "guarded" if risk < bounds.repair_from else "repair_eligible"
 
 
 def penalties(bounds: PlanBounds = STANDARD) -> dict[str, float]:
-    """What each flaw takes off trust."""
+    """How much trust each flaw costs."""
     return dict(zip(FLAWS, bounds.trust_penalties, strict=True))
 
 
 def trust_of(counts: Mapping[str, int], bounds: PlanBounds = STANDARD) -> float:
-    """The penalty form of PTR, formula 33; falls, or stays, with each thing that went wrong."""
+    """The penalty form of PTR, formula 33; never increases with another flaw."""
     return max(0.0, 1.0 - sum(weight * counts.get(name, 0) for name, weight in penalties(bounds).items()))
 
 
 def thin(output: JSON) -> bool:
-    """Not empty, but next to nothing: a mapping or list of nothings."""
+    """Whether an output is not empty, but next to nothing: a mapping or list of empty values."""
     values = output.values() if isinstance(output, dict) else output if isinstance(output, list) else ()
     return bool(values) and all(is_empty(one) for one in values)
 
@@ -344,7 +344,9 @@ class _Log:
 
 
 class Profile(Mode):
-    """One run of Profile-Then-Reason. `history`: failure rate in [0, 1] by function and shape of arguments, from earlier runs."""
+    """One run of Profile-Then-Reason. `history`: failure rates in [0, 1] by function and shape of arguments, from
+    earlier runs.
+    """
 
     name = "profile"
     patches = False
@@ -490,7 +492,7 @@ class Profile(Mode):
     # --- verification, one repair, one report ----------------------------------------------------------------
 
     def verify(self, state: PlanState) -> Verification:
-        """Whether the trace supports a report; a function of the trace alone (PTR, section 2.1)."""
+        """Judge whether the trace supports a report; a function of the trace alone (PTR, section 2.1)."""
         assert self.profile is not None
         current = {node.id for node in self.profile.nodes}
         records = [state.nodes[one] for one in sorted(current) if one in state.nodes]
@@ -542,7 +544,7 @@ class Profile(Mode):
         return DueThought("own", reason="report", final=True)
 
     def falls_back(self) -> bool:
-        """Where `auto` chose the profile, a plan is had without one, and judged."""
+        """If `auto` chose the profile, ask for a plan without one, and have it judged."""
         if self._climb:
             self._above, self.max_calls = Analyze(confident=self._bounds.confidence), None
         return self._climb
@@ -605,7 +607,7 @@ def _rounded(named: Iterable[tuple[str, float]]) -> dict[str, float]:
 
 
 def _in_words(profile: ProfileObject) -> Iterator[str]:
-    """Every rule of a profile."""
+    """Describe every rule of a profile."""
     for step, rules in profile.auto.items():
         yield from (f"{step}: {name} = {rule.source}" for name, rule in rules.items())
     yield from (f"{one.step}: {_branch_in_words(one)}" for one in profile.branches)

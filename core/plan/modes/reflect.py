@@ -1,7 +1,7 @@
-"""`reflect`: after each dependency wave somebody looks at all evidence; the next wave waits for the verdict.
+"""`reflect`: after each dependency wave all evidence is reflected on; the next wave waits for the verdict.
 
-KAIJU, section 5. Reflections number at most the waves that ran: a wave is what lies at one depth of the
-graph, and steps that a replan adds lie deeper than what they stand on.
+KAIJU, section 5. There are at most as many reflections as waves that ran. A wave is all steps at one depth of the
+graph, and steps that a replan adds are deeper than the steps that they depend on.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from iact.core.plan.state import PlanState
 
 
 class Reflect(Mode):
-    """A barrier after each wave. Two reflections running that see diminishing progress conclude."""
+    """A barrier after each wave. Two consecutive reflections that see diminishing progress conclude the plan."""
 
     name = "reflect"
     reports = True

@@ -22,7 +22,7 @@ def make_mode(
     bounds: PlanBounds | None = None,
     history: Mapping[str, float] | None = None,
 ) -> Mode:
-    """A fresh mode for one plan; `auto` is chosen beforehand, with `auto.choose`.
+    """Return a new mode for one plan; `auto` must be resolved beforehand, with `auto.choose`.
 
     Raises:
         UsageError: there is no such mode, or an option is not a positive number.
