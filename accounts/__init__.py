@@ -1,4 +1,4 @@
-"""People: who may be on a server, what is whose, and who did what.
+"""People: who may use a server, who owns what, and who did what.
 
-Nobody with one user imports any of it but `rights` and `people`, which are pure and know no library.
+A server with one user imports only `rights` and `people`, which are pure and need no library.
 """

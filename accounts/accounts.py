@@ -1,4 +1,4 @@
-"""All that a server knows of people, over one database."""
+"""Everything that a server knows about people, over one database."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAY: Final = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Accounts:
-    """The parts, which share a database and a clock."""
+    """The parts, which share one database and one clock."""
 
     database: Database
     clock: Callable[[], float]
@@ -45,10 +45,10 @@ def open_accounts(
     public_links: bool = False,
     host: str = "",
 ) -> Iterator[Accounts]:
-    """The accounts of a data directory, or of a PostgreSQL database; closed at the end. `clock`: seconds since 1970.
+    """The accounts of a data directory, or of a PostgreSQL database; closed on exit. `clock`: seconds since 1970.
 
-    `days`: after its last use that a sign-in ends; `public_links`: whether links work without an account; `host`: whose
-    calls of models these are, where several have one database.
+    `days`: how long a sign-in lasts after its last use; `public_links`: whether links work without an account; `host`:
+    the host whose model calls these are, where several hosts share a database.
 
     Raises:
         UsageError: as `open_database`.

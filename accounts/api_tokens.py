@@ -1,4 +1,4 @@
-"""API tokens of users: named, made for something, with an end, shown once."""
+"""API tokens of users: each has a name, scopes and an end, and is shown once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iact.accounts.schema import api_tokens
 from iact.core.errors import UsageError
 
 PREFIX: Final = "iact_"
-"""By which people, and programs that look for lost secrets, recognise one."""
+"""The prefix by which people, and secret scanners, recognise a token."""
 
 LONGEST_DAYS: Final = 366.0
 _DAY: Final = 86400.0
@@ -24,7 +24,7 @@ _MINUTE: Final = 60.0
 
 
 class ApiTokens:
-    """`clock`: seconds since 1970."""
+    """Creates, finds and revokes tokens. `clock`: seconds since 1970."""
 
     def __init__(self, database: Database, audit: AuditLog, clock: Callable[[], float]) -> None:
         self._database = database
@@ -32,10 +32,10 @@ class ApiTokens:
         self._clock = clock
 
     def create(self, user: User, name: str, scopes: Iterable[Scope], *, days: float, by: Actor) -> Shown:
-        """Make one, which is shown this once.
+        """Make a token, which is shown only this once.
 
         Raises:
-            UsageError: the name, a scope or the number of days can't be.
+            UsageError: the name, a scope or the number of days is invalid.
         """
         wanted, plain = frozenset(scopes), name.strip()
         if not plain or len(plain) > 64 or not plain.isprintable():
@@ -71,7 +71,7 @@ class ApiTokens:
         return shown
 
     def find(self, secret: str) -> ApiToken | None:
-        """The token that a program came with, if it is good."""
+        """The token that a program sent, if it is valid."""
         if not secret.startswith(PREFIX):
             return None
         with self._database.reading() as connection:
@@ -87,7 +87,7 @@ class ApiTokens:
         return _token(row)
 
     def holds(self, identity: str) -> bool:
-        """Whether a token is still good."""
+        """Whether a token is still valid."""
         query = select(api_tokens.c.id).where(
             api_tokens.c.id == identity, api_tokens.c.revoked.is_(None), api_tokens.c.ends > self._clock()
         )
@@ -95,14 +95,14 @@ class ApiTokens:
             return connection.execute(query).one_or_none() is not None
 
     def of(self, user: str) -> Sequence[ApiToken]:
-        """A user's tokens that are not revoked, the newest first."""
+        """A user's tokens that are not revoked, newest first."""
         query = select(api_tokens).where(api_tokens.c.user_id == user, api_tokens.c.revoked.is_(None))
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(api_tokens.c.created.desc())).all()
         return [_token(row) for row in rows]
 
     def revoke(self, user: User, name: str, *, by: Actor) -> None:
-        """Let nobody in with a token any more. `name`: the token's, or its id.
+        """Revoke a token; it no longer gives access. `name`: the token's name, or its id.
 
         Raises:
             UsageError: the user has no such token.

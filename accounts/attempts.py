@@ -1,7 +1,7 @@
-"""How often somebody may try to sign in: token buckets that are kept, so that a restart is no way around them.
+"""How often someone may try to sign in: token buckets that are stored, so that a restart does not reset them.
 
-One for each name from each address, which stops whoever guesses a password; one for each address, which stops whoever
-guesses names; one for each name from everywhere, which is wide enough that nobody can lock another one out alone.
+There is one for each name from each address, against guessing a password; one for each address, against guessing names;
+and one for each name from all addresses, which is large enough that no single client can lock another user out.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from iact.core.rates import Bucket
 
 @dataclass(frozen=True, slots=True)
 class _Limit:
-    """So many at once, and one more after `seconds`."""
+    """Allows `most` attempts at once, and one more after each `seconds`."""
 
     most: float
     seconds: float
@@ -32,14 +32,14 @@ _NAME: Final = _Limit(100, 10)
 
 
 class Attempts:
-    """`clock`: seconds since 1970."""
+    """Counts attempts to sign in. `clock`: seconds since 1970."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._database = database
         self._clock = clock
 
     def take(self, name: str, address: str) -> int:
-        """Count an attempt; 0: it may be made, else the seconds until one may."""
+        """Count an attempt. Returns 0 if it may be made, otherwise the seconds until one may."""
         now = self._clock()
         with self._database.writing() as connection:
             if self._database.dialect == "postgresql":  # SQLite lets one write at a time anyway
@@ -63,7 +63,7 @@ class Attempts:
             ]
             if waits:
                 return max(1, math.ceil(max(waits)))
-            # One that is full again is as good as none; an hour fills each.
+            # A full bucket needs no row; every bucket fills up within an hour.
             connection.execute(delete(attempts).where(attempts.c.at < now - 3600))
             connection.execute(delete(attempts).where(attempts.c.subject.in_(list(buckets))))
             for subject, bucket in buckets.items():
@@ -73,7 +73,7 @@ class Attempts:
         return 0
 
     def forgive(self, name: str, address: str) -> None:
-        """They are who they say: what they mistyped counts no more."""
+        """Forget the failed attempts of a user who has signed in."""
         with self._database.writing() as connection:
             connection.execute(
                 delete(attempts).where(attempts.c.subject == f"{name[:64]} from {address[:64]}")

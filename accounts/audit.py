@@ -16,19 +16,19 @@ from iact.accounts.schema import audit_events
 _KINDS = frozenset(get_args(AuditKind))
 _LOG: Final = logging.getLogger(__name__)
 _LOGGED: Final = ("why", "session")
-"""What the log has of an event beside who it was. The rest are names that people chose, and whoever fails to sign in may
-have typed a password where a name belongs."""
+"""The fields of an event that the log has, in addition to who it was. The others are names that people chose, and a
+person whose sign-in failed may have typed a password in place of a name."""
 
 
 class AuditLog:
-    """What is written here is in the same transaction as that which it tells of. `clock`: seconds since 1970."""
+    """Entries are written in the same transaction as the change they describe. `clock`: seconds since 1970."""
 
     def __init__(self, database: Database, clock: Callable[[], float]) -> None:
         self._database = database
         self._clock = clock
 
     def write(self, connection: Connection, kind: AuditKind, actor: Actor, **about: str) -> None:
-        """Add an event in a transaction that is open."""
+        """Add an event in an open transaction."""
         connection.execute(
             insert(audit_events).values(
                 id=mint_id(),
@@ -47,12 +47,12 @@ class AuditLog:
         _LOG.info(kind, extra={name: text for name, text in told.items() if text})
 
     def tell(self, kind: AuditKind, actor: Actor, **about: str) -> None:
-        """Add an event by itself."""
+        """Add an event in a transaction of its own."""
         with self._database.writing() as connection:
             self.write(connection, kind, actor, **about)
 
     def events(self, since: float = 0.0, most: int | None = None) -> Sequence[AuditEvent]:
-        """Those after a time, the oldest first. `most`: only so many of the newest."""
+        """The events after a time, oldest first. `most`: only this many of the newest."""
         query = select(audit_events).where(audit_events.c.at > since)
         query = query.order_by(audit_events.c.at.desc(), audit_events.c.id.desc()).limit(most)
         with self._database.reading() as connection:

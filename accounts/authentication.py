@@ -1,8 +1,8 @@
 """Who a request comes from, and whether they still are who they were.
 
-Somebody comes with one of four things: an API token, which a program sends by itself; the headers of a proxy, which count
-for nothing from any other address; the cookie of a sign-in; the cookie of a link. In this order, and the first one that is
-there decides: a token that is not good is not made up for by a cookie.
+A request can carry one of four credentials: an API token, which a program sends; a proxy's headers, which are ignored
+from any other address; the cookie of a sign-in; or the cookie of a link. They are checked in this order, and the first
+one that is present decides: a cookie does not make up for an invalid token.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LINK_SCOPES: Final[frozenset[Scope]] = frozenset(("sessions:read",))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuthenticationRules:
-    """How people sign in to one server. `cookie`: what the cookie is called; `secure`: only over TLS."""
+    """How people sign in to one server. `cookie`: the cookie's name; `secure`: it is sent only over TLS."""
 
     authenticator: AuthenticatorName
     cookie: str
@@ -40,16 +40,16 @@ class AuthenticationRules:
 
     @property
     def cookie_name(self) -> str:
-        """The prefix has browsers refuse it from anybody but this host itself."""
+        """The cookie's full name. With its prefix, browsers accept the cookie only from this host itself."""
         return f"__Host-{self.cookie}" if self.secure else self.cookie
 
     @property
     def link_cookie(self) -> str:
-        """That of whoever follows a link without an account."""
+        """The cookie of a person who follows a link without an account."""
         return f"{self.cookie_name}_link"
 
     def trusts(self, peer: str) -> bool:
-        """Whether a request comes from a proxy that is named."""
+        """Whether a request comes from a trusted proxy."""
         try:
             address = ip_address(peer)
         except ValueError:
@@ -58,7 +58,7 @@ class AuthenticationRules:
         return any((mapped or address) in one for one in self.proxies)
 
     def address_of(self, request: HttpRequest) -> str:
-        """Where somebody is: what a proxy that is named says last, or whoever connected."""
+        """The address of the client: the last one that a trusted proxy names, or the peer's own."""
         if self.trusts(request.peer):
             told = [part.strip() for one in header(request, "x-forwarded-for") for part in one.split(",")]
             return told[-1][:64] if told else request.peer
@@ -66,7 +66,8 @@ class AuthenticationRules:
 
 
 class Authentication:
-    """`web.ports.People`. `owner_of`: whose a session is, for administrators who may see all of them."""
+    """Implements `web.ports.People`. `owner_of`: the owner of a session, for administrators who may see all
+    sessions."""
 
     def __init__(
         self,
@@ -81,7 +82,7 @@ class Authentication:
         self.rules: Final = rules
 
     def identify(self, asked: HttpRequest) -> Principal | None:
-        """Who a request comes from; None: nobody that is known."""
+        """Who a request comes from, or None if it is from no one known."""
         if asked.authorizations:
             return self._by_token(asked.authorizations)
         if self.rules.authenticator == "header":
@@ -95,7 +96,7 @@ class Authentication:
         return self._by_sign_in(asked) or self._by_link(asked)
 
     def holds(self, who: Principal) -> bool:
-        """Whether somebody is still who they were: not signed out, disabled, ended or revoked."""
+        """Whether a principal is still valid: not signed out, disabled, expired or revoked."""
         kind, _, identity = who.key.partition(" ")
         if kind == "link":
             return self._accounts.sharing.holds(identity)
@@ -107,7 +108,7 @@ class Authentication:
         return kind == "header" or self._accounts.sign_ins.holds(identity)
 
     def grant(self, who: Principal, session: str | None) -> SharedSession | None:
-        """What they may do with a session of another user. None for `session`: with the one of their link."""
+        """What a principal may do with another user's session. None for `session`: the one that their link leads to."""
         if session is None and not who.link:
             return None
         user = self._accounts.users.get(who.user) if who.user else None
@@ -118,7 +119,7 @@ class Authentication:
         return self._as_admin(who, session)
 
     def by_header(self, asked: HttpRequest) -> User | None:
-        """Whom a proxy speaks of; None: nobody, or it is no proxy that is named.
+        """The user that the proxy named, or None if it named none or is not a trusted proxy.
 
         Raises:
             UsageError: they have no account here.
@@ -142,7 +143,7 @@ class Authentication:
         return user
 
     def principal(self, user: User, key: str) -> Principal:
-        """Somebody who came in person."""
+        """The principal of a user who signed in as a person."""
         return Principal(user=user.id, name=user.name, admin=self._is_admin(user), key=key)
 
     def _by_token(self, authorizations: tuple[str, ...]) -> Principal | None:
@@ -190,12 +191,12 @@ class Authentication:
         return SharedSession(session=session, owner=user.id, owner_name=user.name, role="reader")
 
     def _tell_once(self, peer: str) -> None:
-        """Somebody says who they are in place of the proxy: it is in the audit, but they can't fill it."""
+        """Audit a request that claims a user without coming from the proxy, but not often enough to flood the audit."""
         if self._first(peer):
             self._accounts.audit.tell("sign-in.failed", Actor("", peer), why="header from another address")
 
     def _first(self, what: str) -> bool:
-        """Whether something is to be told, since it was not in the last hour."""
+        """Whether to report an event: True if it was not reported within the last hour."""
         now = self._accounts.clock()
         self._told = {one: at for one, at in self._told.items() if at > now - _HOUR}
         if what in self._told or len(self._told) >= 1000:
@@ -205,12 +206,12 @@ class Authentication:
 
 
 def header(request: HttpRequest, name: str) -> tuple[str, ...]:
-    """Every value of a header, whose name is in lower case."""
+    """Every value of a header. `name` is in lower case."""
     return tuple(value for one, value in request.headers if one == name)
 
 
 def cookie(request: HttpRequest, name: str) -> str:
-    """The value of a cookie; empty if there is none, or more than one: nobody can tell which of them is ours."""
+    """The value of a cookie; empty if there is none, or several: then it is unknown which of them is ours."""
     found = [value for one, value in _cookies(request) if one == name]
     return found[0] if len(found) == 1 else ""
 

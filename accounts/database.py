@@ -1,7 +1,7 @@
-"""The database of accounts: opened, brought up to date, and used in short transactions.
+"""The database of accounts: opened, migrated, and used in short transactions.
 
-SQLite in the data directory, in WAL mode and readable by its owner alone; or PostgreSQL, where several hosts share it.
-Everything here blocks: whoever is on an event loop calls it in a thread.
+It is SQLite in the data directory, in WAL mode and readable by its owner only; or PostgreSQL, where several hosts share
+it. Everything here blocks: from an event loop, call it in a thread.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _PATIENCE: Final = 10.0
 """Seconds that a write waits for another one."""
 
 _LOCK: Final = 0x69616374
-"""Of PostgreSQL: held by the one host that migrates."""
+"""The number of PostgreSQL's advisory lock: the one host that migrates holds it."""
 
 
 class Database:
-    """An open database whose tables are those of `schema`."""
+    """An open database with the tables of `schema`."""
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
@@ -54,25 +54,25 @@ class Database:
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that may write: whole, or not at all where it raises."""
+        """A transaction that may write. It is rolled back if the block raises."""
         with self._writer.begin() as connection:
             yield connection
 
     def alone(self, connection: Connection, what: int) -> None:
-        """Wait until no other transaction that writes is alone with `what`; SQLite's always are.
+        """Wait until no other writing transaction holds the lock `what`. SQLite has only one writer at any time anyway.
 
-        `what`: a number for what is decided by what was read.
+        `what`: a number for the decisions that depend on what was read.
         """
         if self.dialect == "postgresql":
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({what})")
 
     def close(self) -> None:
-        """Let go of every connection."""
+        """Close every connection."""
         self._engine.dispose()
 
 
 def open_database(data: Path, url: str | None = None) -> Database:
-    """Open the database of a data directory, make it if there is none, and bring it up to date.
+    """Open the database of a data directory, create it if it is missing, and migrate it.
 
     Raises:
         UsageError: it can't be opened, or a newer version of the program wrote it.
@@ -88,10 +88,10 @@ def open_database(data: Path, url: str | None = None) -> Database:
 
 
 def look_at_database(data: Path, url: str | None = None) -> str:
-    """What stands there, in words for people, without making or changing anything.
+    """Where the accounts are, in words for people, without creating or changing anything.
 
     Raises:
-        UsageError: it can't be reached.
+        UsageError: the database can't be reached.
     """
     if url is None:
         made = (data / FILE).is_file()
@@ -113,7 +113,7 @@ def look_at_database(data: Path, url: str | None = None) -> str:
 def _target(data: Path, url: str | None) -> URL:
     if url is None:
         path = data / FILE
-        # Made here, so that nobody else can read it for even a moment. Its journal files take over the mode.
+        # Created here, so that no other user can read it even for a moment. SQLite's journal files inherit the mode.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
         return URL.create("sqlite", database=str(path))
     try:
@@ -144,7 +144,7 @@ def _engine(target: URL) -> Engine:
 
 
 def _prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    """SQLite as we want it; transactions are begun by `_begin`, and not by the driver when it sees a write."""
+    """Configure SQLite. `_begin` begins transactions; the driver would do so only at the first write."""
     connection.isolation_level = None
     cursor = connection.cursor()
     for one in ("journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON"):
@@ -153,7 +153,7 @@ def _prepare(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
 
 
 def _begin(connection: Connection) -> None:
-    # A write that began as a read is refused when another one came first; so it begins as what it is.
+    # SQLite refuses a write in a transaction that began as a read if another write came first, so begin it as a write.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 

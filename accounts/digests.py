@@ -1,7 +1,7 @@
-"""Secrets that let somebody in: minted here, shown once, and stored as digests.
+"""Secrets that give access: minted here, shown once, and stored as digests.
 
-Each has 256 bits of chance, so that it can't be guessed, and a plain digest of it is as good as a slow one. Passwords,
-which people choose, are another matter (`passwords`).
+Each has 256 random bits, so it can't be guessed, and a plain digest is as safe as a slow one. Passwords, which people
+choose, are different (`passwords`).
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ import secrets
 
 
 def mint() -> str:
-    """A new secret, of letters that fit into an address and a cookie."""
+    """A new secret, of characters that are allowed in a URL and a cookie."""
     return secrets.token_urlsafe(32)
 
 
 def digest(secret: str) -> str:
-    """What is stored of a secret."""
+    """The digest of a secret, which is stored in its place."""
     return hashlib.sha256(secret.encode("utf-8", "replace")).hexdigest()
 
 
 def mint_id() -> str:
-    """A new name for a row; it lets nobody in, and is never used again."""
+    """A new id for a row. It gives no access, and is never reused."""
     return secrets.token_hex(8)

@@ -1,9 +1,9 @@
 """Signing in with an OpenID Connect provider: the authorization code flow with PKCE.
 
-People are sent to the provider with three things that nobody else knows: a state, by which their return is recognised,
-a nonce, which the provider writes into what it vouches for, and the digest of a verifier, without which a stolen code is
-worth nothing. Each return is good once, and only for the browser that was sent. What comes back is believed if it is
-signed with a key of the provider, made for this server, for this nonce, and not over.
+The server sends people to the provider with three values that no one else knows: a state, which identifies their
+return; a nonce, which the provider writes into its token; and the digest of a verifier, without which a stolen code is
+worthless. Each return is good once, and only for the browser that was sent. A token is accepted if a key of the
+provider signed it, and if it was issued for this server and this nonce and has not expired.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from iact.accounts.schema import redirects
 from iact.core.errors import IactError, UsageError
 
 LIFE: Final = 600.0
-"""Seconds in which somebody who was sent to the provider has to come back."""
+"""Seconds within which a person must come back from the provider."""
 
 _FRESH: Final = 3600.0
-"""Seconds after which what the provider says of itself is asked for again."""
+"""Seconds after which the provider's metadata is fetched again."""
 
 _PATIENCE: Final = 10.0
 _LONGEST: Final = 1 << 20
@@ -51,18 +51,18 @@ _ALGORITHMS: Final = [
     "ES512",
     "EdDSA",
 ]
-"""All asymmetric: with a shared secret, or none, whoever reads this server's settings could vouch for anybody."""
+"""All asymmetric: with a shared secret, or none, anyone who reads this server's settings could vouch for any user."""
 
 _LEEWAY: Final = 60
 """Seconds by which the provider's clock may differ from ours."""
 
 
 class ProviderProblem(IactError):
-    """The provider can't be asked, or what it says is not believed; the sentence is for people."""
+    """The provider can't be asked, or its answer is not accepted; the sentence is for people."""
 
 
 class _Metadata(BaseModel):
-    """What a provider says of itself (OpenID Connect Discovery 1.0, section 3)."""
+    """A provider's metadata (OpenID Connect Discovery 1.0, section 3)."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -73,14 +73,15 @@ class _Metadata(BaseModel):
 
 
 class _Tokens(BaseModel):
-    """What it gives for a code. Only what it vouches for is of use here."""
+    """The tokens that a provider returns for a code. Only the id token is used."""
 
     id_token: str = Field(max_length=1 << 16)
 
 
 @dataclass(frozen=True, slots=True)
 class OidcClient:
-    """This server at the provider. `redirect`: the address to which people come back; `secret`: None: it has none."""
+    """This server, as a client of the provider. `redirect`: the address to which people come back; `secret`: None if it
+    has none."""
 
     issuer: str
     client: str
@@ -93,7 +94,7 @@ class OidcClient:
 
 @dataclass(frozen=True, slots=True)
 class Vouched:
-    """Whom the provider vouches for. `subject`: what they are called there for ever."""
+    """The person whom the provider vouches for. `subject`: their permanent identifier at the provider."""
 
     subject: str
     name: str
@@ -104,7 +105,7 @@ class OidcProvider:
     """The provider, as this server sees it. `clock`: seconds since 1970. Everything here blocks.
 
     Raises:
-        UsageError: the issuer is on another machine and has no https.
+        UsageError: the issuer is on another machine and does not use https.
     """
 
     def __init__(
@@ -127,11 +128,11 @@ class OidcProvider:
 
     @property
     def issuer(self) -> str:
-        """As what the provider is known in the settings; who somebody is there is said together with it."""
+        """The provider's identifier in the settings. A person's subject is stored together with it."""
         return self._about.issuer.rstrip("/")
 
     def begin(self, browser: str) -> str:
-        """The address to which somebody is sent. `browser`: a secret that only their browser has.
+        """The address to which a person is sent. `browser`: a secret that only their browser has.
 
         Raises:
             ProviderProblem: the provider can't be asked.
@@ -164,7 +165,7 @@ class OidcProvider:
         )
 
     def finish(self, state: str, browser: str, code: str) -> Vouched:
-        """Somebody came back with a code.
+        """Complete the sign-in of a person who came back with a code.
 
         Raises:
             ProviderProblem: they were not sent from this browser, came twice or too late, or the provider does not
@@ -189,7 +190,7 @@ class OidcProvider:
             "code_verifier": verifier,
         }
         about, secret = self._about, self._about.secret
-        # RFC 6749, section 2.3.1: both are encoded as in a form.
+        # RFC 6749, section 2.3.1: both are form-encoded.
         auth = httpx.BasicAuth(quote_plus(about.client), quote_plus(secret)) if secret is not None else None
         answer = self._ask(self._discover().token_endpoint, form, auth)
         try:
@@ -227,7 +228,8 @@ class OidcProvider:
         )
 
     def _verified(self, token: str) -> Mapping[str, object]:
-        """The claims of a token that a key of the provider signed. Its keys are asked for again if none did: they rotate."""
+        """The claims of a token that a key of the provider signed. Fetches the keys again if none matches, since they
+        rotate."""
         with suppress(JoseError, ValueError):
             return jwt.decode(token, self._key_set(), algorithms=_ALGORITHMS).claims
         self._keys = None
@@ -242,7 +244,7 @@ class OidcProvider:
             found = _Metadata.model_validate_json(answer)
         except ValidationError as error:
             raise ProviderProblem(f"{self.host} is no OpenID Connect provider.") from error
-        # Section 4.3: it must say that it is whom it was asked for.
+        # Section 4.3: the metadata must name the issuer that was asked.
         if found.issuer.rstrip("/") != self._about.issuer.rstrip("/"):
             raise ProviderProblem(
                 f"{self.host} says that it is {found.issuer!r}, and the settings say {self._about.issuer!r} (accounts.issuer)."
@@ -284,7 +286,7 @@ def _reason(error: Exception) -> str:
 
 
 def _check_address(url: str) -> None:
-    """What is asked on another machine is asked over TLS; else whoever is on the way could vouch for anybody."""
+    """Require TLS for another machine. Otherwise anyone on the network path could vouch for any user."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     with suppress(ValueError):

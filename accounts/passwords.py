@@ -1,4 +1,4 @@
-"""Passwords as people choose them: stored by argon2, which makes each guess cost time and memory."""
+"""Passwords as people choose them: stored with argon2, which makes each guess cost time and memory."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ SHORTEST: Final = 10
 LONGEST: Final = 256
 _HASHER: Final = PasswordHasher()
 _AT_ONCE: Final = BoundedSemaphore(2)
-"""Each takes 64 MiB for a moment: whoever tries many at once waits in line."""
+"""Each hash takes 64 MiB for a moment; clients that try many at once wait in line."""
 
 _NOBODY: Final = _HASHER.hash("a password that nobody has")
 
 
 def hashed(password: str) -> str:
-    """What is stored of a password.
+    """What is stored in place of a password.
 
     Raises:
         UsageError: it is too short, or too long.
@@ -34,7 +34,8 @@ def hashed(password: str) -> str:
 
 
 def matches(stored: str | None, password: str) -> bool:
-    """Whether it is the password. Where none is stored, it takes as long, so that nobody can tell who has an account."""
+    """Whether the password is correct. Takes as long if none is stored, so that no one can find out who has an
+    account."""
     try:
         with _AT_ONCE:
             return _HASHER.verify(stored or _NOBODY, password[: LONGEST + 1]) and stored is not None
@@ -43,5 +44,5 @@ def matches(stored: str | None, password: str) -> bool:
 
 
 def outdated(stored: str) -> bool:
-    """Whether it was stored with less effort than is usual now."""
+    """Whether it was stored with less effort than is standard now."""
     return _HASHER.check_needs_rehash(stored)

@@ -1,4 +1,5 @@
-"""What is known of people, as plain values: whoever shows it needs no database for that. Times are seconds since 1970, UTC."""
+"""What is known about people, as plain values, so that displaying them needs no database. Times are seconds since 1970,
+UTC."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ AuditKind: TypeAlias = Literal[
     "policy.changed", "module.added", "module.removed", "module.approved", "secret.changed", "quota.changed",
     "audit.exported",
 ]  # fmt: skip
-"""What the audit of the server keeps; what happened inside of sessions is in their journals."""
+"""The events in the server's audit. What happens within sessions is in their journals."""
 
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """Somebody with an account. `name`: what they sign in with; `disabled`: since when, None: they are not."""
+    """A person with an account. `name`: what they sign in with; `disabled`: since when, or None if they are not."""
 
     id: str
     name: str
@@ -35,7 +36,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class SignIn:
-    """Where somebody is signed in. `id` tells one from another and lets nobody in."""
+    """A place where a user is signed in. `id` identifies it and gives no access."""
 
     id: str
     user: str
@@ -48,7 +49,7 @@ class SignIn:
 
 @dataclass(frozen=True, slots=True)
 class ApiToken:
-    """A token of a user; what it is was shown once. `used`: last, to the minute."""
+    """A token of a user; the token itself was shown once. `used`: when it was last used, to the minute."""
 
     id: str
     user: str
@@ -62,7 +63,7 @@ class ApiToken:
 
 @dataclass(frozen=True, slots=True)
 class SessionGrant:
-    """A role on a session that its owner gave. `subject`: a user's id, or with `of_group` a group's name."""
+    """A role on a session that its owner granted. `subject`: a user's id, or with `of_group` a group's name."""
 
     owner: str
     session: str
@@ -74,7 +75,7 @@ class SessionGrant:
 @dataclass(frozen=True, slots=True)
 class ShareLink:
     """A link that a user made to one of their sessions. `public`: it works without an account. `opened`: how often it
-    was."""
+    was opened."""
 
     id: str
     owner: str
@@ -89,9 +90,9 @@ class ShareLink:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedSession:
-    """What somebody may do with one session of another user. `owner`: the owner's id; `owner_name`: for people.
+    """What a user may do with one session of another user. `owner`: the owner's id; `owner_name`: for people.
 
-    `view`: what a link leaves out; None: it was granted, and nothing is left out.
+    `view`: what a link leaves out; None if it was granted, and nothing is left out.
     """
 
     session: str
@@ -103,9 +104,8 @@ class SharedSession:
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """Who does something to accounts, for the audit. `name`: as they are called; `address`: from where, if it is known.
-
-    `user`: their id, if they have an account."""
+    """Who changes accounts, for the audit. `name`: their name at that time; `address`: where they connect from, if
+    known; `user`: their id, if they have an account."""
 
     name: str
     address: str = ""
@@ -114,7 +114,7 @@ class Actor:
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """What a request about signing in is answered with. `body`: JSON for the page's script, or nothing."""
+    """The answer to a request about signing in. `body`: JSON for the page's script, or nothing."""
 
     status: int
     headers: tuple[tuple[str, str], ...] = ()
@@ -122,7 +122,7 @@ class HttpReply:
 
 
 class HttpRequest(Protocol):
-    """What is read of a request to say who it comes from. Headers may be repeated; their names are in lower case."""
+    """The parts of a request that show who it comes from. Headers may be repeated; their names are in lower case."""
 
     @property
     def method(self) -> str: ...
@@ -140,7 +140,7 @@ class HttpRequest(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AuditEvent:
-    """One line of the audit: when, who (a name, as it was then), from which address, what; never content."""
+    """One line of the audit: when, who (the name at that time), from which address, what; never content."""
 
     at: float
     kind: AuditKind
@@ -151,7 +151,7 @@ class AuditEvent:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """A secret that is shown this once, with what is kept of it."""
+    """A secret that is shown only this once, with the id that is kept."""
 
     secret: str = field(repr=False)
     id: str

@@ -1,11 +1,12 @@
-"""How much people may use of models in a month: kept for each user, for groups, and for everybody who has none.
+"""How much of the models people may use in a month: for each user, for groups, and for users without their own quota.
 
-Room is reserved before each call of a model, in one transaction with the look at what is left, and settled afterwards; so
-that no number of calls at once, on any number of hosts, comes to more than there is. A group's quota is what its members
-use together. A month is one of the calendar, UTC.
+Each model call first reserves what it may use, in one transaction with the check of what is left, and settles it
+afterwards. So no number of concurrent calls, on any number of hosts, exceeds a quota. The members of a group share its
+quota. A month is a calendar month, UTC.
 
-What goes on at once is counted where it goes on. Where several hosts have one database, each also writes there how many it
-has of each user: before one more begins, in one transaction with the look at what others wrote.
+Concurrent sessions and containers are counted on the host where they run. Where several hosts share a database, each
+also writes its counts for each user there: before one more begins, in one transaction with the check of what the others
+wrote.
 """
 
 from __future__ import annotations
@@ -33,41 +34,42 @@ from iact.core.ports import AtOnce, Spending
 _LOG: Final = logging.getLogger(__name__)
 
 QuotaKind: TypeAlias = Literal["user", "group", "each"]
-"""Whose a quota is: a user's, a group's, or that of each user without one of their own."""
+"""Whose quota it is: a user's, a group's, or that of each user without a quota of their own."""
 
 CountedKind: TypeAlias = Literal["sessions", "containers"]
-"""What is bounded by how many there are at once."""
+"""What is limited by the number that run at once."""
 
 _PATIENCE: Final = 0.5
-"""Seconds until it is asked again whether calls on other hosts left room."""
+"""Seconds until a check is repeated for whether calls on other hosts left room."""
 
 _LONGEST: Final = 6 * 3600.0
-"""Seconds after which a reservation is void: whoever made it is gone."""
+"""Seconds after which a reservation is void: the process that made it is gone."""
 
 _RESERVING: Final = 0x71756F74
-"""Of PostgreSQL: held by whoever looks at what is left and takes of it."""
+"""The number of PostgreSQL's advisory lock, held while what is left is read and some of it is taken."""
 
 _COUNTED: Final = 120.0
-"""Seconds for which others count what a host has of something, unless it says so again."""
+"""Seconds for which other hosts count what a host reported, unless it reports again."""
 _RECOUNT: Final = 1.0
-"""Seconds until what has ended on a host is known to the others."""
+"""Seconds until other hosts know what has ended on a host."""
 _TRIES: Final = 4
-"""How often somebody asks, `_PATIENCE` apart, who is refused for what others wrote: that may have ended."""
+"""How often a refused request is repeated, `_PATIENCE` apart, when other hosts' counts refused it: theirs may have
+ended."""
 
 _DECEMBER: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
 class AccountQuota:
-    """What may be used in a month, and at once; None: as much as there is."""
+    """What may be used in a month, and at once; None: no limit."""
 
     tokens: int | None = None
     money: float | None = None
     sessions: int | None = None
-    """Sessions whose agents are at work at once."""
+    """Sessions whose agents are working at once."""
 
     containers: int | None = None
-    """Containers of modules that run at once."""
+    """Module containers that run at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +86,7 @@ class MonthUsage:
 
 @dataclass(frozen=True, slots=True)
 class _Account:
-    """One of the sums that a call of a user counts towards."""
+    """One of the sums that a user's call counts towards."""
 
     kind: QuotaKind
     subject: str
@@ -93,7 +95,7 @@ class _Account:
 
 @dataclass(frozen=True, slots=True)
 class SharedBound:
-    """What may go on at once, for a user alone or for a group. `others`: its other members, by id."""
+    """How much may run at once, for a user alone or for a group. `others`: the group's other members, by id."""
 
     quota: AccountQuota
     group: str = ""
@@ -101,7 +103,8 @@ class SharedBound:
 
 
 class Quotas:
-    """`clock`: seconds since 1970; `host`: whose reservations these are."""
+    """The quotas of all users and groups. `clock`: seconds since 1970; `host`: the host whose reservations these
+    are."""
 
     def __init__(
         self, database: Database, audit: AuditLog, clock: Callable[[], float], host: str = ""
@@ -111,24 +114,27 @@ class Quotas:
         self._clock = clock
         self._host = host
         self.open: Final[WeakValueDictionary[str, UserQuota]] = WeakValueDictionary()
-        """The quotas that are in use in this process, by their user: what goes on at once is counted among them."""
+        """The quotas in use in this process, by user. Concurrent use is counted among them."""
         self.taking: Final = asyncio.Lock()
-        """Held by whoever asks whether one more may go on."""
+        """Held while a caller asks whether one more may run."""
 
     def release(self, host: str | None = None) -> None:
-        """Give back what calls of a host hold that nobody will settle. None: of this one, that an earlier process began."""
+        """Release what a host's calls hold and no one will settle. None: this host's, from an earlier process."""
         with self._database.writing() as connection:
             for one in (reservations, at_once):
                 connection.execute(delete(one).where(one.c.host == (host or self._host)))
 
     @property
     def among_hosts(self) -> bool:
-        """Whether other hosts may have the same database."""
+        """Whether other hosts may share the database."""
         return self._database.dialect == "postgresql"
 
     def take(self, kind: CountedKind, taken: Mapping[str, int], user: str, more: int) -> AtOnce | None:
-        """Have it known that `more` of something begin for a user here, beside those that go on, if so many may; gives what
-        bounds them if not, as far as it leaves room here. `taken`: how many go on here, by user."""
+        """Announce that `more` will run for a user here, in addition to those that run, if their quotas allow it.
+
+        Returns None if so, otherwise the quota that allows least, with the room that it leaves here. `taken`: how many
+        run here, by user.
+        """
         now, own = self._clock(), taken.get(user, 0)
         with self._database.writing() as connection:
             self._database.alone(connection, _RESERVING)
@@ -151,8 +157,7 @@ class Quotas:
             return least
 
     def recount(self, counts: Mapping[tuple[str, CountedKind], int]) -> None:
-        """Have it known how many go on here, by user and kind, of those whose number is another one now, or was written long
-        ago."""
+        """Announce how many run here, by user and kind, where the number has changed or was written long ago."""
         with self._database.writing() as connection:
             self._database.alone(connection, _RESERVING)
             for (user, kind), count in counts.items():
@@ -166,7 +171,7 @@ class Quotas:
             connection.execute(insert(at_once).values(**row, taken=count, ends=self._clock() + _COUNTED))
 
     async def tend(self) -> None:
-        """Tell other hosts what has ended here, until this is cancelled; ends at once where there are none."""
+        """Report to other hosts what has ended here, until cancelled. Returns at once if there are no other hosts."""
         while self.among_hosts:
             await asyncio.sleep(_RECOUNT)
             for one in list(self.open.values()):
@@ -176,7 +181,7 @@ class Quotas:
                     _LOG.warning("Other hosts can't be told what goes on here: %s", error)
 
     def set(self, kind: QuotaKind, subject: str, quota: AccountQuota, *, by: Actor) -> None:
-        """Give somebody a quota, in place of the one that they have. `subject`: a user's id, a group's name; or empty."""
+        """Set a quota in place of the current one. `subject`: a user's id, a group's name, or empty."""
         with self._database.writing() as connection:
             connection.execute(delete(quotas).where(quotas.c.kind == kind, quotas.c.subject == subject))
             if quota != AccountQuota():
@@ -186,19 +191,19 @@ class Quotas:
             self._audit.write(connection, "quota.changed", by, of=f"{kind} {name or subject}".strip())
 
     def all(self) -> Mapping[tuple[QuotaKind, str], AccountQuota]:
-        """Every quota, by whose it is."""
+        """Every quota, by its kind and subject."""
         with self._database.reading() as connection:
             return _quotas(connection, true())
 
     def bound(self, kind: QuotaKind, subject: str) -> AccountQuota:
-        """What a user (whatever their groups may), or a group, may use."""
+        """What a user (regardless of their groups), or a group, may use."""
         wanted = [(kind, subject), *([("each", "")] if kind == "user" else [])]
         with self._database.reading() as connection:
             found = _quotas(connection, tuple_(quotas.c.kind, quotas.c.subject).in_(wanted))
         return next((found[one] for one in wanted if one in found), AccountQuota())
 
     def bounds_at_once(self, user: str) -> Sequence[SharedBound]:
-        """What bounds how much goes on at once for a user: their own, first, and what their groups share."""
+        """The limits on what runs at once for a user: their own first, then those that their groups share."""
         with self._database.reading() as connection:
             found = _accounts(connection, user)
             return [
@@ -210,7 +215,7 @@ class Quotas:
             ]
 
     def used(self, month: str | None = None, *, user: str | None = None) -> Sequence[MonthUsage]:
-        """What was used in a month (`2026-11`; None: this one): by a user, or by everybody and every group."""
+        """What was used in a month (`2026-11`; None: this one): by a user, or by all users and groups."""
         query = select(usage).where(usage.c.month == (month or self.month()))
         if user is not None:
             query = query.where(usage.c.kind == "user", usage.c.subject == user)
@@ -221,14 +226,14 @@ class Quotas:
         ]
 
     def month(self) -> str:
-        """The month that it is."""
+        """The current month."""
         return f"{self._now():%Y-%m}"
 
     def reserve(self, user: str, most: Spending) -> str | None:
-        """Hold room for a call of a user that takes `most` at most; None: calls that are under way hold what it needs.
+        """Reserve what a user's call may use, at most `most`. Returns None if running calls hold what it needs.
 
         Raises:
-            QuotaExceeded: it would be too much even if they took nothing.
+            QuotaExceeded: it would be too much even if the running calls used nothing.
         """
         now, month = self._clock(), self.month()
         with self._database.writing() as connection:
@@ -253,7 +258,7 @@ class Quotas:
             return made
 
     def settle(self, reservation: str, user: str, used: Spending) -> None:
-        """A call is over. `used`: nothing, if it was not made."""
+        """Settle a call that is over. `used`: nothing, if it was not made."""
         with self._database.writing() as connection:
             mine = reservations.c.id == reservation
             self._database.alone(connection, _RESERVING)
@@ -261,7 +266,7 @@ class Quotas:
             connection.execute(delete(reservations).where(mine))
             if not used.tokens and not used.money:
                 return
-            # A reservation that ended meanwhile is paid for all the same, in the month that it is now.
+            # A reservation that expired in the meantime is still charged, to the current month.
             rows = [(row.kind, row.subject, row.month) for row in held] or [
                 (one.kind, one.subject, self.month()) for one in _accounts(connection, user)
             ]
@@ -269,7 +274,7 @@ class Quotas:
                 _count(connection, kind, subject, month, used)
 
     def _check(self, account: _Account, used: Spending, most: Spending) -> None:
-        """Refuse what can't fit even if nothing is under way, with the first that is too much."""
+        """Refuse what can't fit even if no call is running, and name the first limit that it exceeds."""
         quota = account.quota
         if quota.tokens is not None and used.tokens + most.tokens > quota.tokens:
             parts = f"{quota.tokens:,} tokens", f"{used.tokens:,}", f"{most.tokens:,}"
@@ -303,7 +308,7 @@ class Quotas:
 
 
 class UserQuota:
-    """`core.ports.ModelQuota` and `core.ports.ConcurrencyLimits` of one user. `user`: their id."""
+    """Implements `core.ports.ModelQuota` and `core.ports.ConcurrencyLimits` for one user. `user`: their id."""
 
     def __init__(self, kept: Quotas, user: str) -> None:
         self._kept = kept
@@ -328,38 +333,38 @@ class UserQuota:
             await asyncio.wait({asyncio.ensure_future(self._settled.wait())}, timeout=_PATIENCE)
 
     async def settle(self, reservation: str, used: Spending) -> None:
-        """A call is over."""
+        """Settle a call that is over."""
         await asyncio.to_thread(self._kept.settle, reservation, self._user, used)
         self._settled.set()
 
     async def sessions(self, *, begun: bool = False) -> AtOnce | None:
-        """How many of their sessions may be at work at once."""
+        """How many of their sessions may be working at once."""
         return await self._at_once("sessions", more=0 if begun else 1)
 
     async def containers(self) -> AtOnce | None:
-        """How many containers of modules may run at once for them."""
+        """How many module containers may run for them at once."""
         return await self._at_once("containers", more=1)
 
     def count(self, kind: CountedKind, taken: Callable[[], int]) -> None:
-        """As of `core.ports.ConcurrencyLimits`."""
+        """As in `core.ports.ConcurrencyLimits`."""
         self._taken[kind] = taken
 
     def taken(self, kind: CountedKind) -> int:
-        """How many go on for them now."""
+        """How many run for them now."""
         counted = self._taken.get(kind)
         return counted() if counted is not None else 0
 
     async def _at_once(self, kind: CountedKind, *, more: int) -> AtOnce | None:
         kept = self._kept
         for left in reversed(range(_TRIES)):
-            # One after the other, until whoever asks has taken what they asked for: so what is written is never too little.
+            # One caller at a time, until it has taken what it asked for, so that the written count is never too low.
             async with kept.taking:
                 bounds = await asyncio.to_thread(kept.bounds_at_once, self._user)
                 bound, taken = self._least(kind, bounds), self.taken(kind)
                 if bound is None or not kept.among_hosts:
                     return bound
                 if taken + more > bound.most or (not more and taken <= self._written.get(kind, (0, 0.0))[0]):
-                    return bound  # it is too much for what goes on here alone; or known already
+                    return bound  # too much because of what runs here alone, or known already
                 here = {user: one.taken(kind) for user, one in kept.open.items()}
                 refused = await asyncio.to_thread(kept.take, kind, here, self._user, more)
                 self._written[kind] = taken + (more if refused is None else 0), time.monotonic()
@@ -369,7 +374,7 @@ class UserQuota:
         raise AssertionError("the last try gives an answer")
 
     async def recount(self) -> None:
-        """Have it known to other hosts how many go on now."""
+        """Report to other hosts how many run now."""
         async with self._kept.taking:
             counts = dict[tuple[str, CountedKind], int]()
             for kind, (count, at) in self._written.items():
@@ -382,7 +387,7 @@ class UserQuota:
                 self._written |= {kind: (count, now) for (_, kind), count in counts.items()}
 
     def _least(self, kind: CountedKind, bounds: Sequence[SharedBound]) -> AtOnce | None:
-        """The bound that leaves least. What others have is looked at here, with nothing awaited after it."""
+        """The limit that leaves least. Reads what others have, and awaits nothing afterwards."""
         found: list[AtOnce] = []
         for one in bounds:
             most = one.quota.sessions if kind == "sessions" else one.quota.containers
@@ -393,7 +398,7 @@ class UserQuota:
         return min(found, key=lambda one: one.most, default=None)
 
     def _unwanted(self, asked: asyncio.Future[str | None]) -> None:
-        """Whoever asked is gone. What was reserved is given back, by the thread that is free next."""
+        """Release the reservation of a caller that is gone, in the next free thread."""
         if not asked.cancelled() and asked.exception() is None and (made := asked.result()) is not None:
             asyncio.get_running_loop().run_in_executor(None, self._kept.settle, made, self._user, Spending())
 
@@ -421,7 +426,7 @@ def _members(connection: Connection, group: str) -> frozenset[str]:
 
 
 def _accounts(connection: Connection, user: str) -> list[_Account]:
-    """The sums that a call of a user counts towards: their own, first, and that of each of their groups."""
+    """The sums that a user's call counts towards: their own first, then those of their groups."""
     groups = connection.execute(
         select(memberships.c.group_name)
         .where(memberships.c.user_id == user)
@@ -441,7 +446,7 @@ def _accounts(connection: Connection, user: str) -> list[_Account]:
 
 
 def _sums(connection: Connection, account: _Account, month: str) -> tuple[Spending, Spending]:
-    """What was used, and what is held for calls that are under way."""
+    """What was used, and what is held for running calls."""
     counted = connection.execute(
         select(usage.c.tokens, usage.c.money).where(
             usage.c.kind == account.kind, usage.c.subject == account.subject, usage.c.month == month

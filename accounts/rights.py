@@ -1,14 +1,14 @@
-"""Who may ask for what: one table, without a clock, a file or a socket.
+"""Who may request what: one table, without a clock, a file or a socket.
 
-Each message of the page and each route of the server names one right (`web.commands`, `web.safety`); who lacks it is
-refused. What a right asks for is a row of `RULES`: a role on the session that is watched, or none where it is about one's
-own things, and the scope that an API token must have. Who somebody is, and what was granted to them, is an input.
+Each message of the page and each route of the server names one right (`web.commands`, `web.safety`); a client without
+it is refused. A row of `RULES` says what a right requires: a role on the watched session, or none where it concerns the
+user's own data, and the scope that an API token must have. The principal, and what was granted to them, are inputs.
 
 | role | may |
 |---|---|
 | reader | see a session |
 | steerer | also talk to its agents, pause and stop them, and answer what waits for a person |
-| owner | all: also what holds beyond this session, and what vouches for data or gives agents more power |
+| owner | everything, including what applies beyond this session, marks data as trusted or gives agents more power |
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from typing import Final, Literal, TypeAlias
 from iact.core.errors import IactError
 
 Role: TypeAlias = Literal["owner", "steerer", "reader"]
-"""What somebody is to a session."""
+"""A user's role on a session."""
 
 ROLES: Final[tuple[Role, ...]] = ("reader", "steerer", "owner")
-"""From the least to the most."""
+"""From the least to the most powerful."""
 
 GRANTED: Final[tuple[Role, ...]] = ("reader", "steerer")
-"""The roles that an owner can give to others."""
+"""The roles that an owner can grant to others."""
 
 ServerRole: TypeAlias = Literal["admin", "user"]
-"""What somebody is on the server."""
+"""A user's role on the server."""
 
 Scope: TypeAlias = Literal["sessions:read", "sessions:write", "clear", "admin"]
 """What an API token may be used for."""
 
 HiddenPart: TypeAlias = Literal["files", "gate"]
-"""What a link can leave out as a whole: the files of the session, and what the gate decided."""
+"""What a link can leave out as a whole: the session's files, and the gate's decisions."""
 
 SCOPES: Final[tuple[Scope, ...]] = ("sessions:read", "sessions:write", "clear", "admin")
 HIDDEN_PARTS: Final[tuple[HiddenPart, ...]] = ("files", "gate")
@@ -44,12 +44,12 @@ Right: TypeAlias = Literal[
     "public", "greet", "see", "inspect", "steer", "clear", "own", "fork", "list", "change", "approve",
     "account", "admin",
 ]  # fmt: skip
-"""What a message or a route needs.
+"""The right that a message or a route requires.
 
-`public`: nothing. `greet`: to be somebody, a link at least. `see`: the session that is watched. `inspect`: all that is
-stored of it, which no link shows. `steer`: to have agents do something. `clear`: to answer for them. `own`: to vouch, or
-to decide beyond the session. `list`, `change`, `approve`: one's own things, whatever is watched. `account`: by what they themselves come in.
-`admin`: the server.
+`public`: nothing. `greet`: to be known, by a link at least. `see`: to see the watched session. `inspect`: to see
+everything that is stored of it, which no link shows. `steer`: to have agents do something. `clear`: to answer for them.
+`own`: to mark data as trusted, or to decide beyond the session. `list`, `change`, `approve`: for the user's own data,
+regardless of the watched session. `account`: for the user's own credentials. `admin`: for the server.
 """
 
 EVERY_SCOPE: Final[frozenset[Scope]] = frozenset(SCOPES)
@@ -57,9 +57,10 @@ EVERY_SCOPE: Final[frozenset[Scope]] = frozenset(SCOPES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who asks. `user`: an id, empty for the holder of a link; `name`: as records have it, empty where there is one user.
+    """Who makes a request. `user`: an id, empty for the holder of a link; `name`: as in records, empty on a one-user
+    server.
 
-    `scopes`: what they, or their token, may be used for. `key`: by what they came, so that it can be withdrawn.
+    `scopes`: what they, or their token, may be used for. `key`: the credential they used, so that it can be revoked.
     """
 
     user: str
@@ -67,21 +68,21 @@ class Principal:
     admin: bool = False
     scopes: frozenset[Scope] = EVERY_SCOPE
     link: str = ""
-    """The link by which they came: they see one session, and nothing else."""
+    """The link that they used; they see one session, and nothing else."""
     key: str = ""
 
     @property
     def whose(self) -> str:
-        """A name for their own things, such as files that wait to be downloaded."""
+        """A name for their own data, such as files that wait to be downloaded."""
         return f"link {self.link}" if self.link else self.user
 
 
 LOCAL: Final = Principal(user="local", admin=True)
-"""Whoever holds the secret of a server without accounts."""
+"""The holder of the secret of a server without accounts."""
 
 
 NOBODY: Final = Principal(user="", scopes=frozenset())
-"""Whoever did not say who they are: for them is what everybody may have."""
+"""A client that did not identify itself and has only the public rights."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +97,10 @@ class LinkView:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """`roles`: any of these on the watched session; None: it is not about one. `scope`: None: none is needed.
+    """`roles`: any of these on the watched session; None: no session is needed. `scope`: None: none is needed.
 
-    `links`: whether it is enough to hold a link. `whole`: a token must have every scope, so that none can be
-    exchanged for one that may do more.
+    `links`: whether holding a link is enough. `whole`: a token must have every scope, so that it can't be exchanged for
+    one that may do more.
     """
 
     roles: frozenset[Role] | None
@@ -130,7 +131,7 @@ RULES: Final[Mapping[Right, _Rule]] = {
 
 
 def may(who: Principal, right: Right, role: Role) -> bool:
-    """Whether somebody who has `role` on the session that they watch (their own, if they watch none) has a right."""
+    """Whether a principal who has `role` on the watched session (their own, if none is watched) has a right."""
     rule = RULES[right]
     if who.link and not rule.links:
         return False
@@ -144,7 +145,7 @@ def may(who: Principal, right: Right, role: Role) -> bool:
 
 
 class Forbidden(IactError):
-    """Somebody asked for what they may not."""
+    """A client requested something that it has no right to."""
 
 
 _REFUSALS: Final[Mapping[Right, str]] = {
@@ -163,5 +164,5 @@ _REFUSALS: Final[Mapping[Right, str]] = {
 
 
 def refusal(right: Right) -> str:
-    """Why somebody lacks a right, for people."""
+    """Why a right is missing, for people."""
     return _REFUSALS.get(right, "You may not do that here.")

@@ -1,7 +1,7 @@
-"""The tables. What changes here needs a migration beside it (`migrations/versions`); a test compares the two.
+"""The tables. A change here needs a migration (`migrations/versions`); a test compares the two.
 
-Secrets (cookies, tokens, links) are stored as digests: whoever reads the database can't use them. Times are seconds since
-1970, UTC; ids are minted and never used again, so that a name can be given to somebody else.
+Secrets (cookies, tokens, links) are stored as digests, so that someone who reads the database can't use them. Times are
+seconds since 1970, UTC. Ids are minted and never reused, so that a name can be given to another person.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ users: Final = Table(
     METADATA,
     Column("id", String(32), primary_key=True),
     Column("name", String(64), nullable=False),
-    # As it is compared: two people whose names differ in case only would be taken for each other.
+    # The name in the form that is compared: two names that differ only in case would be confused.
     Column("name_key", String(64), nullable=False, unique=True),
     Column("role", String(16), nullable=False),
     Column("password", String(256)),
-    # Who they are to whoever vouches for them: `oidc:ISSUER SUBJECT`, `header:NAME`.
+    # Their identity at the proxy or provider that vouches for them: `oidc:ISSUER SUBJECT`, `header:NAME`.
     Column("identity", String(512), unique=True),
     Column("created", Double, nullable=False),
     Column("seen", Double),
@@ -67,7 +67,7 @@ memberships: Final = Table(
     METADATA,
     _user(primary_key=True),
     Column("group_name", String(128), primary_key=True),
-    # Who says so: groups that a provider told are replaced at each sign-in, those of an admin stay.
+    # The source: groups that a provider reported are replaced at each sign-in, an administrator's stay.
     Column("told", Boolean, nullable=False, default=False),
 )
 
@@ -131,7 +131,7 @@ links: Final = Table(
 followed_links: Final = Table(
     "followed_links",
     METADATA,
-    # By which links a user, signed in, came to sessions of others; they stay with them for as long as the links are good.
+    # The links by which a signed-in user reached others' sessions; kept for as long as the links are valid.
     _user(primary_key=True),
     Column("link_id", String(32), ForeignKey("links.id", ondelete="CASCADE"), primary_key=True),
 )
@@ -150,7 +150,7 @@ audit_events: Final = Table(
 attempts: Final = Table(
     "attempts",
     METADATA,
-    # A token bucket for each name and each address that failed to sign in; the same after a restart.
+    # A token bucket for each name and each address that failed to sign in; it survives a restart.
     Column("subject", String(200), primary_key=True),
     Column("left", Double, nullable=False),
     Column("at", Double, nullable=False),
@@ -159,7 +159,7 @@ attempts: Final = Table(
 redirects: Final = Table(
     "redirects",
     METADATA,
-    # Of people who were sent to a provider and have not come back. Each is good for one return.
+    # People who were sent to a provider and have not come back. Each row is good for one return.
     Column("digest", String(64), primary_key=True),
     Column("browser", String(64), nullable=False),
     Column("nonce", String(64), nullable=False),
@@ -173,7 +173,7 @@ def _spent() -> tuple[Column[int], Column[float]]:
     return Column("tokens", BigInteger, nullable=False), Column("money", Double, nullable=False)
 
 
-# Whose a quota, and what was used, is: the user of an id, the members of a group together, or each user (no subject).
+# Whose a quota or usage is: the user with an id, the members of a group together, or each user (no subject).
 quotas: Final = Table(
     "quotas",
     METADATA,
@@ -199,7 +199,7 @@ usage: Final = Table(
 reservations: Final = Table(
     "reservations",
     METADATA,
-    # Room for calls of models that are under way: a row for each sum that one counts towards.
+    # Reservations of running model calls: a row for each sum that a call counts towards.
     Column("id", String(32), primary_key=True),
     Column("kind", String(8), primary_key=True),
     Column("subject", String(128), primary_key=True),
@@ -213,8 +213,8 @@ reservations: Final = Table(
 at_once: Final = Table(
     "at_once",
     METADATA,
-    # How many sessions at work and containers each user has on each host, where several share the database. A row that its
-    # host does not write again counts no longer.
+    # How many working sessions and containers each user has on each host, where several share the database. A row that
+    # its host does not write again expires.
     Column("host", String(64), primary_key=True),
     _user(primary_key=True),
     Column("kind", String(16), primary_key=True),

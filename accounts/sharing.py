@@ -1,7 +1,7 @@
-"""Who else may see a session, or steer it: by a role that its owner gave to a user or a group, or by a link.
+"""Who else may see or steer a session: by a role that its owner gave to a user or a group, or by a link.
 
-A link is an address that nobody can guess. It has an end, can be revoked, and counts how often it was followed. Nothing
-that is here can let anybody act but a role of steerer.
+A link is an address that can't be guessed. It expires, can be revoked, and counts how often it was followed. Only the
+role of steerer lets anyone act; a link never does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ _DAY: Final = 86400.0
 
 
 class Sharing:
-    """`clock`: seconds since 1970; `public`: whether a link can be made that works without an account."""
+    """Roles and links. `clock`: seconds since 1970; `public`: whether links that work without an account can be
+    made."""
 
     def __init__(
         self, database: Database, audit: AuditLog, clock: Callable[[], float], *, public: bool = False
@@ -37,10 +38,10 @@ class Sharing:
     # --- roles ------------------------------------------------------------------------------------
 
     def give(self, grant: SessionGrant, *, by: Actor) -> None:
-        """Give somebody a role on a session, in place of the one that they have on it.
+        """Give a user or a group a role on a session, in place of the current one.
 
         Raises:
-            UsageError: the role can't be given, or it is one's own session.
+            UsageError: the role can't be given, or the session is their own.
         """
         if grant.role not in GRANTED:
             raise UsageError(f"The role {grant.role!r} can't be given. Choose from {', '.join(GRANTED)}.")
@@ -68,7 +69,7 @@ class Sharing:
             )
 
     def take(self, grant: SessionGrant, *, by: Actor) -> None:
-        """Take a role back.
+        """Revoke a role.
 
         Raises:
             UsageError: they have none.
@@ -81,7 +82,7 @@ class Sharing:
             )
 
     def grants_of(self, owner: str, session: str | None = None) -> Sequence[SessionGrant]:
-        """The roles that somebody gave, on one session or on all of theirs."""
+        """The roles that a user gave, on one session or on all of their sessions."""
         mine = grants.c.owner == owner
         where = mine if session is None else and_(mine, grants.c.session == session)
         with self._database.reading() as connection:
@@ -96,10 +97,10 @@ class Sharing:
     def create(
         self, owner: User, session: str, view: LinkView, *, days: float, public: bool, by: Actor
     ) -> Shown:
-        """Make a link to a session, which is shown this once.
+        """Make a link to a session, which is shown only this once.
 
         Raises:
-            UsageError: the number of days can't be, or links without an account are not allowed here.
+            UsageError: the number of days is invalid, or links without an account are not allowed here.
         """
         if not 0 < days <= LONGEST_DAYS:
             raise UsageError(f"A link is good for up to {LONGEST_DAYS:.0f} days.")
@@ -133,7 +134,7 @@ class Sharing:
         return shown
 
     def links_of(self, owner: str, session: str | None = None) -> Sequence[ShareLink]:
-        """The links that somebody made, the newest first; those that are revoked are not among them."""
+        """The links that a user made, newest first, without revoked ones."""
         mine = and_(links.c.owner == owner, links.c.revoked.is_(None))
         where = mine if session is None else and_(mine, links.c.session == session)
         with self._database.reading() as connection:
@@ -141,7 +142,7 @@ class Sharing:
         return [_link(row) for row in rows]
 
     def revoke(self, owner: User, link: str, *, by: Actor) -> None:
-        """Let nobody in by a link any more.
+        """Revoke a link; it no longer gives access.
 
         Raises:
             UsageError: the user made no such link.
@@ -155,10 +156,10 @@ class Sharing:
             self._audit.write(connection, "link.revoked", by, session=row.session, link=link)
 
     def follow(self, secret: str, user: User | None, *, by: Actor) -> ShareLink | None:
-        """Somebody opens a link; it stays with the user, if it is one. None: it is not good, or asks for an account."""
+        """Follow a link, and keep it for a signed-in user. Returns None if it is not valid, or requires an account."""
         query = select(links).where(links.c.digest == digest(secret), self._good())
         with self._database.reading() as connection:
-            if connection.execute(query).one_or_none() is None:  # whoever guesses has nobody else wait
+            if connection.execute(query).one_or_none() is None:  # guesses make no one wait
                 return None
         with self._database.writing() as connection:
             row = connection.execute(query).one_or_none()
@@ -173,7 +174,7 @@ class Sharing:
             return _link(row)
 
     def public_link(self, secret: str) -> ShareLink | None:
-        """The link of somebody who has no account, if it is good."""
+        """The link of a person without an account, if it is valid."""
         if not self._public:
             return None
         with self._database.reading() as connection:
@@ -183,7 +184,7 @@ class Sharing:
         return None if row is None else _link(row)
 
     def holds(self, link: str) -> bool:
-        """Whether the link of somebody who has no account is still good."""
+        """Whether the link of a person without an account is still valid."""
         query = select(links.c.id).where(links.c.id == link, links.c.public, self._good())
         with self._database.reading() as connection:
             return self._public and connection.execute(query).one_or_none() is not None
@@ -191,13 +192,13 @@ class Sharing:
     # --- who may do what ----------------------------------------------------------------------------
 
     def reach(self, who: Principal, groups: frozenset[str], session: str | None) -> SharedSession | None:
-        """The most that somebody may do with a session of another user. `session`: None: that of their link."""
+        """The most that a principal may do with another user's session. `session`: None: that of their link."""
         with self._database.reading() as connection:
             found = list(self._reaches(connection, who, groups, session))
         return max(found, key=lambda one: (ROLES.index(one.role), one.view is None), default=None)
 
     def shared_with(self, who: Principal, groups: frozenset[str]) -> Sequence[SharedSession]:
-        """All that others share with somebody."""
+        """Everything that others share with a principal."""
         with self._database.reading() as connection:
             return list(self._reaches(connection, who, groups, None))
 

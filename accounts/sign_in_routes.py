@@ -1,8 +1,8 @@
-"""The requests by which people sign in, sign out and follow a link. Each answers JSON for the page's script, or leads on.
+"""The requests for signing in, signing out and following a link. Each answers JSON for the page's script, or redirects.
 
-A name and a password come in the header `Authorization` of a POST, which no other site's page can have a browser send
-(`web.safety` looks at its origin before). A provider sends people back by an address; the cookie that must come along is
-one of its own, since browsers send no strict cookie where another site led.
+A name and a password come in the header `Authorization` of a POST, which no other site's page can make a browser send
+(`web.safety` checks its origin first). A provider sends people back to an address of its own; the cookie for that
+return is a separate one, since browsers send no strict cookie after a redirect from another site.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _LINK: Final = "/link/"
 
 
 class SignInRoutes:
-    """`web.ports.Entrance`. `provider`: where people sign in with one. Everything here blocks."""
+    """Implements `web.ports.Entrance`. `provider`: the provider that people sign in with, if any. Everything here
+    blocks."""
 
     def __init__(
         self, accounts: Accounts, authentication: Authentication, provider: OidcProvider | None = None
@@ -58,7 +59,7 @@ class SignInRoutes:
         return _problem(404, "There is nothing at this address.")
 
     def _ways(self, asked: HttpRequest) -> HttpReply:
-        """How one signs in here, and where a proxy vouches for somebody, why they are not let in."""
+        """How to sign in here and, where a proxy vouches for a person, why they are not let in."""
         told: dict[str, str] = {"authenticator": self._rules.authenticator}
         if self._provider is not None:
             told["provider"] = self._provider.host
@@ -95,7 +96,7 @@ class SignInRoutes:
             address = provider.begin(browser)
         except ProviderProblem as problem:
             return self._failed(str(problem))
-        # Lax, for the way back is led by another site; good for that way alone, and for one return.
+        # Lax, because another site redirects back here; valid for that path only, and for one return.
         kept = self._cookie(self._return_cookie, browser, "Lax", seconds=LIFE, path=_RETURN)
         return HttpReply(303, (("Location", address), ("Set-Cookie", kept)))
 
@@ -121,7 +122,7 @@ class SignInRoutes:
         except (ProviderProblem, UsageError) as problem:
             self._accounts.audit.tell("sign-in.failed", actor, why=type(problem).__name__)
             return self._failed(str(problem))
-        # Not to "/" at once: browsers send no strict cookie at the end of a way that another site began.
+        # Not to "/" at once: browsers send no strict cookie at the end of a navigation that another site began.
         return self._signed_in(asked, user, 303, (("Location", "/sign-in?done"),))
 
     def _signed_in(
@@ -129,7 +130,7 @@ class SignInRoutes:
     ) -> HttpReply:
         address = self._rules.address_of(asked)
         agents = [value for name, value in asked.headers if name == "user-agent"]
-        # Whatever cookie was there before, somebody else may have put it there.
+        # An existing cookie may have been planted by someone else.
         before = self._accounts.sign_ins.find(cookie(asked, self._rules.cookie_name))
         if before is not None:
             self._accounts.sign_ins.end(before.user, before.id)
@@ -155,7 +156,7 @@ class SignInRoutes:
         return _json(200, {}, tuple(gone))
 
     def _account(self, asked: HttpRequest) -> HttpReply:
-        """Who one is here, for programs that were given a token."""
+        """Who the client is, for programs that were given a token."""
         who = self._authentication.identify(asked)
         if who is None or not who.user:
             return _problem(401, "You are not signed in to this server, or not any more. Sign in first.")
@@ -189,7 +190,8 @@ class SignInRoutes:
         return f"{name}={value}; Path={path}; Max-Age={seconds:.0f}; HttpOnly; SameSite={site}{secure}"
 
     def _failed(self, sentence: str) -> HttpReply:
-        """Back to the page, which shows why. The sentence is in a cookie that the page's script reads and deletes."""
+        """Redirect back to the page, which shows why. The sentence is in a cookie that the page's script reads and
+        deletes."""
         text = base64.urlsafe_b64encode(sentence[:400].encode()).decode()
         secure = "; Secure" if self._rules.secure else ""
         shown = f"iact_sign_in_problem={text}; Path=/sign-in; Max-Age=60; SameSite=Lax{secure}"
@@ -205,7 +207,7 @@ def _problem(status: int, sentence: str, headers: tuple[tuple[str, str], ...] = 
 
 
 def _basic(authorizations: tuple[str, ...]) -> tuple[str, str] | None:
-    """A name and a password (RFC 7617); None if there are none."""
+    """A name and a password (RFC 7617), or None if there are none."""
     if len(authorizations) != 1:
         return None
     scheme, _, given = authorizations[0].partition(" ")
@@ -219,7 +221,7 @@ def _basic(authorizations: tuple[str, ...]) -> tuple[str, str] | None:
 
 
 def _one_each(query: str) -> Mapping[str, str]:
-    """The fields of a query that are there once."""
+    """The fields of a query that occur exactly once."""
     try:
         return {
             name: given[0] for name, given in parse_qs(query, max_num_fields=16).items() if len(given) == 1

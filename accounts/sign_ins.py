@@ -1,4 +1,4 @@
-"""Where people are signed in: a cookie in a browser, a row here. What is deleted here is signed out there."""
+"""Where people are signed in: a cookie in a browser, and a row here. Deleting the row signs the browser out."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from iact.accounts.people import Shown, SignIn
 from iact.accounts.schema import sign_ins, users
 
 _MINUTE: Final = 60.0
-"""How exact it is kept when somebody was seen last: not each request writes."""
+"""The precision in seconds with which the last use is stored, so that not every request writes."""
 
 
 class SignIns:
-    """`clock`: seconds since 1970; `life`: for how many seconds after its last use one is good."""
+    """`clock`: seconds since 1970; `life`: seconds that a sign-in lasts after its last use."""
 
     def __init__(self, database: Database, clock: Callable[[], float], life: float) -> None:
         self._database = database
@@ -25,7 +25,7 @@ class SignIns:
         self.life: Final = life
 
     def start(self, user: str, *, address: str = "", agent: str = "") -> Shown:
-        """Sign somebody in. What is shown is new each time: a secret that was there before is never let in."""
+        """Sign a user in. The secret is always new; an earlier one is never reused."""
         shown, now = Shown(mint(), mint_id()), self._clock()
         with self._database.writing() as connection:
             connection.execute(delete(sign_ins).where(sign_ins.c.ends <= now))
@@ -45,7 +45,7 @@ class SignIns:
         return shown
 
     def find(self, secret: str) -> SignIn | None:
-        """The sign-in of a cookie, if it is good; it is good for longer then."""
+        """The sign-in of a cookie, if it is valid. Finding it extends its life."""
         now = self._clock()
         good = sign_ins.c.digest == digest(secret)
         with self._database.reading() as connection:
@@ -61,13 +61,13 @@ class SignIns:
         return SignIn(row.id, row.user_id, row.created, row.seen, row.ends, row.address, row.agent)
 
     def holds(self, identity: str) -> bool:
-        """Whether a sign-in is still good."""
+        """Whether a sign-in is still valid."""
         query = select(sign_ins.c.id).where(sign_ins.c.id == identity, sign_ins.c.ends > self._clock())
         with self._database.reading() as connection:
             return connection.execute(query).one_or_none() is not None
 
     def of(self, user: str) -> Sequence[SignIn]:
-        """Where somebody is signed in, the last one first."""
+        """A user's sign-ins, the most recent first."""
         query = select(sign_ins).where(sign_ins.c.user_id == user, sign_ins.c.ends > self._clock())
         with self._database.reading() as connection:
             rows = connection.execute(query.order_by(sign_ins.c.seen.desc())).all()
@@ -77,7 +77,7 @@ class SignIns:
         ]
 
     def end(self, user: str, identity: str | None = None) -> None:
-        """Sign somebody out: there, or everywhere."""
+        """Sign a user out: of one sign-in, or of all."""
         where = or_(sign_ins.c.id == identity) if identity is not None else or_(sign_ins.c.id != "")
         with self._database.writing() as connection:
             connection.execute(delete(sign_ins).where(sign_ins.c.user_id == user, where))

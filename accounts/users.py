@@ -1,4 +1,4 @@
-"""Users: whoever has an account, what they are called, what they are on the server, and who vouches for them."""
+"""Users: who has an account, their names and roles on the server, and who vouches for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def checked_name(name: str) -> str:
     """A name as it is stored.
 
     Raises:
-        UsageError: nobody can be called that.
+        UsageError: the name is not allowed.
     """
     plain = unicodedata.normalize("NFKC", name).strip()
     wrong = not plain or len(plain) > _LONGEST or not plain.isprintable() or _FORBIDDEN & set(plain)
@@ -37,12 +37,12 @@ def checked_name(name: str) -> str:
 
 
 def name_key(name: str) -> str:
-    """A name as it is compared: without regard to case."""
+    """A name in the form that is compared, ignoring case."""
     return unicodedata.normalize("NFKC", name).strip().casefold()[:_LONGEST]
 
 
 class Users:
-    """`clock`: seconds since 1970."""
+    """The users of a server. `clock`: seconds since 1970."""
 
     def __init__(self, database: Database, audit: AuditLog, clock: Callable[[], float]) -> None:
         self._database = database
@@ -58,10 +58,10 @@ class Users:
         password: str | None = None,
         groups: Iterable[str] = (),
     ) -> User:
-        """Make an account. Without a password it is for whoever a proxy or a provider says it is.
+        """Make an account. Without a password, it is for a person whom a proxy or a provider vouches for.
 
         Raises:
-            UsageError: the name is taken or can't be, or the password is too short.
+            UsageError: the name is taken or not allowed, or the password is too short.
         """
         plain = checked_name(name)
         stored = passwords.hashed(password) if password is not None else None
@@ -82,7 +82,7 @@ class Users:
             return [self._user(connection, row) for row in rows]
 
     def named(self, name: str) -> User:
-        """The user of a name.
+        """The user with a name.
 
         Raises:
             UsageError: there is none.
@@ -91,13 +91,13 @@ class Users:
             return self._user(connection, self._named(connection, name))
 
     def get(self, user: str) -> User | None:
-        """The user of an id."""
+        """The user with an id."""
         with self._database.reading() as connection:
             row = connection.execute(select(users).where(users.c.id == user)).one_or_none()
             return None if row is None else self._user(connection, row)
 
     def with_password(self, name: str, password: str) -> User | None:
-        """Who that is; None: nobody, or somebody who may not come in."""
+        """The user with this name and password, or None if there is none or they may not sign in."""
         key = name_key(name)
         with self._database.reading() as connection:
             row = self._row(connection, key)
@@ -115,12 +115,12 @@ class Users:
     def vouched(
         self, identity: str, name: str, groups: Iterable[str], *, create: bool, by: Actor
     ) -> User | None:
-        """Who a proxy or a provider speaks of. `identity`: what they are to it for ever; `name`: what they are called.
+        """The user that a proxy or a provider names. `identity`: their permanent id there; `name`: their current name.
 
-        An account that was added by an administrator, and belongs to nobody yet, is theirs if it has their name.
+        An account that an administrator added under that name, and that has no identity yet, becomes theirs.
 
         Raises:
-            UsageError: they have no account, or the name is somebody else's.
+            UsageError: they have no account, or the name belongs to another person.
         """
         plain, told = checked_name(name), frozenset(one.strip()[:128] for one in groups if one.strip())
         with self._database.reading() as connection:
@@ -139,7 +139,7 @@ class Users:
             return user if user.disabled is None else None
 
     def set_role(self, name: str, role: ServerRole, *, by: Actor) -> None:
-        """Make somebody an administrator, or no longer one.
+        """Make a user an administrator, or no longer one.
 
         Raises:
             UsageError: there is no such user.
@@ -150,7 +150,7 @@ class Users:
             self._audit.write(connection, "user.role", by, user=row.name, role=role)
 
     def set_password(self, name: str, password: str, *, by: Actor, stay: str | None = None) -> None:
-        """Give somebody another password. They are signed out everywhere, but for the sign-in `stay`.
+        """Change a user's password. They are signed out everywhere, except for the sign-in `stay`.
 
         Raises:
             UsageError: there is no such user, or the password is too short.
@@ -165,7 +165,7 @@ class Users:
             self._audit.write(connection, "user.password", by, user=row.name)
 
     def set_groups(self, name: str, groups: Iterable[str], *, by: Actor) -> None:
-        """Put somebody into these groups, beside those that a provider tells.
+        """Put a user into these groups, in addition to those that a provider reports.
 
         Raises:
             UsageError: there is no such user.
@@ -177,7 +177,7 @@ class Users:
             self._audit.write(connection, "user.groups", by, user=row.name, groups=", ".join(wanted))
 
     def disable(self, name: str, *, by: Actor) -> None:
-        """Let somebody in no more, by any way. What is theirs stays.
+        """Disable a user, who can no longer sign in by any means. Their data stays.
 
         Raises:
             UsageError: there is no such user.
@@ -189,7 +189,7 @@ class Users:
             self._audit.write(connection, "user.disabled", by, user=row.name)
 
     def enable(self, name: str, *, by: Actor) -> None:
-        """Let somebody in again.
+        """Let a user sign in again.
 
         Raises:
             UsageError: there is no such user.
@@ -200,12 +200,12 @@ class Users:
             self._audit.write(connection, "user.enabled", by, user=row.name)
 
     def seen(self, user: str) -> None:
-        """Somebody is here now."""
+        """Record that a user is active now."""
         with self._database.writing() as connection:
             connection.execute(update(users).where(users.c.id == user).values(seen=self._clock()))
 
     def remove(self, name: str, *, by: Actor) -> str:
-        """Remove an account, its tokens, links and grants; returns its id, by which its directory is called.
+        """Remove an account, its tokens, links and grants. Returns its id, which is the name of its directory.
 
         Raises:
             UsageError: there is no such user.

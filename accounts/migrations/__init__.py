@@ -1,1 +1,1 @@
-"""How the tables came to be what they are, one step after the other; Alembic carries out those that are missing."""
+"""The history of the tables, one migration after another; Alembic runs those that are missing."""

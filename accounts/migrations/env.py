@@ -1,4 +1,4 @@
-"""Read by Alembic, which hands over the connection that `database` opened: the steps run in its transaction."""
+"""Run by Alembic, which passes the connection that `database` opened; the migrations run in its transaction."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first tables of accounts."""
+"""Create the first tables of accounts."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("user_id", "link_id", name=op.f("pk_followed_links")),
     )
-    # Whoever holds the key of a server: theirs is the data directory itself, and nobody signs in as them.
+    # The holder of a server's key: the data directory itself is theirs, and no one signs in as them.
     op.bulk_insert(
         sa.table(
             "users",

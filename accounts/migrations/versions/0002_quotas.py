@@ -1,4 +1,4 @@
-"""What people may use of models, what they used, and what calls that are under way hold."""
+"""Create the tables of quotas, of what people used of models, and of what running calls hold."""
 
 from __future__ import annotations
 

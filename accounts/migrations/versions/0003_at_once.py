@@ -1,4 +1,4 @@
-"""What goes on at once for each user on each of several hosts."""
+"""Create the table of what runs at once for each user on each of several hosts."""
 
 from __future__ import annotations
 
