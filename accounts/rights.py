@@ -57,8 +57,7 @@ EVERY_SCOPE: Final[frozenset[Scope]] = frozenset(SCOPES)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Principal:
-    """Who makes a request. `user`: an id, empty for the holder of a link; `name`: as in records, empty on a one-user
-    server.
+    """Who makes a request. `user`: an id, empty for a link's holder; `name`: as in records, empty if there is one user.
 
     `scopes`: what they, or their token, may be used for. `key`: the credential they used, so that it can be revoked.
     """
