@@ -1,4 +1,4 @@
-"""What a session needs to be at home on more than one machine. Nobody with one machine imports any of it.
+"""What a session needs to run on more than one machine. A single machine imports none of it.
 
-The journal alone keeps a session safe (`core.journal.fence`); this room has the stores that hosts share.
+The journal alone keeps a session safe (`core.journal.fence`); this package has the stores that hosts share.
 """

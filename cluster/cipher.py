@@ -1,8 +1,8 @@
-"""Encrypts what hosts share of their data directories, with a key that is made of the key of their seals.
+"""Encrypts what hosts share of their data directories, with a key derived from the key of their seals.
 
-AES-256-GCM with the name as what is authenticated beside: neither read nor changed without the key, nor put under
-another name. All hosts of a store have one key of seals already (`SharedJournals.check_key`), so there is no second
-one to hand around; HKDF makes another of it for this purpose.
+AES-256-GCM with the name as associated data: without the key, an entry can't be read, changed, or stored under another
+name. All hosts of a store share one key of seals already (`SharedJournals.check_key`), so no second key needs to be
+distributed; HKDF derives one for this purpose.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _NONCE: Final = 12
 
 
 class HostCipher:
-    """As `core.journal.documents.Cipher` has it. `key`: the 32 bytes of the key of seals."""
+    """Implements `core.journal.documents.Cipher`. `key`: the 32 bytes of the key of seals."""
 
     def __init__(self, key: bytes) -> None:
         made = HKDF(algorithm=SHA256(), length=32, salt=None, info=b"iact: files that hosts share")

@@ -1,8 +1,9 @@
-"""How hosts are spoken to: one JSON object over a websocket, one answer.
+"""How to talk to hosts: one JSON object over a websocket, one answer.
 
-Who asks must know the key of the seals, which all hosts and gateways of a store have: from it follows what a host wants
-to be shown. A message has `do`: `open` a `session`; `give` a `session` to a `host`; `drain`; `search` for a `query` in
-the texts of at most `limit` sessions of a `user`; `status`. The answer has `ok`, or `error` with a sentence and its `code`.
+The client must know the key of the seals, which all hosts and gateways of a store have; the key that it shows to a host
+is derived from it. A message has `do`: `open` a `session`; `give` a `session` to a `host`; `drain`; `search` for a
+`query` in the texts of at most `limit` sessions of a `user`; `status`. The answer has `ok`, or `error` with a sentence
+and its `code`.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ from iact.core.errors import IactError, UsageError
 from iact.core.ports import JSON
 
 Act = Callable[[Mapping[str, JSON]], Awaitable[Mapping[str, JSON]]]
-"""Does what a message asks for; raises `IactError`."""
+"""Carries out a message; raises `IactError`."""
 
 KeyOf = Callable[[str], str]
-"""What a host of this incarnation wants to be shown."""
+"""The key that a host of this incarnation expects."""
 
 _LARGEST: Final = 1 << 20
 _CONNECTING: Final = 3.0
 _LONGEST: Final = 600.0
-"""Seconds that an answer may take: draining waits for what is under way."""
+"""Seconds that an answer may take: draining waits for running work."""
 
 _Answer = TypeVar("_Answer")
 
@@ -45,14 +46,14 @@ _log_http.setLevel(logging.WARNING)  # at DEBUG the library logs the key
 
 
 async def all_of(each: Iterable[Coroutine[None, None, _Answer]]) -> list[_Answer]:
-    """What several hosts answer, asked at once; in the order given."""
+    """The answers of several hosts, asked at the same time; in the order given."""
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(one) for one in each]
     return [one.result() for one in tasks]
 
 
 class ControlServer:
-    """Listens for messages to one host. `tls`: encrypted."""
+    """Listens for messages to one host. With `tls`, connections are encrypted."""
 
     def __init__(self, act: Act, key: str, *, host: str, port: int, tls: SSLContext | None = None) -> None:
         self._tls = tls
@@ -64,14 +65,14 @@ class ControlServer:
 
     @property
     def port(self) -> int:
-        """The port in use, from `start` on."""
+        """The port in use, available after `start`."""
         return self._port
 
     async def start(self) -> None:
         """Listen.
 
         Raises:
-            UsageError: the address can't be had.
+            UsageError: the address can't be used.
         """
         try:
             self._server = await serve(
@@ -123,7 +124,7 @@ class ControlServer:
 
 
 class ControlClient:
-    """Speaks to hosts, as `cluster.placement.Peers` has it. `tls`: encrypted."""
+    """Talks to hosts; implements `cluster.placement.Peers`. With `tls`, connections are encrypted."""
 
     def __init__(self, key_of: KeyOf, tls: SSLContext | None = None) -> None:
         self._key_of = key_of

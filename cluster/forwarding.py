@@ -1,7 +1,7 @@
-"""What a client of a gateway asks about sessions that it does not watch, done at the hosts that have them.
+"""Carries out a gateway client's requests about sessions that it does not watch, on the hosts that have them.
 
-To rename, pin, delete or archive a session is for the host that has it open, or is given it. Deleted sessions lie where
-they were deleted, so all hosts are asked for those.
+Renaming, pinning, deleting or archiving a session is done by the host that has it open, or is assigned it. Deleted
+sessions stay on the host where they were deleted, so all hosts are asked about those.
 """
 
 from __future__ import annotations
@@ -30,25 +30,25 @@ _OF_ONE: Final = ("session.rename", "session.pin", "session.archive")
 _OF_SEVERAL: Final = ("session.delete", "session.restore", "session.purge")
 _OF_ALL: Final = ("session.deleted",)
 FORWARDED: Final = (*_OF_ONE, *_OF_SEVERAL, *_OF_ALL)
-"""The types of such messages."""
+"""The types of these messages."""
 
 _CONNECTING: Final = 3.0
 _SECONDS: Final = 60.0
-"""For which a host may take to do it."""
+"""How long a host may take to answer."""
 _TOGETHER: Final = 8
-"""Messages of one client that are on their way to hosts at the same time."""
+"""How many messages of one client are sent to hosts at the same time."""
 
 _log_http = logging.getLogger("iact.cluster.http")
 
 Frame = Mapping[str, JSON]
 
 Headers = Callable[[HostLease, str], Mapping[str, str]]
-"""With which a host is asked for a path on behalf of a client, so that it knows who that is."""
+"""The headers with which a client's request is sent to a path of a host, so that the host knows who the client is."""
 
 
 class Forwarder:
-    """Asks hosts on behalf of one client. `who`: that one; `headers`: what a host wants to be shown, for a path of it; `tls`:
-    encrypted."""
+    """Asks hosts on behalf of one client. `who`: the client; `headers`: what a host expects for one of its paths;
+    `tls`: encrypts the connections."""
 
     def __init__(
         self, placement: Placement, who: Principal, headers: Headers, tls: SSLContext | None = None
@@ -60,10 +60,10 @@ class Forwarder:
         self._room = asyncio.Semaphore(_TOGETHER)
 
     async def run(self, said: Frame) -> Frame:
-        """The answer to a message of one of these types."""
+        """Answer a message of one of these types."""
         kind, session = str(said.get("type")), said.get("session")
         right = COMMANDS[kind].right
-        if not may(self._who, right, "owner"):  # the host says so, too, but opens the session for it
+        if not may(self._who, right, "owner"):  # the host would only refuse it after opening the session
             return {**_error(said, refusal(right)), "code": "forbidden"}
         try:
             if kind in _OF_ALL:
@@ -84,7 +84,8 @@ class Forwarder:
     async def _on(
         self, session: str, said: Frame, hosts: Sequence[HostLease] | None
     ) -> tuple[str, Sequence[Frame]]:
-        """What is answered about one session of several: by these hosts, or by the one that has it or is given it."""
+        """The answers about one of several sessions: from these hosts, or from the one that has it or is assigned
+        it."""
         message: Frame = {**said, **dict[str, JSON](sessions=[session])}
         if hosts is None:
             return session, [await self._at_its_host(session, message)]
@@ -98,7 +99,7 @@ class Forwarder:
             return _error(said, str(error))
 
     async def _at(self, lease: HostLease, said: Frame) -> Frame:
-        """What a host answers to a message."""
+        """A host's answer to a message."""
         try:
             async with (
                 self._room,
@@ -128,7 +129,8 @@ def _error(said: Frame, sentence: str) -> Frame:
 
 
 def _together(said: Frame, answers: Sequence[tuple[str, Sequence[Frame]]]) -> Frame:
-    """One answer about several sessions: done if one host has done it, otherwise refused as the first one says."""
+    """One answer about several sessions: done if any host has done it, otherwise refused with the first host's
+    reason."""
     done, refused, notes = list[JSON](), dict[str, JSON](), dict[str, None]()
     for session, frames in answers:
         good = [one for one in frames if one.get("type") == "ok"]

@@ -1,13 +1,13 @@
-"""The way in: serves the page, asks where a session is, and passes the websocket through to the host that has it.
+"""The entrance: serves the page, finds where a session is, and passes the websocket through to the host that has it.
 
-A gateway keeps nothing that matters. Any number of them may serve one store; one that ends costs its clients a second,
-after which they come back by themselves, to any of them. What hosts say is passed on as it comes. Of what clients say
-few messages are looked at: `hello` names a session, and so chooses the host; `sessions` wants to be told of changes,
-and is said again to another host; `address` is about this server and no host; and what is to be done with sessions that
-the client does not watch is done at the hosts that have them (`cluster.forwarding`).
+A gateway stores nothing that matters. Any number of them may serve one store; when one ends, its clients lose a second,
+then reconnect on their own to any other. What hosts send is passed on unread. Of what clients send, only a few messages
+are read: `hello` names a session, and so selects the host; `sessions` subscribes to changes, and is repeated to the
+next host; `address` concerns this server and no host; and requests about sessions that the client does not watch are
+carried out at the hosts that have them (`cluster.forwarding`).
 
-With accounts, people sign in here, and hosts are told who they are by statements that only members of the cluster can sign
-(`cluster.statements`). What somebody may do is for the host to say; which host that is, is said by whose the session is.
+With accounts, people sign in here, and hosts learn who they are from statements that only members of the cluster can
+sign (`cluster.statements`). The host decides what a user may do; the session's owner decides which host that is.
 """
 
 from __future__ import annotations
@@ -55,9 +55,9 @@ _log_http.setLevel(logging.WARNING)
 
 @dataclass(frozen=True, slots=True)
 class GatewayPeople:
-    """Where there are several users: who somebody is, how they sign in, what says so to hosts, and whose a session is.
+    """Several users: who a client is, how they sign in, what confirms it to hosts, and who owns a session.
 
-    `holds`: whether a user has a session of this id in the store. Blocks.
+    `holds`: whether a user has a session with this id in the store. Blocks.
     """
 
     people: People
@@ -67,8 +67,8 @@ class GatewayPeople:
 
 
 class Gateway(PageServer):
-    """Serves clients of all hosts that `placement` knows. `key_of`: what a host of one user wants to be shown; `people`:
-    where there are several; `hosts_tls`: hosts are spoken to encrypted."""
+    """Serves clients of all hosts that `placement` knows. `key_of`: the key that a host expects, where there is one
+    user; `people`: for several users; `hosts_tls`: encrypts the connections to hosts."""
 
     def __init__(
         self,
@@ -108,20 +108,20 @@ class Gateway(PageServer):
         await super().stop()
 
     async def _watch(self) -> None:
-        """Cut the passages to hosts that died: one that is frozen keeps its side of a connection for ever."""
+        """Cut the connections to hosts that died: a frozen host keeps its side of a connection open for ever."""
         while True:
             await asyncio.sleep(RENEWAL)
             try:
                 alive = {one.incarnation for one in await self._placement.hosts()}
             except IactError:
-                continue  # nothing can be known now
+                continue  # the store's state is unknown now
             except Exception:
                 _log.exception("Looking which hosts are alive met a bug.")
                 continue
             await asyncio.gather(*(one.cut() for one in self._passages if one.at and one.at not in alive))
 
     async def converse(self, socket: ServerConnection) -> None:
-        """As `PageServer.converse`: pass everything through, until one side ends."""
+        """Implement `PageServer.converse`: pass everything through, until one side ends."""
         try:
             async with asyncio.timeout(self._hello_timeout):
                 first = await socket.recv()
@@ -147,7 +147,7 @@ class Gateway(PageServer):
         await socket.close(1011, "internal error; see the gateway's log")
 
     async def download(self, path: str, who: Principal) -> Download | None:
-        """As `PageServer.download`: it waits at one of the hosts, and nobody else can guess its address."""
+        """Implement `PageServer.download`: the file is on one of the hosts, and its address can't be guessed."""
         for lease in await self._placement.hosts():
             found = await asyncio.to_thread(
                 _download_at, lease, self._headers(who, lease, path), path, self._hosts_tls
@@ -157,18 +157,18 @@ class Gateway(PageServer):
         return None
 
     def _headers(self, who: Principal, lease: HostLease, path: str) -> Mapping[str, str]:
-        """As `cluster.forwarding.Headers`, for somebody."""
+        """Implement `cluster.forwarding.Headers` for a principal."""
         if self._people is None:
             return {"Authorization": f"Bearer {self._key_of(lease.incarnation)}"}
         return self._people.statements.header(who, lease.incarnation, path)
 
     async def _place_of(self, who: Principal, session: str | None) -> tuple[str | None, Role]:
-        """What hosts call the session that somebody names, and what they are to it.
+        """The name of a session among hosts, and the user's role in it.
 
-        Of one that is neither theirs nor granted to them, they hear what they hear of one of theirs that does not exist.
+        A session that is neither theirs nor granted to them is answered like one that does not exist.
 
         Raises:
-            UsageError: no session can have this id.
+            UsageError: this id is not valid for a session.
         """
         if self._people is None or who.user == LOCAL.user:
             return None if session is None else name_of(LOCAL.user, session), "owner"
@@ -184,7 +184,8 @@ class Gateway(PageServer):
 
 
 class _Passage:
-    """One client, and the host that it speaks to now. `place_of`: what hosts call a session, and what the client is to it."""
+    """One client, and the host that it is connected to. `place_of`: a session's name among hosts, and the client's role
+    in it."""
 
     def __init__(
         self,
@@ -205,12 +206,12 @@ class _Passage:
         self._new_url = new_url
         self._forwarder = Forwarder(placement, who, headers, tls)
         self._told: str | bytes | None = None
-        """With which message the client asked to be told of all sessions."""
+        """The message with which the client subscribed to changes of all sessions."""
         self.at = ""
-        """The incarnation of the host that it speaks to."""
+        """The incarnation of the host that it is connected to."""
 
     async def run(self, first: str | bytes) -> None:
-        """Pass on what comes, beginning with `first`, until one side ends."""
+        """Pass on messages, beginning with `first`, until one side ends."""
         frame: str | bytes | None = first
         while frame is not None:
             location = await self._locate(frame)
@@ -227,17 +228,19 @@ class _Passage:
                 return
 
     async def cut(self) -> None:
-        """Send the client away from a host that does not answer any more; it comes back, and is led to another."""
+        """Close the client's connection to a host that has stopped answering. It reconnects, and is led to another
+        host."""
         await self._client.close(_AGAIN, "the host does not answer")
 
     async def _locate(self, frame: str | bytes) -> Location | None:
-        """The host for the session that a `hello` names, or for one that is new; None: the client was told why not."""
+        """The host for the session that a `hello` names, or for a new one. None if the client was told why there is
+        none."""
         said = _looked_at(frame) or {}
         session = said.get("session") if said.get("type") == "hello" else None
         try:
             name, role = await self._place_of(session if isinstance(session, str) else None)
             if name is not None and role == "reader":
-                # To look must not begin anything: whoever had it last has a copy.
+                # Viewing must not start anything: the host that had it last has a copy.
                 at = await self._placement.locate(name)
                 if at is not None:
                     return at
@@ -265,7 +268,8 @@ class _Passage:
             yield host
 
     async def _pass(self, host: ClientConnection, first: str | bytes) -> str | bytes | None:
-        """Pass on in both directions, beginning with `first`; gives the message that belongs to another host, or None when it is over."""
+        """Pass messages on in both directions, beginning with `first`. Returns the message that belongs to another
+        host, or None when the connection has ended."""
         async with asyncio.TaskGroup() as group:
             down = group.create_task(self._down(host))
             try:
@@ -281,7 +285,7 @@ class _Passage:
                 await self._client.send(frame)
         except ConnectionClosed:
             pass
-        # However it ended, the client comes back and is led to where its session is then.
+        # However it ended, the client reconnects and is led to where its session is then.
         code = host.close_code if host.close_code in (MOVED, ENDED, 1008) else _AGAIN
         await self._client.close(code or _AGAIN, _short(host.close_reason or "the host has ended"))
 
@@ -313,13 +317,13 @@ class _Passage:
         await host.send(frame)
 
     async def _elsewhere(self, session: JSON) -> bool:
-        """Whether a session is to be had at another host than the one that the client speaks to."""
+        """Whether a session is on another host than the one that the client is connected to."""
         if not isinstance(session, str):
             return False
         try:
             name, _ = await self._place_of(session)
         except IactError:
-            return False  # the host that it speaks to says so as well
+            return False  # its current host will report the same
         at = None if name is None else await self._placement.locate(name)
         return at is None or at.lease.incarnation != self.at
 
@@ -329,7 +333,7 @@ _SMALL: Final = 1 << 16
 
 
 def _looked_at(frame: str | bytes) -> Mapping[str, JSON] | None:
-    """The message, if it may be one that is looked at; whatever is none of these goes through as it is."""
+    """The message, if it may be one that gateways read; all others pass through unchanged."""
     if not isinstance(frame, str) or len(frame) > _SMALL or not any(one in frame for one in _LOOKED_AT):
         return None
     try:
@@ -340,14 +344,14 @@ def _looked_at(frame: str | bytes) -> Mapping[str, JSON] | None:
 
 
 def _short(reason: str) -> str:
-    """As the reason of a close, which has room for 123 bytes."""
+    """Shorten to fit the reason of a close frame, which has room for 123 bytes."""
     return reason.encode()[:120].decode("utf-8", "ignore")
 
 
 def _download_at(
     lease: HostLease, headers: Mapping[str, str], path: str, tls: SSLContext | None
 ) -> Download | None:
-    """A file that waits at a host. Blocks."""
+    """A file to be downloaded from a host. Blocks."""
     client = httpx.Client(timeout=_DOWNLOAD, trust_env=False, verify=tls or True)
     scheme = "https" if tls else "http"
     request = client.build_request("GET", f"{scheme}://{lease.page}{path}", headers=dict(headers))

@@ -1,13 +1,13 @@
-"""One host: a runtime that others give sessions to, and that passes them on when it is told to.
+"""One host: a runtime that is given sessions, and passes them on when it is told to.
 
-It says again and again that it is alive, notes which sessions it has open, and opens what a dead host had open. All of
-that is for liveness; what it may write is for its journals to say (`core.journal.fence`).
+It regularly reports that it is alive, notes which sessions it has open, and opens what a dead host had open. All of
+that is for liveness; its journals decide what it may write (`core.journal.fence`).
 
-A session at rest that nobody watches is closed after a while, and opened again when somebody asks for it.
+An idle session that no one watches is closed after a while, and opened again on request.
 
-To move a session: nothing more begins, what is under way comes to its end if it does so soon, all is durable, the
-journal is let go; the other host folds it and goes on. Whoever watches it is sent away, comes back by itself, and is
-led to the other host.
+Moving a session: no more work begins, running work finishes if it does so soon, everything is made durable, and the
+journal is released; then the other host folds it and continues. Clients that watch the session are disconnected,
+reconnect on their own, and are led to the other host.
 """
 
 from __future__ import annotations
@@ -37,35 +37,35 @@ from iact.core.ports import JSON, ObjectStore
 from iact.core.session.index import TextHits
 
 GRACE: Final = 30.0
-"""Seconds that what is under way may take to its end when a session is moved."""
+"""Seconds that running work may take to finish when a session is moved."""
 _TOGETHER: Final = 8
-"""Sessions that are moved, or taken over from a dead host, at the same time."""
+"""How many sessions are moved, or taken over from a dead host, at the same time."""
 
 _log = logging.getLogger("iact.cluster")
 
 
 class OpenSession(Protocol):
-    """What a host needs of a session."""
+    """The parts of a session that a host needs."""
 
     @property
     def failure(self) -> IactError | None: ...
     @property
     def epoch(self) -> int:
-        """Of its journal."""
+        """The epoch of its journal."""
         ...
 
     @property
     def at_rest(self) -> bool:
-        """Whether nothing is to be done in it, and nothing awaited."""
+        """Whether it has no work to do and awaits nothing."""
         ...
 
     async def rest(self, seconds: float) -> bool:
-        """Begin nothing more, and wait until what is under way has ended."""
+        """Begin nothing more, and wait until running work has ended."""
         ...
 
 
 class Sessions(Protocol):
-    """What a host needs of the runtimes of its users. Sessions have the names that hosts call them by."""
+    """What a host needs of the runtimes of its users. Sessions have the names that are used among hosts."""
 
     @property
     def opened(self) -> Mapping[str, OpenSession]:
@@ -76,35 +76,36 @@ class Sessions(Protocol):
     async def close(self, session: str, /) -> None: ...
 
     async def close_unless(self, session: str, needed: Callable[[OpenSession], bool], /) -> None:
-        """Close a session that is open, if it is not needed, before anybody else can open it."""
+        """Close an open session that is not needed, before any other caller can open it."""
         ...
 
     def texts_of(self, user: str, /) -> AbstractAsyncContextManager[Callable[[str, int], TextHits]]:
-        """What finds, for as long as this is open, where texts of a user's sessions that are here have all words of a query.
-        That blocks."""
+        """A function that finds where texts of a user's sessions on this host have all words of a query, valid until
+        the context exits. The function blocks."""
         ...
 
 
 class Page(Protocol):
-    """What serves those who watch."""
+    """The server of clients that watch."""
 
     unavailable: str
-    """Why no new work is to be sent there, in one word."""
+    """Why no new work should be sent there, in one word."""
 
     def watches(self, session: str) -> bool:
-        """Whether somebody watches a session."""
+        """Whether a client watches a session."""
         ...
 
     async def send_away(self, session: str | None) -> None:
-        """End the connections that watch a session (None: all that are left), so that they come back elsewhere."""
+        """End the connections that watch a session (None: all that are left), so that the clients reconnect
+        elsewhere."""
         ...
 
 
 class SessionHost:
     """Serves sessions until it is drained or ends.
 
-    `grace`: as GRACE. `idle`: seconds at rest, with nobody watching, after which a session is closed; 0: never.
-    `buried`: told of the incarnation of each host that was found dead. Blocks.
+    `grace`: as GRACE. `idle`: seconds without work or watchers after which a session is closed; 0: never. `buried`:
+    called with the incarnation of each host that was found dead. Blocks.
     """
 
     def __init__(
@@ -136,20 +137,22 @@ class SessionHost:
         self._idle = idle
         self._buried = buried
         self._resting: dict[str, float] = {}
-        """Sessions at rest that nobody watches, and since when."""
+        """Idle sessions that no one watches, and since when."""
         self.leaving: Final[dict[str, asyncio.Event]] = {}
-        """Sessions that are on their way to another host, and what is set when they are there."""
+        """Sessions that are moving to another host, each with an event that is set on arrival."""
         self._noted: set[str] = set()
         self._draining = False
         self._room = asyncio.Semaphore(_TOGETHER)
         self._renewing = asyncio.Lock()
 
     async def start(self, before: str = "") -> None:
-        """Say that the host is there. `before`: the incarnation that was on its data directory before, and can't be alive:
-        what that had open goes on here at once.
+        """Announce the host.
+
+        `before`: the incarnation that used its data directory before, and can't be alive: the sessions that it had open
+        continue here at once.
 
         Raises:
-            StoreUnavailable: that can't be said now.
+            StoreUnavailable: the store can't be written now.
         """
         await self._renew()
         if before:
@@ -162,7 +165,7 @@ class SessionHost:
                     group.create_task(self._take_from(before, session))
 
     async def run(self) -> None:
-        """Say so again and again, and look after what dead hosts had; until it is cancelled."""
+        """Renew the announcement regularly, and take over what dead hosts had; until cancelled."""
         while True:
             await asyncio.sleep(self._renewal)
             try:
@@ -171,26 +174,26 @@ class SessionHost:
                 _log.exception("Looking after other hosts met a bug.")
 
     async def look(self) -> None:
-        """Say that the host is alive, and see who else is."""
+        """Report that the host is alive, and see which others are."""
         try:
             await self._renew()
             await self._placement.refresh()
             await self._close_lost()
             await self._close_idle()
             if self._draining:
-                await self._pass_all_on()  # also what was begun by those who had not heard of it
+                await self._pass_all_on()  # including sessions that clients unaware of the drain began
             else:
                 await self._adopt()
         except StoreUnavailable as error:
             _log.warning("The host %s can't say that it is alive: %s", self._lease.incarnation, error)
 
     async def leave(self) -> None:
-        """Say that the host is no more, once its sessions are closed."""
+        """Report that the host is gone, after its sessions are closed."""
         await self._forget(set())
         await asyncio.to_thread(self._lease.leave)
 
     async def act(self, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        """Do what a message of `cluster.control` asks for."""
+        """Carry out a message of `cluster.control`."""
         session, host = message.get("session"), message.get("host", "")
         match message.get("do"), session, host:
             case "open", str(), _:
@@ -217,10 +220,10 @@ class SessionHost:
     # --- one session ----------------------------------------------------------------------------
 
     async def open(self, session: str) -> int:
-        """Have a session open here; gives the epoch of its journal.
+        """Have a session open here. Returns the epoch of its journal.
 
         Raises:
-            Moved: it is on its way to another host, or this one takes no more.
+            Moved: it is moving to another host, or this host accepts no more.
             IactError: it can't be opened.
         """
         leaving = self.leaving.get(session)
@@ -234,14 +237,14 @@ class SessionHost:
         if found is None and self._draining:
             raise Moved(f"The host {self._lease.host} takes no more sessions.")
         if found is None and await self._is_elsewhere(session):
-            # Who asks has looked before it moved. To open it here would take it back from where it is.
+            # The caller looked it up before it moved. Opening it here would take it back from its new host.
             raise Moved(f"The session {session} is open on another host.")
         self._resting.pop(session, None)  # whoever asks is about to say hello
         try:
             opened = await self._sessions.open(session)
         except IactError:
             if session not in self._sessions.opened:
-                await asyncio.to_thread(self._lease.closed, session)  # noted when its journal was begun on
+                await asyncio.to_thread(self._lease.closed, session)  # noted when its epoch began
             raise
         return opened.epoch
 
@@ -254,12 +257,13 @@ class SessionHost:
         return await asyncio.to_thread(is_open_at, self._store, holder, session)
 
     async def give(self, session: str, host: str = "") -> None:
-        """Pass a session on: to the host with this name, or to the one that is next for it. Without another host it is
-        closed, and goes on when one comes.
+        """Move a session to the host with this name, or to the next one for it.
+
+        Without another host, it is closed, and continues when one becomes available.
 
         Raises:
             Moved: it is not here.
-            UsageError: there is no such host.
+            UsageError: there is no host with that name.
         """
         if session in self.leaving or session not in self._sessions.opened:
             raise Moved(f"The session {session} is not open on the host {self._lease.host}.")
@@ -270,7 +274,7 @@ class SessionHost:
         target = chosen(session, (one for one in others if not host or one.host == host))
         left = self.leaving[session] = asyncio.Event()
         try:
-            opened = self._sessions.opened.get(session)  # it may have been closed meanwhile, at rest
+            opened = self._sessions.opened.get(session)  # it may have been closed as idle meanwhile
             if opened is not None and opened.failure is None:
                 await opened.rest(self._grace)
             await self._page.send_away(session)
@@ -282,7 +286,7 @@ class SessionHost:
             left.set()
 
     async def drain(self) -> int:
-        """Pass on all sessions, and take no more; gives how many there were."""
+        """Pass on all sessions, and accept no more. Returns how many there were."""
         self._draining = True
         self._page.unavailable = "draining"
         await self._renew()
@@ -306,7 +310,7 @@ class SessionHost:
             except Moved:
                 pass
             except (IactError, NoHost) as error:
-                # Its journal is whole; whoever asks for it next has it placed again.
+                # Its journal is complete; the next client that asks for it has it placed again.
                 _log.warning(
                     "The session %s was closed, and no other host has it yet: %s",
                     session,
@@ -328,25 +332,25 @@ class SessionHost:
                 self._lease.renew, at=self._wall(), sessions=len(opened), draining=self._draining
             )
             await self._forget(opened)
-            for session in opened - self._noted:  # said before, unless it was just being closed
+            for session in opened - self._noted:  # usually noted before, unless it was being closed
                 await asyncio.to_thread(self._lease.opened, session)
             self._noted |= opened
 
     async def _forget(self, opened: set[str]) -> None:
-        """Take back the notes about sessions that were closed."""
+        """Remove the notes about sessions that were closed."""
         for session in self._noted - opened - set(self.leaving):
             await asyncio.to_thread(self._lease.closed, session)
             self._noted.discard(session)
 
     async def _close_lost(self) -> None:
-        """Sessions that another host has gone on with: nothing of them stays here, no container either."""
+        """Close the sessions that another host has taken over, with their containers."""
         for session, one in list(self._sessions.opened.items()):
             if isinstance(one.failure, Superseded) and session not in self.leaving:
                 await self._page.send_away(session)
                 await self._drop(session)
 
     async def _close_idle(self) -> None:
-        """Let go of what nobody needs now."""
+        """Close sessions that no one needs now."""
         now, before = self._now(), self._resting
         self._resting = {
             session: before.get(session, now)
@@ -361,7 +365,7 @@ class SessionHost:
         return not one.at_rest or session in self.leaving or self._page.watches(session)
 
     async def _adopt(self) -> None:
-        """Open what dead hosts had open, as far as it is for this one to do."""
+        """Open the sessions that dead hosts had open and that this host should take."""
         alive = self._placement.alive()
         for dead in self._placement.dead():
             await asyncio.to_thread(self._buried, dead.incarnation)
@@ -378,11 +382,11 @@ class SessionHost:
         async with self._room:
             try:
                 holder, _ = await asyncio.to_thread(holder_of, self._store, session)
-                # It may be ours already, where the answer to our note was lost and nothing was opened.
+                # It may be ours already, if the answer to our note was lost and nothing was opened.
                 if holder in (dead, self._lease.incarnation):
                     await self.open(session)
             except StoreUnavailable:
-                return  # tried again with the next look
+                return  # tried again at the next check
             except IactError as error:
                 _log.warning(
                     "The session %s of a dead host can't be opened: %s",

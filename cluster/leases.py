@@ -1,13 +1,13 @@
-"""Who is there, and who has which session: notes that hosts leave in the store, each created once and never changed.
+"""Which hosts exist, and which has which session: notes in the store, each created once and never changed.
 
-Three kinds of notes, for liveness alone. Nothing that they say makes anything safe: two hosts that both take a session
-for theirs meet at its journal, and one of them has lost (`core.journal.fence`).
+There are three kinds of notes, for liveness only. Safety does not depend on them: if two hosts both claim a session,
+they meet at its journal, and one of them loses (`core.journal.fence`).
 
-- `hosts/INCARNATION/0000000007`: a host is alive. It is written again and again with the next number, and a reader who
-  has seen no new number for a while takes the host for dead. What counts is the reader's own clock, never two clocks.
+- `hosts/INCARNATION/0000000007`: a host is alive. It writes this regularly with the next number, and a reader who has
+  seen no new number for a while considers the host dead. Only the reader's own clock counts, never two clocks compared.
   An incarnation is one start of a host: its name, a dot and a random number.
 - `leases/SESSION/0000000003`: the incarnation that took the session over, and so began this epoch of its journal.
-- `open/INCARNATION/SESSION`: it has the session open. Whoever finds a host dead opens what it had open.
+- `open/INCARNATION/SESSION`: it has the session open. A host that finds another one dead opens what that had open.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LIFE: Final = 6.0
 """Seconds without a new note after which a host counts as dead."""
 RENEWAL: Final = LIFE / 3
 _SKEW: Final = 60.0
-"""Seconds by which the clocks of two machines may differ before a note from long ago is believed to be new."""
+"""Seconds by which the clocks of two machines may differ before an old note is taken for a new one."""
 
 _HOSTS: Final = "hosts/"
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
@@ -33,8 +33,8 @@ _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 
 @dataclass(frozen=True, slots=True)
 class HostLease:
-    """What a host says of itself. `page`, `control`: where it serves, each `HOST:PORT`. `at`: seconds since 1970, by its
-    clock. `sessions`: how many it has open. `draining`: it takes no more."""
+    """What a host reports about itself. `page`, `control`: where it serves, each `HOST:PORT`. `at`: seconds since 1970,
+    by its clock. `sessions`: how many it has open. `draining`: it accepts no more."""
 
     incarnation: str
     page: str
@@ -51,10 +51,10 @@ class HostLease:
 
 
 def incarnation_of(host: str) -> str:
-    """A new one of the host with this name.
+    """A new incarnation of the host with this name.
 
     Raises:
-        ValueError: that can't be the name of a host.
+        ValueError: the name is not valid for a host.
     """
     if _NAME.fullmatch(host) is None:
         raise ValueError(f"{host!r} can't be the name of a host: use letters, digits, dots and hyphens.")
@@ -63,16 +63,16 @@ def incarnation_of(host: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Members:
-    """The hosts, as one reader sees them: a value. `now` is the reader's clock, monotonic; `wall` its time of day.
-    `seen`: the newest note of each, and when it was new to the reader; `looked`: when the reader looked last."""
+    """The hosts, as one reader sees them; immutable. `now` is the reader's clock, monotonic; `wall` its time of day.
+    `seen`: the newest note of each host, and when the reader first saw it; `looked`: when the reader last looked."""
 
     life: float = LIFE
     seen: tuple[tuple[HostLease, float], ...] = ()
     looked: float | None = None
 
     def observe(self, leases: Iterable[HostLease], *, now: float, wall: float) -> Members:
-        """What is known with the newest note of each host that has one. A host without one has left."""
-        # Who did not look for a while, frozen or without the store, can't tell who was silent meanwhile.
+        """The state after reading the newest note of each host. A host without a note has left."""
+        # A reader that was frozen or without the store can't tell which hosts were silent meanwhile.
         away = self.looked is not None and now - self.looked > self.life / 2
         known = {lease.incarnation: (lease, at) for lease, at in self.seen}
         seen = list[tuple[HostLease, float]]()
@@ -81,21 +81,21 @@ class Members:
             if before is not None and before[0].number == lease.number and not away:
                 seen.append(before)
             else:
-                # A reader that has just begun knows of no earlier note; one from long ago is none of a living host.
+                # A reader that has just started knows no earlier notes; a note from long ago is not from a living host.
                 old = before is None and wall - lease.at > self.life + _SKEW
                 seen.append((lease, now - self.life if old else now))
         return Members(self.life, tuple(sorted(seen, key=lambda one: one[0].incarnation)), now)
 
     def alive(self, now: float) -> list[HostLease]:
-        """The hosts that are, in the order of their names."""
+        """The living hosts, sorted by name."""
         return [lease for lease, at in self.seen if now - at < self.life]
 
     def dead(self, now: float) -> list[HostLease]:
-        """Those that have not been heard of for too long, and did not leave."""
+        """The hosts that have been silent for too long, and did not leave."""
         return [lease for lease, at in self.seen if now - at >= self.life]
 
     def lease(self, incarnation: str) -> HostLease | None:
-        """The newest note of one of them."""
+        """The newest note of an incarnation."""
         return next((lease for lease, _ in self.seen if lease.incarnation == incarnation), None)
 
 
@@ -140,15 +140,15 @@ class OwnLease:
 
     @property
     def host(self) -> str:
-        """Its name."""
+        """The host's name."""
         return self._newest.host
 
     def serves(self, *, page: str, control: str) -> None:
-        """Where it serves, each `HOST:PORT`; to be said before it is renewed first."""
+        """Set where it serves, each `HOST:PORT`. Call this before the first `renew`."""
         self._newest = replace(self._newest, page=page, control=control)
 
     def renew(self, *, at: float, sessions: int, draining: bool) -> None:
-        """Say again that the host is alive."""
+        """Report again that the host is alive."""
         before = self._newest
         lease = replace(before, number=before.number + 1, at=at, sessions=sessions, draining=draining)
         said = {name: value for name, value in asdict(lease).items() if name != "incarnation"}
@@ -158,11 +158,11 @@ class OwnLease:
             self._store.remove(_note(before))
 
     def leave(self) -> None:
-        """Say that the host is no more."""
+        """Report that the host is gone."""
         forget_host(self._store, self.incarnation)
 
     def claimed(self, session: str, epoch: int) -> None:
-        """This host has begun an epoch of a session's journal."""
+        """Note that this host has begun an epoch of a session's journal."""
         name = _session_note(session, epoch)
         self._store.create(name, self.incarnation.encode())
         self.opened(session)
@@ -171,11 +171,11 @@ class OwnLease:
                 self._store.remove(earlier)
 
     def opened(self, session: str) -> None:
-        """It has the session open."""
+        """Note that this host has the session open."""
         self._store.create(f"open/{self.incarnation}/{session}", b"")
 
     def closed(self, session: str) -> None:
-        """It has the session no longer."""
+        """Note that this host has closed the session."""
         self._store.remove(f"open/{self.incarnation}/{session}")
 
 
@@ -188,13 +188,13 @@ def _session_note(session: str, epoch: int) -> str:
 
 
 def forget_host(store: ObjectStore, incarnation: str) -> None:
-    """Remove what a host said of itself."""
+    """Remove a host's notes about itself."""
     for name in list(store.names(f"{_HOSTS}{incarnation}/")):
         store.remove(name)
 
 
 def holder_of(store: ObjectStore, session: str) -> tuple[str, int]:
-    """The incarnation that began the newest epoch of a session, and that epoch; "" and 0: none did."""
+    """The incarnation that began the newest epoch of a session, and that epoch; "" and 0 if there is none."""
     names = list(store.names(f"leases/{session}/"))
     data = store.get(names[-1]) if names else None
     if data is None:
@@ -214,5 +214,5 @@ def is_open_at(store: ObjectStore, incarnation: str, session: str) -> bool:
 
 
 def closed_by_another(store: ObjectStore, incarnation: str, session: str) -> None:
-    """A session that a dead host had open is open elsewhere now."""
+    """Remove the note that a dead host has a session open; another host has it now."""
     store.remove(f"open/{incarnation}/{session}")

@@ -1,7 +1,7 @@
 """An object store by its address: S3, Google Cloud Storage, Azure, or a directory that all hosts mount.
 
-`obstore` speaks to all of them but the last. Nothing but creating what is absent is asked of a store: comparing and swapping is not
-to be had everywhere (a directory has none), and the fence needs no more.
+`obstore` talks to all but the last. The only atomic operation required is to create what is absent: compare-and-swap is
+not available everywhere (a directory has none), and the fence does not need it.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ _SECONDS: Final = 10
 
 
 class Directory:
-    """A directory that all hosts mount, as `core.ports.ObjectStore` has it. What was created is on disk.
+    """A directory that all hosts mount, as a `core.ports.ObjectStore`. What was created is on disk.
 
-    obstore has directories, too, but does not wait for the disk, and what is acknowledged must outlast a power cut.
+    obstore supports directories, too, but does not wait for the disk, and acknowledged data must outlast a power cut.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -42,9 +42,9 @@ class Directory:
         self._drafts = count()
 
     def create(self, name: str, data: bytes) -> bool:
-        """As `core.ports.ObjectStore.create`: a file is written beside, and gets its name if that is free.
+        """Implement `core.ports.ObjectStore.create`: write a draft in the same folder, and name it if the name is free.
 
-        Whoever waits for a step waits for this, so the folder is opened once and everything is done in it by name.
+        Each step of an agent waits for this, so the folder is opened once, and everything in it is done relative to it.
         """
         above, _, last = name.rpartition("/")
         draft = f".{last}.{self._token}{next(self._drafts)}"
@@ -131,7 +131,7 @@ class Directory:
             raise self._unavailable(error) from error
 
     def _make(self, folder: Path) -> None:
-        """Make a folder with those above it, each of which is on disk then."""
+        """Make a folder with its parents, and sync each to disk."""
         if not folder.is_dir():
             self._make(folder.parent)
             folder.mkdir(exist_ok=True, mode=0o700)
@@ -154,8 +154,8 @@ def _raise(error: OSError) -> None:
 
 
 class Objects:
-    """A store as `core.ports.ObjectStore` has it. Times out after ten seconds a request and is not asked twice: who calls
-    knows better whether to ask again."""
+    """A cloud store as a `core.ports.ObjectStore`. A request times out after ten seconds and is not repeated: the
+    caller knows better whether to try again."""
 
     def __init__(self, store: ObjectStore, address: str) -> None:
         self._store = store
@@ -213,11 +213,11 @@ class Objects:
 def open_objects(address: str) -> Directory | Objects:
     """The store at `address`: `s3://bucket/prefix`, `gs://…`, `az://…`, or `file:///directory`.
 
-    What else a provider needs (region, keys, an endpoint of one's own) is read from its usual environment variables,
-    such as `AWS_ENDPOINT_URL` and `AWS_ACCESS_KEY_ID`.
+    Other settings of a provider (region, keys, a custom endpoint) are read from its usual environment variables, such
+    as `AWS_ENDPOINT_URL` and `AWS_ACCESS_KEY_ID`.
 
     Raises:
-        UsageError: it is no such address, or the directory can't be made.
+        UsageError: the address is not valid, or the directory can't be made.
     """
     try:
         if address.startswith("file://"):

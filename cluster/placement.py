@@ -1,8 +1,8 @@
-"""Which host has a session, and which is to have it: the port, and what carries it out by notes in the store alone.
+"""Which host has a session, and which should have it: the protocol, and an implementation with notes in the store only.
 
-The choice is one that everybody makes alike without talking about it (rendezvous hashing): gateways that place one
-session at the same moment, and hosts that share out what a dead one had, mostly agree. Where they don't, two hosts take
-the session over one after the other; the second one has it, and the first finds that out (`core.journal.fence`).
+Every member chooses alike without communication (rendezvous hashing): gateways that place one session at the same
+moment, and hosts that divide up a dead host's sessions, mostly agree. Where they don't, two hosts take the session over
+one after the other; the second one has it, and the first notices (`core.journal.fence`).
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from iact.core.errors import IactError, StoreUnavailable, UsageError
 from iact.core.ports import JSON, ObjectStore
 
 PATIENCE: Final = 30.0
-"""Seconds for which a session is tried to be placed: longer than it takes to find out that a host is dead."""
+"""How long placing a session is attempted: longer than it takes to notice that a host is dead."""
 _PAUSE: Final = 0.25
 """Seconds between two attempts."""
 
 
 class Moved(IactError):
-    """A host was asked for a session that it has not, or not any more; whoever asks looks for it again."""
+    """A host was asked for a session that it does not have, or no longer has. The caller should look it up again."""
 
 
 class HostUnavailable(IactError):
@@ -38,7 +38,7 @@ class NoHost(IactError):
 
 @dataclass(frozen=True, slots=True)
 class Location:
-    """Where a session is. `epoch`: of its journal, as far as that is known; 0 for one that is not there yet."""
+    """Where a session is. `epoch`: of its journal, if it is known; 0 for a session that does not exist yet."""
 
     lease: HostLease
     epoch: int
@@ -48,25 +48,26 @@ class Placement(Protocol):
     """Finds hosts for sessions."""
 
     async def locate(self, session: str) -> Location | None:
-        """The host that has a session open, or had it last and lives; None: none.
+        """The living host that has a session open, or had it last; None if there is none.
 
         Raises:
-            StoreUnavailable: nothing can be known now.
+            StoreUnavailable: the store does not answer now.
         """
         ...
 
     async def place(self, session: str | None, *, host: str = "") -> Location:
-        """See to it that a host has a session open: the one that has it, or one that is chosen. `host`: this one, by its
-        name. None: where a new session may begin.
+        """Have a session open on a host: the one that has it, or a chosen one. None: where a new session may begin.
+
+        `host`: use the host with this name.
 
         Raises:
-            NoHost: there is none; or none with this name.
+            NoHost: there is none, or none with this name.
             IactError: the session can't be opened.
         """
         ...
 
     async def drain(self, host: str) -> int:
-        """Have a host pass on all of its sessions and take no more; gives how many it had.
+        """Have a host pass on all of its sessions and accept no more. Returns how many it had.
 
         Raises:
             NoHost: there is none with this name.
@@ -74,32 +75,32 @@ class Placement(Protocol):
         ...
 
     async def hosts(self) -> Sequence[HostLease]:
-        """The hosts that live."""
+        """The living hosts."""
         ...
 
 
 class Peers(Protocol):
-    """Speaks to hosts."""
+    """Talks to hosts."""
 
     async def ask(self, lease: HostLease, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        """Have a host do something (`cluster.control`).
+        """Have a host carry out a message (`cluster.control`).
 
         Raises:
             HostUnavailable: it does not answer.
-            Moved: the session is not there, or on its way to another one.
+            Moved: the session is not there, or is moving to another host.
             IactError: it refuses.
         """
         ...
 
 
 def chosen(session: str, leases: Iterable[HostLease]) -> HostLease | None:
-    """The host for a session that none has; the same for whoever sees the same hosts."""
+    """The host for a session that no host has. Every member that sees the same hosts chooses the same one."""
     candidates = [one for one in leases if not one.draining]
     return max(candidates, key=lambda one: _weight(session, one.incarnation), default=None)
 
 
 def least_loaded(leases: Iterable[HostLease], sent: Mapping[HostLease, int]) -> HostLease | None:
-    """The host for a session that does not exist yet. `sent`: to how many such a host was chosen since its note."""
+    """The host for a session that does not exist yet. `sent`: how often each host was chosen since its last note."""
     candidates = [one for one in leases if not one.draining]
     return min(candidates, key=lambda one: (one.sessions + sent.get(one, 0), one.incarnation), default=None)
 
@@ -109,7 +110,8 @@ def _weight(session: str, incarnation: str) -> bytes:
 
 
 class StaticPlacement:
-    """By the notes in the store, with no engine: whichever hosts are started with the store are those that there are."""
+    """Places sessions by the notes in the store, with no engine: the hosts are those that were started with the
+    store."""
 
     def __init__(
         self,
@@ -130,7 +132,7 @@ class StaticPlacement:
         self.members = Members() if life is None else Members(life)
 
     async def refresh(self) -> None:
-        """Look which hosts there are.
+        """Read which hosts exist.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -139,11 +141,11 @@ class StaticPlacement:
         self.members = self.members.observe(leases, now=self._now(), wall=self._wall())
 
     def alive(self) -> list[HostLease]:
-        """The hosts that lived at the last look."""
+        """The hosts that were alive at the last refresh."""
         return self.members.alive(self._now())
 
     def dead(self) -> list[HostLease]:
-        """Those that did not, and have not left."""
+        """The hosts that were not, and have not left."""
         return self.members.dead(self._now())
 
     async def hosts(self) -> Sequence[HostLease]:
@@ -186,7 +188,7 @@ class StaticPlacement:
         try:
             await self.refresh()
         except StoreUnavailable:
-            return  # what was known is what there is
+            return  # keep what was known
 
     async def _attempt(self, session: str, host: str) -> Location:
         at = await self.locate(session)
@@ -198,7 +200,8 @@ class StaticPlacement:
             try:
                 return await self._opened_at(at.lease, session)
             except Moved:
-                # It had the session last, and has closed it. Any other host looks whether nobody has it before it opens it.
+                # It had the session last, and has closed it. Any other host checks that no host has it before opening
+                # it.
                 if at.lease == self._candidate(session, host):
                     raise
         return await self._opened_at(self._candidate(session, host), session)

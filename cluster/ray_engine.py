@@ -1,15 +1,15 @@
 """Hosts that Ray starts, restarts and scales: one actor on each node.
 
-Ray must not be trusted with uniqueness: with a frozen node it runs two copies of one actor, both writing, for as long as
-one looks. It need not be: two copies of a host are two incarnations, each with leases of its own, and whoever of them
-loses the race for the next segment of a session's journal has lost that session (`iact.core.journal.fence`).
+Ray can't be trusted with uniqueness: with a frozen node it runs two copies of one actor, both writing, indefinitely. It
+need not be: two copies of a host are two incarnations, each with its own leases, and the one that loses the race for
+the next segment of a session's journal has lost that session (`iact.core.journal.fence`).
 
-Nor is Ray asked where a session is: it takes up to a minute to find out that a node is gone, and an actor that knew would
+Nor is Ray asked where a session is: it takes up to a minute to notice that a node is gone, and an actor that knew would
 be gone with it. Gateways read the leases (`iact.cluster.placement`), as they do without Ray.
 
-`HostActor`, one per node, is detached, restarted for ever, and bound to its node. It runs what `iact cluster host` runs, so
-everything that is said to it goes over its own sockets, and no stream passes through Ray's object store. Each gateway
-sees to it that every node has one; whoever is first makes it.
+`HostActor`, one per node, is detached, restarted without limit, and bound to its node. It runs what `iact cluster host`
+runs, so all communication with it goes over its own sockets, and no stream passes through Ray's object store. Each
+gateway checks that every node has an actor; the first to notice a missing one creates it.
 
 Only this file imports Ray, and only a program that was given the address of a cluster imports this file.
 """
@@ -34,11 +34,11 @@ NAMESPACE: Final = "iact"
 _log = logging.getLogger("iact.cluster")
 
 HostProgram = Callable[[str], Coroutine[None, None, None]]
-"""Is a host on the node with this id until it is cancelled. It is found by its name on each node."""
+"""Runs a host on the node with this id until cancelled. Each node imports it by its name."""
 
 
 class HostActor:
-    """One host. If it ends by an error, so does the process of the actor, and Ray starts it again."""
+    """One host. If it ends with an error, so does the actor's process, and Ray starts it again."""
 
     def __init__(self, program: HostProgram, node: str) -> None:
         self._program = program
@@ -46,7 +46,7 @@ class HostActor:
         self._running: asyncio.Task[None] | None = None
 
     async def serve(self) -> bool:
-        """See to it that the host runs; said again and again, since a process that was started anew does not know yet."""
+        """Start the host if it is not running. Called repeatedly, since a restarted process does not run it yet."""
         if self._running is None:
             self._running = asyncio.get_running_loop().create_task(self._program(self._node))
             self._running.add_done_callback(_end_process)
@@ -61,14 +61,14 @@ def _end_process(running: asyncio.Task[None]) -> None:
 
 
 class RayHosts:
-    """Sees to it that each node of the cluster at `address` has a host."""
+    """Keeps a host running on each node of the cluster at `address`."""
 
     def __init__(self, address: str, program: HostProgram) -> None:
         self._address = address
         self._program = program
 
     async def start(self) -> None:
-        """Connect to the cluster, and begin with the nodes that it has.
+        """Connect to the cluster, and start hosts on its present nodes.
 
         Raises:
             UsageError: there is no cluster at the address.
@@ -77,7 +77,7 @@ class RayHosts:
         await asyncio.to_thread(self._start_hosts)
 
     async def run(self) -> None:
-        """Look after the nodes that come and go, until it is cancelled."""
+        """Start hosts on new nodes, until cancelled."""
         while True:
             await asyncio.sleep(RENEWAL)
             try:
@@ -97,7 +97,7 @@ class RayHosts:
             raise UsageError(f"There is no Ray cluster at {self._address}: {why}.") from error
 
     def _start_hosts(self) -> None:
-        """A host on each node that lives. One that is there already stays."""
+        """Start a host on each living node that has none."""
         for node in ray.nodes():  # type: ignore[no-untyped-call]
             if node["Alive"]:
                 actor = ray.remote(HostActor).options(

@@ -1,4 +1,4 @@
-"""A Ray cluster of several nodes on this machine, to try things and for tests."""
+"""A Ray cluster of several nodes on this machine, for experiments and tests."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ except ImportError as error:
     ) from error
 
 _STORE_BYTES = 80 << 20
-"""What a node keeps for objects; ours are none."""
+"""A node's memory for Ray objects; we store none."""
 
 
 @contextmanager
 def local_cluster(nodes: int) -> Iterator[str]:
-    """So many nodes, until the end; gives the cluster's address."""
+    """Run this many nodes until the context exits. Yields the cluster's address."""
     head = {
         "num_cpus": 1,
         "object_store_memory": _STORE_BYTES,

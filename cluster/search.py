@@ -1,4 +1,5 @@
-"""Finds words in texts of sessions on other hosts: each has an index of those that it had open, so each is asked."""
+"""Finds words in texts of sessions on other hosts: each has an index of the sessions that it had open, so each is
+asked."""
 
 from __future__ import annotations
 
@@ -18,13 +19,14 @@ from iact.core.ports import JSON
 from iact.core.session.index import TextHits
 
 _SECONDS: Final = 3.0
-"""For which somebody who searches waits for a host that does not answer."""
+"""Seconds that a search waits for a host that does not answer."""
 
 _ANSWER: Final = TypeAdapter(TextHits)
 
 
 class HostSearch:
-    """Asks all hosts that live, but the one of this incarnation. What a host does not answer counts as still to be read."""
+    """Asks all living hosts except the one of this incarnation. A host that does not answer counts as not yet
+    indexed."""
 
     def __init__(self, placement: StaticPlacement, peers: Peers, own: str = "") -> None:
         self._placement = placement
@@ -32,7 +34,7 @@ class HostSearch:
         self._own = own
 
     async def search(self, query: str, limit: int, user: str = LOCAL.user) -> Sequence[TextHits]:
-        """What each of them found, at most `limit` sessions of a user."""
+        """What each host found: at most `limit` sessions of a user."""
         others = [one for one in self._placement.alive() if one.incarnation != self._own]
         return await all_of(self._at(one, user, query, limit) for one in others)
 
@@ -46,5 +48,5 @@ class HostSearch:
 
 
 def answer(found: TextHits) -> Mapping[str, JSON]:
-    """As one host tells another what it found."""
+    """What a host found, as JSON for another host."""
     return {"hits": [asdict(one) for one in found.hits], "behind": found.behind}

@@ -1,10 +1,11 @@
-"""Who a gateway speaks for: a statement that it signs, and that one host believes once.
+"""Who a gateway speaks for: a statement that it signs, and that one host accepts once.
 
-On a server with accounts, people sign in at a gateway, and the hosts behind it are told who they are. What tells them is no
-header that anybody could send, but a statement signed with a key that is made of the key of the seals, which only hosts and
-gateways of the store have. A statement names the start of the host that it is for and the path that is asked for, says when
-it was made, and is good once: whoever overhears one can use it neither there nor elsewhere. It comes as
-`Authorization: Iact-Member STATEMENT`; a gateway makes every request to a host itself, and passes on no header of a client.
+On a server with accounts, people sign in at a gateway, and the hosts behind it must learn who they are. They learn it
+not from a header that anyone could send, but from a statement signed with a key that is derived from the key of the
+seals, which only hosts and gateways of the store have. A statement names the start of the host that it is for and the
+requested path, says when it was made, and is good once: a stolen one is useless, there and elsewhere. It comes as
+`Authorization: Iact-Member STATEMENT`; a gateway makes every request to a host itself, and passes on no header of a
+client.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ from iact.accounts.people import HttpRequest
 from iact.accounts.rights import Principal, Scope
 
 LIFE: Final = 60.0
-"""Seconds by which a statement may be older or newer than the host's clock says: clocks of members differ."""
+"""How many seconds a statement may be older or newer than the host's clock: clocks of members differ."""
 _SCHEME: Final = "Iact-Member"
 _LONGEST: Final = 4096
 _REMEMBERED: Final = 100_000
-"""Statements that a host remembers within the time that they could be good; when there are more, it believes none."""
+"""How many statements a host remembers while they could still be valid. If there are more, it accepts none."""
 
 _log = logging.getLogger("iact.cluster")
 
@@ -43,7 +44,7 @@ def statement_key(seals: bytes) -> bytes:
 
 
 class _Statement(BaseModel):
-    """What is signed. `host`: an incarnation; `once`: what no other statement has."""
+    """The signed content. `host`: an incarnation; `once`: a value that no other statement has."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -61,13 +62,13 @@ class _Statement(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StatementWriter:
-    """Signs for a gateway. `key`: of `statement_key`; `clock`: seconds since 1970."""
+    """Signs for a gateway. `key`: from `statement_key`; `clock`: seconds since 1970."""
 
     key: bytes
     clock: Callable[[], float] = time.time
 
     def header(self, who: Principal, incarnation: str, path: str) -> dict[str, str]:
-        """What tells one host that a request for a path comes from somebody; good once."""
+        """The header that tells a host who a request for a path comes from; good once."""
         told = _Statement(
             host=incarnation, path=path, at=self.clock(), once=secrets.token_hex(16), user=who.user, name=who.name,
             admin=who.admin, scopes=sorted(who.scopes), link=who.link, key=who.key,
@@ -77,18 +78,19 @@ class StatementWriter:
 
 
 class StatementReader:
-    """Reads them for one start of a host. Called from several threads."""
+    """Reads statements for one start of a host. Called from several threads."""
 
     def __init__(self, key: bytes, incarnation: str, clock: Callable[[], float] = time.time) -> None:
         self._key = key
         self._incarnation = incarnation
         self._clock = clock
         self._seen: dict[str, float] = {}
-        """What was believed, in that order, and until when it is remembered."""
+        """The accepted statements, in order of acceptance, and until when each is remembered."""
         self._lock = threading.Lock()
 
     def read(self, asked: HttpRequest) -> Principal | None:
-        """Who a request comes from, as a member says; None: no member says so, or not to this host, not now, or not again."""
+        """Who a request comes from, according to a member. None if no member says so, or the statement is for another
+        host, outdated or used."""
         given = _given(asked.authorizations)
         if given is None:
             return None
@@ -114,7 +116,7 @@ class StatementReader:
         )  # fmt: skip
 
     def _refusal(self, told: _Statement, path: str) -> str:
-        """Why a statement is not believed, which is then remembered; empty if it is."""
+        """Why a statement is refused; empty if it is accepted, and remembered from then on."""
         now = self._clock()
         while self._seen and next(iter(self._seen.values())) < now:
             del self._seen[next(iter(self._seen))]
@@ -128,9 +130,7 @@ class StatementReader:
             return "too many were used within a minute"
         if told.once in self._seen:
             return "it was used before"
-        self._seen[told.once] = (
-            now + 2 * LIFE
-        )  # it may have been made so much later than now, and be good so long
+        self._seen[told.once] = now + 2 * LIFE  # by a clock that is ahead, it may stay valid that long
         return ""
 
 

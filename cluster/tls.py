@@ -1,11 +1,11 @@
-"""Encrypts what hosts and gateways say to each other, with certificates of their own authority.
+"""Encrypts the connections between hosts and gateways, with certificates of their own authority.
 
-TLS 1.3 alone, and both sides are looked at: a host serves nobody whose certificate is not of the authority that the
-administrator named, and a gateway speaks to no host whose certificate is not, or is for another address than the one at
-which the host is. Nothing is negotiated down: with this, a member neither speaks nor understands plain text.
+TLS 1.3 only, and both sides are checked: a host refuses clients whose certificate is not from the authority that the
+administrator named, and a gateway refuses hosts whose certificate is not, or is for an address other than the host's.
+There is no downgrade: with this, a member neither sends nor accepts plain text.
 
-It comes on top of the keys that members show each other (`cluster.control`, `cluster.statements`), and replaces none of
-them. The authority should issue certificates for members of the cluster and for nothing else.
+It adds to the keys that members show each other (`cluster.control`, `cluster.statements`), and replaces none of them.
+The authority should issue certificates for members of the cluster and for nothing else.
 """
 
 from __future__ import annotations
@@ -19,14 +19,16 @@ from iact.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True)
 class MemberTls:
-    """For what a member serves, and for whom it asks."""
+    """The TLS contexts with which a member serves, and with which it connects."""
 
     server: ssl.SSLContext
     client: ssl.SSLContext
 
 
 def open_tls(*, authority: Path, certificate: Path, key: Path) -> MemberTls:
-    """With the files of a member, all PEM. `authority`: who issues members' certificates; `certificate`, `key`: this one's.
+    """The TLS contexts from a member's files, all PEM.
+
+    `authority`: the issuer of members' certificates; `certificate`, `key`: this member's.
 
     Raises:
         UsageError: one of them can't be read, or they don't belong together.
@@ -37,7 +39,7 @@ def open_tls(*, authority: Path, certificate: Path, key: Path) -> MemberTls:
             one.minimum_version = ssl.TLSVersion.TLSv1_3
             one.load_verify_locations(cafile=authority)
             one.load_cert_chain(certificate, key)
-    except OSError as error:  # those of TLS among them
+    except OSError as error:  # includes TLS errors
         why = error.strerror or str(error)
         raise UsageError(
             f"The certificates for what hosts and gateways say to each other can't be used ({why}): {authority}, "

@@ -1,8 +1,8 @@
-"""The sessions of a host, of which each user has their own: whose a session is, is in its name.
+"""The sessions of all users of a host; a session's name says which user it belongs to.
 
-Among hosts a session of a user is called `USER/SESSION`, by the user's id, and one of the user `local` by its id alone. So
-everything that hosts note and tell each other of sessions (`cluster.leases`, `cluster.placement`, `cluster.host`) holds for
-all users alike, and two users can have nothing in common there.
+Among hosts, a user's session is called `USER/SESSION`, with the user's id; a session of the user `local` is called by
+its id alone. So everything that hosts note and tell each other about sessions (`cluster.leases`, `cluster.placement`,
+`cluster.host`) works the same for all users, and the names of two users never collide.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from iact.core.session.index import TextHits
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
 
 Users = Callable[[str], AbstractAsyncContextManager[object]]
-"""Has what a user has opened, for as long as it is needed, by their id."""
+"""Opens a user's runtime by their id, for as long as it is needed."""
 
 
 def name_of(user: str, session: str) -> str:
-    """What a user's session is called among hosts.
+    """A user's session's name among hosts.
 
     Raises:
-        UsageError: no session can have this id.
+        UsageError: this id is not valid for a session.
     """
     if not _ID.fullmatch(session):
         raise UsageError(f"There is no session {session[:100]!r}.")
@@ -35,7 +35,7 @@ def name_of(user: str, session: str) -> str:
 
 
 def parts_of(name: str) -> tuple[str, str]:
-    """Whose it is, and its id."""
+    """The session's user, and its id."""
     user, _, session = name.rpartition("/")
     return user or LOCAL.user, session
 
@@ -52,8 +52,8 @@ class UserRuntime(Protocol):
 
 
 class UserSessions:
-    """`cluster.host.Sessions` of all users. `local`: the runtime of the user `local`; `running`: those of others that are
-    open, by the id of their user; `users`: opens them; None where there is one user."""
+    """`cluster.host.Sessions` of all users. `local`: the runtime of the user `local`; `running`: the open runtimes of
+    others, by user id; `users`: opens them; None where there is one user."""
 
     def __init__(
         self, local: UserRuntime, running: Mapping[str, UserRuntime] | None = None, users: Users | None = None
@@ -113,7 +113,7 @@ class UserSessions:
 
 
 class UserPage:
-    """`cluster.host.Page`, where sessions are watched by their id alone: nobody else has one of this id."""
+    """`cluster.host.Page`, which knows sessions by their id alone: ids are unique among all users."""
 
     def __init__(self, page: Page) -> None:
         self._page = page
