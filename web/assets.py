@@ -1,14 +1,14 @@
 """The page's files, read once at start into a table.
 
-A request is looked up by its exact path, so there is no path to traverse: what is not a key is 404.
+A request is looked up by its exact path, so there is no path to traverse: a path that is not a key is 404.
 
-Scripts are served without their comments, which are a quarter of what they weigh: they are there for readers of the
-source, and for the checker of types. Lines keep their numbers. Nothing else is changed; a test compares the tokens.
+Scripts are served without their comments, which make up a quarter of their size and are meant for readers of the source
+and for the type checker. Lines keep their numbers. Nothing else changes; a test compares the tokens.
 
-Whatever refers to another file names the version of all of them, `?v=DIGEST`, so a browser keeps what it has for as long
-as it likes, and asks for nothing when the page is opened again. A page that was opened before an upgrade asks with the
-version that it knows. It is given today's files with its own version in them: with two versions at once it would load, and
-start, scripts twice.
+Each reference to another file includes the version of all files, `?v=DIGEST`, so a browser may cache files for as long
+as it likes, and requests nothing when the page is opened again. A page that was opened before an upgrade requests files
+with its old version. It gets today's files with that old version in their references: with two versions at once, it
+would load and start scripts twice.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ _QUERY: Final = re.compile(r"v=[0-9a-f]{16}")
 
 @dataclass(frozen=True, slots=True)
 class Asset:
-    """One file of the page and its media type; `packed` is the content by gzip, made once.
+    """One file of the page and its media type. `packed`: its content compressed with gzip, once.
 
-    Nothing secret is in it, so its length tells nobody anything.
+    It contains no secrets, so its compressed length reveals nothing.
     """
 
     media: str
     content: bytes
     packed: bytes
     kept: bool = False
-    """Whether a browser may keep it: what it asked for names this very content."""
+    """Whether a browser may cache it: the request names this exact content."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class Assets:
     files: Mapping[str, Asset]
 
     def get(self, path: str, query: str) -> Asset | None:
-        """The file at `path`, for whoever asks with this query."""
+        """The file at `path`, for a request with this query."""
         found = self.files.get(path)
         if found is None or not _QUERY.fullmatch(query):
             return found
@@ -73,7 +73,7 @@ class Assets:
 
 
 def uncommented(script: str) -> str:
-    """A script of ours without its comments; each of its lines stays where it is."""
+    """One of our scripts without its comments; every line keeps its number."""
     return _BLANK_AT_THE_END.sub("", _COMMENT.sub(lambda found: "\n" * found[0].count("\n"), script))
 
 
@@ -82,7 +82,7 @@ def _packed(media: str, content: bytes) -> Asset:
 
 
 def _versioned(file: Path, text: str, version: str) -> str:
-    """A file's text, with a version behind all that it refers to."""
+    """A file's text, with a version added to every reference."""
     references = _REFERENCES.get(file.suffix)
     return references.sub(rf"\1?{version}", text) if references else text
 

@@ -1,7 +1,7 @@
-"""HTML of what people are shown beside a dialogue: what the gate asks them, what memory brought, how a plan goes.
+"""HTML for what is shown next to a dialogue: the gate's questions, memories that were recalled, and a plan's progress.
 
-None of it is ever in a context, except for what memory brought, which the agent reads as plain lines. As
-everywhere, what came from a model, a module or a memory is text here and nothing else.
+None of it is ever in a context, except recalled memories, which the agent reads as plain lines. As everywhere, content
+from a model, a module or a memory is text here and nothing else.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from iact.web.safe_text import exact
 
 
 def question_html(asked: ClearanceAsk) -> Markup:
-    """A question to a person, with the call in full and where its arguments come from."""
+    """A question to a person, with the complete call and the origin of its arguments."""
     return html(
         '<section class="card asked"><header><span class="function">{function}</span> '
         '<span class="badge impact t">{impact}</span></header>'
@@ -48,19 +48,19 @@ def question_html(asked: ClearanceAsk) -> Markup:
 
 
 def impact_words(impact: float) -> str:
-    """What a call of an impact does, in words."""
+    """What a call of this impact does, in words."""
     if impact >= 2:
         return "destroys or sends data out"
     return "changes files" if impact > 0 else "only looks"
 
 
 def _reasons(asked: ClearanceAsk) -> Iterator[str]:
-    """Why a call is asked about, and all that it does, each in a line."""
+    """Why a person is asked about a call, and everything that it does, one per line."""
     if asked.rule == "clearance":
         yield f"Your policy asks before each {asked.function}."
     else:
         yield asked.reason
-    # Loaded where it is wanted: a process that only renders has no use for a parser of shell scripts.
+    # Imported here because a process that only renders has no use for a parser of shell scripts.
     from iact.core.session.verdict import effects_of
 
     effects = effects_of(asked.function, asked.params)
@@ -81,7 +81,7 @@ _EFFECTS: Final = {
 
 
 def answer_html(answer: ClearanceAnswer) -> Markup:
-    """The answer to one."""
+    """The answer to a question."""
     verdict = "allowed" if answer.allow else "denied"
     done = "approved" if answer.allow else "denied"
     words = {
@@ -101,7 +101,7 @@ def answer_html(answer: ClearanceAnswer) -> Markup:
 
 
 def host_question_html(asked: HostAsk) -> Markup:
-    """A question to a person, whether a module may reach a host."""
+    """A question to a person: whether a module may reach a host."""
     return html(
         '<section class="card asked"><header><span class="function">{host}</span> '
         '<span class="badge">{module}</span></header><div class="card-body">'
@@ -114,7 +114,7 @@ def host_question_html(asked: HostAsk) -> Markup:
 
 
 def host_answer_html(answer: HostAnswer) -> Markup:
-    """The answer to one."""
+    """The answer to a question about a host."""
     verdict = "allowed" if answer.allow else "denied"
     words = {
         ("user", True): {
@@ -130,7 +130,7 @@ def host_answer_html(answer: HostAnswer) -> Markup:
 
 
 def skill_offer_html(offer: SkillOffer) -> Markup:
-    """A skill that an agent offers: the whole of it, as it would be kept."""
+    """A skill that an agent offers: all of it, as it would be kept."""
     there = (
         "It takes the place of the skill of this name."
         if offer.replaces
@@ -162,7 +162,7 @@ def skill_offer_html(offer: SkillOffer) -> Markup:
 
 def _skill_file(file: SkillFile, *, replaces: bool) -> Markup:
     change = html(' <span class="badge t">{}</span>', file.change) if replaces else ""
-    # All of it is open: what is folded away was not seen by who approved it.
+    # All of it is unfolded: a person who approves it must have seen it.
     differs = (
         html(
             '<p class="why"><span class="t">What is changed in it:</span></p>{}',
@@ -181,7 +181,7 @@ def _skill_file(file: SkillFile, *, replaces: bool) -> Markup:
 
 
 def form_question_html(asked: FormAsk) -> Markup:
-    """What a module asks a person: its words as such, and what it wants to know; or the skill that an agent offers."""
+    """A module's question to a person, quoted, with the fields to fill in; or the skill that an agent offers."""
     if asked.skill is not None:
         return skill_offer_html(asked.skill)
     module = asked.function.split(".", 1)[0]
@@ -228,7 +228,7 @@ def _form_field(field: FormField) -> Markup:
 
 
 def form_answer_html(answer: FormAnswer) -> Markup:
-    """The answer to one, with what was let out."""
+    """The answer to a form, with the values that were passed on."""
     verdict = "allowed" if answer.decision == "accept" else "denied"
     words = {
         ("user", "accept"): "You answered it",
@@ -290,7 +290,7 @@ def _stored(name: str, value: AttachedValue, labels: Iterable[str]) -> Markup:
 
 
 def _labels(labels: Iterable[str]) -> Markup:
-    """Where a value comes from, as badges; what is neither the user's nor the model's stands out."""
+    """Where a value comes from, as badges; origins other than the user and the model are highlighted."""
     return joined(
         html(
             ' <span class="badge t {}">{}</span>',
@@ -310,7 +310,7 @@ def _from(label: str) -> str:
 
 
 def recall_html(recall: Recall, text: str) -> Markup:
-    """What memory brought for one turn, each fragment with what found it and where it is from."""
+    """The memories recalled for one turn, each with how it was found and where it is from."""
     lines = [line.removeprefix("- ") for line in text.split("\n") if line]
     if not lines:
         return aside("Nothing was recalled.")
@@ -366,7 +366,7 @@ def plan_html(plan: Plan, known: Known = NONE) -> Markup:
 
 
 def extend_html(more: Extend) -> Markup:
-    """Steps that join a version without a decision: while a plan is written, or thoughts about it."""
+    """Steps that join a version without a decision: while the plan or its reasoning is being written."""
     names = ", ".join(str(one.get("id")) for one in more.add)
     return aside(f"{names} joined the plan: {more.reason}.")
 
@@ -385,7 +385,7 @@ def node_html(node: Node) -> Markup:
 
 
 def copy_html(copy: MakeCopy) -> Markup:
-    """A step that races has a copy of the workspace, or takes its turn."""
+    """A racing step has a copy of the workspace, or takes its turn."""
     if copy.base:
         what = f"{copy.node} works in its own copy of the workspace."
     else:
@@ -394,7 +394,7 @@ def copy_html(copy: MakeCopy) -> Markup:
 
 
 def taken_html(taken: TakeOver) -> Markup:
-    """What became of the copy of a step that came first."""
+    """What happened to the copy of the step that came first."""
     if taken.version:
         what = f"{taken.node} came first: what it wrote in its copy is in the workspace now."
     elif taken.conflicts:
@@ -406,12 +406,12 @@ def taken_html(taken: TakeOver) -> Markup:
 
 
 def draft_html(text: str) -> Markup:
-    """What a planner has written of its plan so far."""
+    """The part of its plan that a planner has written so far."""
     return folded("The planner wrote more of the plan", output(text))
 
 
 def wake_html(wake: Wake) -> Markup:
-    """A plan goes on by itself."""
+    """A plan continues automatically."""
     if wake.reopened:
         return aside("The session was opened again, and the plan goes on.")
     return aside("The plan's wait is over.")
@@ -432,7 +432,7 @@ _QUESTIONS: Final = {
 
 
 def ask_html(ask: Ask, text: str) -> Markup:
-    """What a model answered about a plan."""
+    """A model's answer about a plan."""
     what = _QUESTIONS.get(ask.question, ask.question)
     if ask.node:
         what = (

@@ -1,4 +1,4 @@
-"""What a person chooses on the page and the server keeps: which model plays which role, and how sessions often begin."""
+"""Choices that a person makes on the page and the server stores: models for roles, and first messages of sessions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iact.web.wire import answers, requests
 
 
 class ChoicesClient(Protocol):
-    """The side of a connection that these act on."""
+    """The part of a connection that these act on."""
 
     def product(self) -> Product: ...
 

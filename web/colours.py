@@ -1,7 +1,8 @@
-"""Code in colours: the pieces of a text in a language as spans of a few classes, which the page's style sheet colours.
+"""Syntax highlighting: the tokens of code as spans of a few classes, which the page's style sheet colours.
 
-An adornment: it is only made while there is time to spare (`web.parser.in_spare_time`), which is in a render process
-alone, and code without it is the same code. Languages are those that Pygments ships; nothing is looked for elsewhere.
+It is optional decoration: it is only done while there is time to spare (`web.parser.in_spare_time`), which only a
+render process has, and code without it is the same code. Languages are those that Pygments ships; plugins are not
+searched.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ _DIFF_LINES: Final = (
 
 
 def load() -> None:
-    """Take the time now that the first text would take."""
+    """Spend the time now that the first text would otherwise need."""
     _by_alias()
 
 
 def coloured(text: str, language: str) -> Markup:
-    """Code as HTML, in colours if the language is known and there is time to spare; not yet `legible`."""
+    """Code as HTML, highlighted if the language is known and there is time to spare; not yet `legible`."""
     if not language or len(text) > _LONGEST:
         return escaped(text)
     if language in ("diff", "patch"):
@@ -62,12 +63,12 @@ def coloured(text: str, language: str) -> Markup:
 
 
 def holds_diff(text: str) -> bool:
-    """Whether what a tool printed is a difference of files."""
+    """Whether a tool's output is a diff."""
     return text.startswith(("diff --git ", "--- ", "Index: ")) and _DIFF.search(text) is not None
 
 
 def diff(text: str) -> Markup:
-    """A difference of files as HTML: what comes in, what goes out. Costs as little as not doing it."""
+    """A diff as HTML with added and removed lines marked. Costs as little as plain text."""
     return joined(map(_diff_line, text.splitlines(keepends=True)))
 
 
@@ -76,7 +77,7 @@ def _diff_line(line: str) -> Markup:
 
 
 def language_of(path: str) -> str:
-    """The language of a file by its name; "" if that says nothing."""
+    """The language of a file according to its name; "" if that does not say."""
     _, dot, ending = path.rpartition("/")[2].rpartition(".")
     return _by_ending().get(ending.lower(), "") if dot else ""
 
@@ -88,7 +89,7 @@ def _made(text: str, language: str) -> Markup | None:
     tokens = list(lexer.get_tokens(text))
     whole = "".join(value for _, value in tokens)
     if whole != text and whole != f"{text}\n":
-        return None  # lexers end a text with a line feed; one that changed anything else is not believed
+        return None  # lexers may add a final line feed; one that changed anything else is not used
     parts: list[Markup] = []
     held, cls, left = "", "", len(text)
     for kind, value in tokens:
@@ -120,7 +121,7 @@ def _by_alias() -> dict[str, str]:
 
 @cache
 def _by_ending() -> dict[str, str]:
-    """A language for each ending of a file's name; the first of several."""
+    """A language for each file name extension; the first of several."""
     from pygments.lexers import get_all_lexers
 
     found = {

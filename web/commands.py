@@ -1,6 +1,7 @@
 """What each client message does: a table from its type to a checked model and an action.
 
-A new message is a new row, which names the right that it needs. The actions know a `Client` only as the few things they need of it.
+A new message is a new row, which names the right that it requires. Actions see a `Client` only as a protocol with the
+few methods that they use.
 """
 
 from __future__ import annotations
@@ -30,17 +31,17 @@ from iact.web.wire import answers, news, requests
 
 
 class Client(Protocol):
-    """The side of a connection that commands act on."""
+    """The part of a connection that commands act on."""
 
     @property
     def runtime(self) -> Runtime: ...
 
     async def greet(self, session_id: str | None, cursor: Cursor) -> None:
-        """Begin to watch a session; None: none yet."""
+        """Start watching a session; None: none yet."""
         ...
 
     async def session(self) -> Session:
-        """The watched session; a new one is opened if there is none yet."""
+        """The watched session; opens a new one if there is none yet."""
         ...
 
     def watched(self) -> Session:
@@ -48,19 +49,19 @@ class Client(Protocol):
         ...
 
     async def open(self, journal: str, cursor: Cursor) -> None:
-        """Begin to look at a stored session."""
+        """Start viewing a stored session."""
         ...
 
     def history(self) -> RecordHistory:
-        """What the watched session was at any record."""
+        """The state of the watched session at any record."""
         ...
 
     def source(self, n: int) -> str:
-        """What a record of the watched session says, as it was written."""
+        """The text of a record of the watched session, as it was written."""
         ...
 
     async def whole(self, n: int) -> tuple[str, int]:
-        """All that it says, to be shown, and how many characters are too many for that."""
+        """The complete content of a record, ready for display, and how many characters did not fit."""
         ...
 
     async def render(self, numbers: Sequence[int]) -> list[answers.Html]:
@@ -68,11 +69,11 @@ class Client(Protocol):
         ...
 
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
-        """A file is announced."""
+        """Announce a file."""
         ...
 
     async def end_upload(self) -> Record:
-        """It is complete: hand it to the session, which is opened if there is none yet."""
+        """Complete the announced file and pass it to the session, which is opened if there is none yet."""
         ...
 
     def files(self) -> files.FileMessages:
@@ -80,11 +81,11 @@ class Client(Protocol):
         ...
 
     def offer(self, name: str, content: Content) -> str:
-        """Lay a file ready to be downloaded; gives its address."""
+        """Offer a file for download. Returns its address."""
         ...
 
     def product(self) -> Product:
-        """What the rest of the product can tell and make."""
+        """What the rest of the product provides."""
         ...
 
     def new_url(self) -> str:
@@ -92,42 +93,43 @@ class Client(Protocol):
         ...
 
     async def seek(self, at: int | None) -> None:
-        """Send the tree as it was behind record `at`, or as it is."""
+        """Send the tree as it was after record `at`, or as it is now."""
         ...
 
     async def fork(self, at: int, text: str, *, run: bool) -> tuple[str, int]:
-        """Fork the watched session, say `text` in the new one and watch that; gives its id and the record."""
+        """Fork the watched session, send `text` to the new one and watch that. Returns its id and the record's
+        number."""
         ...
 
     async def adopt(self, at: int | None) -> str:
-        """Make a session of our own of the watched one and watch that; gives its id."""
+        """Make the user's own session from the watched one and watch that. Returns its id."""
         ...
 
     async def send(self, message: news.News) -> None:
-        """Send a message that answers nothing."""
+        """Send a message that is not an answer."""
         ...
 
     def watch_sessions(self) -> None:
-        """From now on, tell of each session that changes."""
+        """Report each session that changes from now on."""
         ...
 
     def uploaded(self) -> AbstractContextManager[Path]:
-        """The archive that was uploaded, on disk; it is gone behind this."""
+        """The uploaded archive on disk, until the context exits."""
         ...
 
     @property
     def who(self) -> Principal: ...
 
     async def audit(self, kind: AuditKind, **about: str) -> None:
-        """Have it in the audit that this user did something outside of sessions; nothing on a server with one user."""
+        """Record in the audit what this user did outside of sessions. Does nothing on a server with one user."""
         ...
 
     def register(self) -> PeopleRegister:
-        """What is known of people; raises UsageError on a server with one user."""
+        """The register of people; raises UsageError on a server with one user."""
         ...
 
     def setup(self) -> SharedSetup:
-        """What is set for everybody; raises UsageError on a server with one user."""
+        """What is set for all users; raises UsageError on a server with one user."""
         ...
 
     def lease(self, user: str) -> AbstractAsyncContextManager[Tenant]:
@@ -135,7 +137,7 @@ class Client(Protocol):
         ...
 
     def demand(self, right: Right) -> None:
-        """What a field of a message asks for beyond the right of its row; raises Forbidden."""
+        """Require a right that a field of a message needs beyond the right of its row; raises Forbidden."""
         ...
 
 
@@ -145,31 +147,31 @@ Answer: TypeAlias = Mapping[str, object]
 
 @dataclass(frozen=True, slots=True)
 class WireCommand(Generic[_Request]):
-    """What is done for one type of message: it is checked by `request`, and `act` gives what the `ok` has."""
+    """How one type of message is handled: `request` checks it, and `act` returns the fields of its `ok`."""
 
     request: type[_Request]
     act: Callable[[Client, _Request], Awaitable[Answer]]
     right: Right
-    """What whoever sends it must be allowed."""
+    """The right that the sender needs."""
 
     async def run(self, client: Client, raw: Mapping[str, object]) -> Answer:
-        """Check a raw message and act.
+        """Check a raw message and act on it.
 
         Raises:
-            pydantic.ValidationError: the message does not fit.
+            pydantic.ValidationError: the message is not valid.
             IactError: the session refuses.
         """
         return await self.act(client, self.request.model_validate(dict(raw)))
 
     @property
     def answer(self) -> type:
-        """The type of what the `ok` has."""
+        """The type of the `ok`'s fields."""
         found: type = get_type_hints(self.act)["return"]
         return found
 
 
 class AnyCommand(Protocol):
-    """A command, whatever its type of message is."""
+    """A command for any type of message."""
 
     @property
     def request(self) -> type[BaseModel]: ...
@@ -314,7 +316,7 @@ async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
     calls = [message.call, *message.also]
     asked = dict.fromkeys(one.agent for call in calls for one in session.records(call - 1)[:1])
     if message.why is not None and not message.allow:
-        # Before the answer: it must be there when the agent goes on. What it reads is a message, not a verdict.
+        # Before the answer: it must arrive before the agent continues. The agent reads a message, not a verdict.
         for agent in asked:
             await session.inject(agent, message.why, "deliver")
     if message.lasts == "always":
@@ -333,7 +335,7 @@ async def _clear(client: Client, message: requests.Clear) -> answers.Recorded:
 async def _answer_form(client: Client, message: requests.AnswerForm) -> answers.Recorded:
     session = await client.session()
     if session.offers_skill(message.ask):
-        client.demand("own")  # it is kept beyond this session, and believed in all of them
+        client.demand("own")  # the skill is kept beyond this session, and trusted in all of them
     values: dict[str, JSON] = {
         name: [*value] if isinstance(value, list) else value for name, value in message.values.items()
     }
@@ -454,7 +456,7 @@ async def _modules(client: Client, message: requests.ListModules) -> answers.Mod
 
 async def _module_add(client: Client, message: requests.AddModule) -> answers.Module:
     if message.name is None:
-        client.demand("admin")  # it names a folder or an image of the server's, where other users' things are
+        client.demand("admin")  # it names a folder or an image on the server, where other users' data is
         source = await asyncio.to_thread(source_of, message.source)
     else:
         source = written_source(message.name, message.source)
@@ -534,7 +536,7 @@ WHILE_OPENING: Final = frozenset(
         "everybody.secret.set", "everybody.secret.remove", "policy", "policy.change",
     }
 )  # fmt: skip
-"""What is done while the watched session is still being opened; all else waits for that."""
+"""The messages that are handled while the watched session is still being opened; all others wait for that."""
 
 COMMANDS: Final[Mapping[str, AnyCommand]] = {
     "hello": _command(requests.Hello, _hello, "greet"),

@@ -1,7 +1,7 @@
 """One websocket from its opening to its end: checked commands in, answers and a session's news out.
 
-A client that floods is refused and then cut off; one that doesn't read is cut off, too. Either
-resumes by record number when it comes back, and neither costs the session anything.
+A client that floods is refused and then disconnected; a client that doesn't read is disconnected, too. Either resumes
+by record number when it reconnects, and neither slows down the session.
 """
 
 from __future__ import annotations
@@ -53,16 +53,16 @@ _log = logging.getLogger("iact.web")
 MESSAGES_PER_SECOND: Final = 30.0
 BURST: Final = 60
 _WHOLE: Final = 2_000_000
-"""Characters of one record that are sent to be shown."""
+"""The most characters of one record that are sent for display."""
 REFUSALS_BEFORE_CLOSE: Final = 120
 _HEAD_START: Final = 0.3
-"""Seconds between showing the end of a long session and reading it whole."""
+"""Seconds between showing the end of a long session and reading all of it."""
 
 MOVED: Final = 4009
-"""The code with which a websocket is closed whose session is served elsewhere from now on."""
+"""The code with which a websocket is closed when its session moves to another server."""
 
 ENDED: Final = 4003
-"""Likewise, when its client may not be here any more, or is something else to the session now."""
+"""The code with which it is closed when its client lost access, or has another role on the session now."""
 
 _NONE_WATCHED: Final = "No session is watched; say hello to one, or open one, first."
 
@@ -78,11 +78,11 @@ _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Shared:
-    """What all connections of one server share."""
+    """State that all connections of one server share."""
 
     new_url: Callable[[], str] | None = None
     refused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """How many requests were refused, by the way that they came and the answer's code."""
+    """How many requests were refused, by channel (websocket or HTTP) and the answer's code."""
     rendered: RenderCache = field(default_factory=RenderCache)
     stored: StoredSessions = field(default_factory=StoredSessions)
     uploads: Uploads = field(default_factory=Uploads)
@@ -91,50 +91,51 @@ class Shared:
     people: People | None = None
     register: PeopleRegister | None = None
     setup: SharedSetup | None = None
-    """Where there are several users: what each has, what was granted to whom, and what is set for everybody."""
+    """For several users: what each has, what was granted to whom, and what is set for all users."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """Where a session is: among whose things, and what the client is to it. `owner`: their name, if that is another."""
+    """Where a session is: which tenant has it, and the client's role in it. `owner`: the owner's name, if it is another
+    user."""
 
     tenant: Tenant
     role: Role = "owner"
     owner: str = ""
     shows: LinkView | None = None
-    """What a link leaves out, if it is one that leads there."""
+    """What the link leaves out, if the client came by a link."""
 
     def permits(self, right: Right) -> bool:
-        """Whether what a link shows is enough for a right, which it is not for more than to see it."""
+        """Whether what a link shows is enough for a right. It never is for more than seeing the session."""
         rule = RULES[right]
         return self.shows is None or rule.links or rule.roles is None
 
 
 _LOOKS: Final = 2.0
-"""Seconds between two looks whether a client may still be here."""
+"""Seconds between two checks whether a client still has access."""
 _WAITING: Final = 100
-"""Messages that may wait for a session to be open."""
+"""How many messages may wait for a session to open."""
 
 
 @dataclass(slots=True)
 class Opening:
-    """A session that is being read, of which the newest `records` are shown, and what waits until it is open."""
+    """A session that is being read. Its newest `records` are shown, and requests wait until it is open."""
 
     records: Mapping[int, Record]
     folder: Path
     early: dict[int, Fields]
-    """What was made of them before more was known."""
+    """How they were rendered before more was known."""
     waiting: list[tuple[str, str | int | None, Mapping[str, object]]] = field(default_factory=list)
     task: asyncio.Task[None] | None = None
 
 
 _ID: Final = re.compile(r'(?<!\\)"id"\s*:\s*("(?:[^"\\]|\\.){0,600}"|-?\d{1,18})')
 _ID_WITHIN: Final = 1 << 16
-"""Characters of a message that can't be read in which its id is looked for."""
+"""How many characters of an unreadable message are searched for its id."""
 
 
 class Connection:
-    """Serves one open websocket until it closes. Times are in seconds. `own`: what `who` has; None: nothing."""
+    """Serves one open websocket until it closes. Times are in seconds. `own`: what `who` owns, or None."""
 
     def __init__(
         self,
@@ -152,11 +153,11 @@ class Connection:
         self._own = own
         self._place: Whereabouts | None = None if own is None else Whereabouts(own)
         self._guest = AsyncExitStack()
-        """The hold on what the owner of the watched session has, if that is another user."""
+        """Keeps open what the owner of the watched session has, if that is another user."""
         self._shared = shared
         self._incoming: IncomingFile | None = None
         self._asked: str | int | None = None  # the id of the message that is being answered
-        self._upload: str | int | None = None  # and of the one that announced the file
+        self._upload: str | int | None = None  # the id of the message that announced the file
         self._cursor = Cursor()
         self._hello_timeout = hello_timeout
         self._session: Session | None = None
@@ -170,7 +171,7 @@ class Connection:
         self._turn = asyncio.Lock()
 
     async def serve(self) -> None:
-        """Run until the client goes or is cut off."""
+        """Run until the client leaves or is disconnected."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 self._tasks = tasks
@@ -194,22 +195,22 @@ class Connection:
 
     @property
     def _about(self) -> Mapping[str, str]:
-        """Who this is and what they watch, for the log."""
+        """The user and the watched session, for the log."""
         return {"user": self.who.user, "session": self.watches}
 
     @property
     def watches(self) -> str:
-        """The session that the client watches, or will when it is read; empty: none."""
+        """The session that the client watches, or will when it has been read; empty if none."""
         if self._opening is not None:
             return self._opening.folder.name
         return self._session.id if self._session is not None else ""
 
     async def send_away(self) -> None:
-        """Close, so that the client comes back and is led to where its session is now."""
+        """Close, so that the client reconnects and is led to its session's new host."""
         await self._outbox.cut(MOVED, "the session is served elsewhere now")
 
     async def _look_again(self) -> None:
-        """Cut the client off when they are nobody any more, or lost what was granted to them."""
+        """Disconnect the client when its credential or its grant is no longer valid."""
         people = self._shared.people
         while people is not None and self.who != LOCAL:
             await asyncio.sleep(_LOOKS)
@@ -242,7 +243,7 @@ class Connection:
 
     async def _take(self, frame: str | bytes) -> None:
         if isinstance(frame, bytes) and self._incoming is not None:
-            # These are bounded by what was announced, not by a rate.
+            # Uploads are bounded by the announced size, not by a rate.
             await self._feed(self._incoming, frame)
             return
         if self._bucket.take(time.monotonic()) > 0:
@@ -318,18 +319,18 @@ class Connection:
 
     @property
     def runtime(self) -> Runtime:
-        """What serves the client's own sessions.
+        """The runtime of the client's own sessions.
 
         Raises:
-            Forbidden: they have none.
+            Forbidden: the client has none.
         """
         return self._mine().runtime
 
     def demand(self, right: Right) -> None:
-        """See to it that the client has a right, as what they are to the watched session.
+        """Check that the client has a right, given its role on the watched session.
 
         Raises:
-            Forbidden: they lack it.
+            Forbidden: the client lacks it.
         """
         role = self._place.role if self._place is not None else "reader"
         if not may(self.who, right, role) or (self._place is not None and not self._place.permits(right)):
@@ -347,9 +348,9 @@ class Connection:
         return self._place
 
     async def _find(self, session: str | None) -> tuple[str | None, Whereabouts]:
-        """Where a session is: among the client's own, or where somebody granted them one.
+        """Where a session is: among the client's own, or with another user who granted access.
 
-        Of one that was not granted, they hear what they hear of one that does not exist.
+        Without a grant, the answer is the same as for a session that does not exist.
         """
         if self._own is not None and (session is None or self._own.runtime.store.holds(session)):
             return session, Whereabouts(self._own)
@@ -363,7 +364,7 @@ class Connection:
             return session, Whereabouts(self._own)
         tenant = await self._guest.enter_async_context(tenants.lease(grant.owner))
         if await asyncio.to_thread(_is_gone, tenant.runtime.store, grant.session):
-            # What there is to be said of it, the trash and where it was, is its owner's to know.
+            # Only the owner may learn more about it, such as that it is in the trash.
             raise UsageError(f"There is no session {grant.session!r} here.")
         return grant.session, Whereabouts(tenant, grant.role, grant.owner_name, grant.view)
 
@@ -385,7 +386,7 @@ class Connection:
         known = runtime.is_open(session_id)
 
         async def opened() -> Session:
-            if place.role == "reader" and not known:  # to look must not begin anything
+            if place.role == "reader" and not known:  # viewing must not start anything
                 return await asyncio.to_thread(self._shared.stored.read, runtime, session_id)
             try:
                 return await runtime.open(session_id)
@@ -403,7 +404,7 @@ class Connection:
         return self._session
 
     def watched(self) -> Session:
-        """The watched session: to look at what is there must not begin one.
+        """The watched session. Unlike `session`, this never opens one: reading must not start a session.
 
         Raises:
             UsageError: none is watched.
@@ -413,7 +414,7 @@ class Connection:
         return self._session
 
     async def open(self, journal: str, cursor: Cursor) -> None:
-        """Look at a stored session from now on."""
+        """View a stored session from now on."""
         product = self._own.product if self._own is not None else None
         examples = () if product is None else product.examples()
         name = Path(journal).name
@@ -452,7 +453,7 @@ class Connection:
         known: bool,
         readonly: bool,
     ) -> None:
-        """Watch a session. The end of one that takes a while to be read is shown until it is.
+        """Watch a session. If reading it takes a while, its end is shown in the meantime.
 
         `known`: it does not take a while.
         """
@@ -473,9 +474,9 @@ class Connection:
     async def _finish(
         self, opening: Opening, opened: Callable[[], Awaitable[Session]], cursor: Cursor
     ) -> None:
-        """What takes a while, and then what was asked for meanwhile."""
+        """Finish opening a session, then answer the requests that have waited for it."""
         failed: IactError | None = None
-        # To read all of it keeps the processor busy; what the page asks for first, to show what it has, comes before.
+        # Reading everything keeps the processor busy; first answer what the page requests for the part it shows.
         await asyncio.sleep(_HEAD_START)
         try:
             self._follow(await opened(), cursor)
@@ -492,7 +493,7 @@ class Connection:
             self._opening = None
 
     def history(self) -> RecordHistory:
-        """What the watched session was at any record.
+        """The state of the watched session at any record.
 
         Raises:
             UsageError: none is watched.
@@ -502,7 +503,7 @@ class Connection:
         return self._history
 
     def source(self, n: int) -> str:
-        """What a record of the watched session says, as it was written.
+        """The text of a record of the watched session, as it was written.
 
         Raises:
             UsageError: there is none.
@@ -513,7 +514,7 @@ class Connection:
         return records[n - 1].body
 
     async def whole(self, n: int) -> tuple[str, int]:
-        """All that it says, to be shown, and how many characters are too many for that.
+        """The complete content of a record, ready for display, and how many characters did not fit.
 
         Raises:
             UsageError: there is none.
@@ -525,7 +526,7 @@ class Connection:
         return text[:_WHOLE], max(0, len(text) - _WHOLE)
 
     async def render(self, numbers: Sequence[int]) -> list[answers.Html]:
-        """The HTML of records of the watched session; none if none is watched."""
+        """The HTML of records of the watched session; empty if none is watched."""
         rendered = self._shared.rendered
         if self._session is not None:
             return await rendered.several(self._session, numbers, self._turn)
@@ -539,14 +540,15 @@ class Connection:
         return [html_of(one) for one in made]
 
     def begin_upload(self, name: str, media: str, size: int, *, archive: bool) -> None:
-        """A file is announced; one that was on its way is given up. `archive`: one that is taken in from the disk."""
+        """Announce a file, dropping an incomplete one. `archive`: it is a session's archive, which is imported from
+        disk."""
         self._no_upload()
         folder = self.runtime.store.folder if archive else None
         self._incoming = self._shared.uploads.begin(name, media, size, folder)
         self._upload = self._asked
 
     async def end_upload(self) -> Record:
-        """It is complete.
+        """Complete the announced file.
 
         Raises:
             UsageError: none was announced, or a part of it is missing.
@@ -563,7 +565,7 @@ class Connection:
 
     @contextmanager
     def uploaded(self) -> Iterator[Path]:
-        """The archive that was uploaded, on disk; it is gone behind this.
+        """The uploaded archive on disk, until the context exits.
 
         Raises:
             UsageError: none was announced, or a part of it is missing.
@@ -596,14 +598,14 @@ class Connection:
         return self._files
 
     def offer(self, name: str, content: Content) -> str:
-        """Lay a file ready to be downloaded; gives its address."""
+        """Offer a file for download. Returns its address."""
         return self._shared.downloads.put(name, content, self.who.whose)
 
     def product(self) -> Product:
-        """What the rest of the product can tell and make.
+        """What the rest of the product provides.
 
         Raises:
-            UsageError: the server stands alone.
+            UsageError: the server runs without it.
         """
         product = self._mine().product
         if product is None:
@@ -613,7 +615,7 @@ class Connection:
         return product
 
     def register(self) -> PeopleRegister:
-        """What is known of people.
+        """The register of people.
 
         Raises:
             UsageError: this server has one user.
@@ -623,7 +625,7 @@ class Connection:
         return self._shared.register
 
     def setup(self) -> SharedSetup:
-        """What is set for everybody.
+        """What is set for all users.
 
         Raises:
             UsageError: this server has one user.
@@ -633,7 +635,7 @@ class Connection:
         return self._shared.setup
 
     async def audit(self, kind: AuditKind, **about: str) -> None:
-        """Have it in the audit that this user did something outside of sessions; nothing on a server with one user."""
+        """Record in the audit what this user did outside of sessions. Does nothing on a server with one user."""
         register = self._shared.register
         if register is not None:
             await asyncio.to_thread(register.tell, self.who, kind, about)
@@ -649,7 +651,7 @@ class Connection:
         return self._shared.new_url()
 
     async def seek(self, at: int | None) -> None:
-        """Send the tree as it was behind record `at`, or as it is now."""
+        """Send the tree as it was after record `at`, or as it is now."""
         past = self.history()
         session = await self.session()
         if at is None or (isinstance(session, StoredSession) and at == len(session.records())):
@@ -659,10 +661,9 @@ class Connection:
         await self._outbox.send({"type": "tree", "at": at, "nodes": [node_fields(node) for node in nodes]})
 
     async def fork(self, at: int, text: str, *, run: bool) -> tuple[str, int]:
-        """Fork the watched session, say `text` in the new one and watch that; gives its id and the record.
+        """Fork the watched session, send `text` to the new one and watch that. Returns its id and the record's number.
 
-        `run`: what was under way goes on there. An example comes with the product, and a session of another user from
-        them: those are adopted.
+        `run`: work in progress continues there. Examples and other users' sessions are adopted instead.
         """
         self.history()
         source = await self.session()
@@ -672,7 +673,7 @@ class Connection:
         place = source.journal.parent
         identity = await (self.runtime.adopt(place, at) if others else self.runtime.fork(place, at, run=run))
         session = await self.runtime.open(identity)
-        # Nothing may be awaited between: what the shared records left under way, if it may go on, would do so first.
+        # Await nothing in between: unfinished work of the shared records, if it may continue, would come first.
         said = await session.say(text)
         await self._leave()
         self._place = Whereabouts(self._mine())
@@ -680,7 +681,7 @@ class Connection:
         return session.id, said.n
 
     async def adopt(self, at: int | None) -> str:
-        """Make a session of our own of the watched one, up to record `at`, and watch that; gives its id."""
+        """Make the user's own session from the watched one, up to record `at`, and watch that. Returns its id."""
         self.history()
         source = await self.session()
         identity = await self.runtime.adopt(source.journal.parent, at)
@@ -691,11 +692,11 @@ class Connection:
         return session.id
 
     async def send(self, message: News) -> None:
-        """Send a message that answers nothing."""
+        """Send a message that is not an answer."""
         await self._outbox.send(message)
 
     def watch_sessions(self) -> None:
-        """From now on, tell of each session that changes; asked again, it is told once all the same."""
+        """Report each session that changes from now on. Calling it again has no effect."""
         if self._standings is None:
             self._standings = self._tasks.create_task(self._tell_standings())
 
@@ -705,7 +706,7 @@ class Connection:
                 await self._outbox.send(standing_fields(session, now))
 
     def _anew(self) -> Cursor:
-        """Nothing of a session, and the rest as the client wanted it."""
+        """A cursor for a new session, with the client's preferences."""
         return Cursor(lazy=self._cursor.lazy)
 
     def _follow(self, session: Session, cursor: Cursor) -> None:
@@ -730,7 +731,7 @@ class Connection:
         if self._opening is not None:
             opening, self._opening = self._opening, None
             if opening.task is not None and opening.task is not asyncio.current_task():
-                opening.task.cancel()  # and not waited for: a thread that reads can't be stopped
+                opening.task.cancel()  # not awaited: a thread that reads can't be stopped
             waiting, opening.waiting = opening.waiting, []
             for _, identity, _raw in waiting:
                 await self._outbox.error(identity, "usage", "The session was left before it was open.")
@@ -752,7 +753,7 @@ def _shared(runtime: Runtime, session: str, view: LinkView) -> SharedView:
 
 
 def _is_gone(store: SessionStore, session: str) -> bool:
-    """Whether a session was deleted, for good or not."""
+    """Whether a session was deleted, permanently or not."""
     elsewhere = store.others is not None and store.others.has(session)
     return store.trash.find(session) is not None or not (store.holds(session) or elsewhere)
 
@@ -780,7 +781,7 @@ def _id(raw: Mapping[str, object]) -> str | int | None:
 
 
 def _id_in(frame: str | bytes) -> str | int | None:
-    """The client's own id of a message that can't be read as a whole, as far as it can be made out."""
+    """The client's own id of a message that can't be parsed, if it can be found."""
     found = _ID.search(frame[:_ID_WITHIN]) if isinstance(frame, str) else None
     if found is None:
         return None

@@ -1,8 +1,8 @@
-"""What a client asked to download, waiting for it under an address that nobody can guess.
+"""Files that a client asked to download, each waiting at an address that can't be guessed.
 
-The websocket answers with an address, and the browser fetches that once. It is always an attachment of a type
-that no browser opens, so a file that an agent made is never a page of ours, whatever it holds. What is large is
-not held here but made while it is sent.
+The websocket answers with an address, and the browser fetches that once. It is always an attachment of a type that no
+browser opens, so a file made by an agent is never a page of this server, whatever it contains. Large content is not
+held here but made while it is sent.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from urllib.parse import quote
 
 PREFIX: Final = "/download/"
 MOST: Final = 16
-"""Files that wait for one person; the oldest makes way."""
+"""How many files wait for one user; the oldest is dropped."""
 
 
 Content: TypeAlias = bytes | Callable[[], Iterator[bytes]]
-"""What a file holds, or what gives it in pieces: that may block, and raise `IactError`."""
+"""A file's content, or a function that returns it in pieces. The function may block, and raise `IactError`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,23 +31,23 @@ class Download:
     name: str
     content: Content
     whose: str = ""
-    """Who asked for it: nobody else gets it, though they knew the address."""
+    """Who requested it. No one else gets it, even with the address."""
 
     @property
     def disposition(self) -> str:
-        """The header `Content-Disposition` (RFC 6266), with a plain name beside the real one."""
+        """The header `Content-Disposition` (RFC 6266), with a plain name in addition to the real one."""
         plain = re.sub(r"[^A-Za-z0-9._-]+", "_", self.name)[:100] or "file"
         return f"attachment; filename=\"{plain}\"; filename*=UTF-8''{quote(self.name[:200], safe='')}"
 
 
 class Downloads:
-    """The files that wait, by address."""
+    """The waiting files, by address."""
 
     def __init__(self) -> None:
         self._files: OrderedDict[str, Download] = OrderedDict()
 
     def put(self, name: str, content: Content, whose: str = "") -> str:
-        """Lay a file down for somebody; gives its address on this server."""
+        """Add a file for a user. Returns its address on this server."""
         address = f"{PREFIX}{secrets.token_urlsafe(24)}"
         self._files[address] = Download(name.encode("utf-8", "replace").decode(), content, whose)
         waiting = [one for one, file in self._files.items() if file.whose == whose]
@@ -56,6 +56,6 @@ class Downloads:
         return address
 
     def take(self, address: str, whose: str = "") -> Download | None:
-        """The file that waits for them at an address, which is then gone."""
+        """Remove and return the user's file at an address, if there is one."""
         found = self._files.get(address)
         return self._files.pop(address) if found is not None and found.whose == whose else None

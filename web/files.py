@@ -1,7 +1,7 @@
-"""Messages about the files of a session: what there is, what changed when, what one holds, and fetching them.
+"""Messages about the files of a session: listing them, what changed when, their content, and downloads.
 
-Nothing of a file is ever a page: text goes as text, a picture is told by its first bytes and fetched as a download,
-and all else is a download.
+A file is never served as a page: text is sent as text, a picture is recognised by its first bytes and fetched as a
+download, and everything else is a download.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _TOLD: Final = 10_000
 _CHANGES: Final = 300
 """Calls in one answer about what changed."""
 _PATHS: Final = 200
-"""Files that are told of each of them."""
+"""Files that are listed for each of them."""
 _SHOWN: Final = 2 << 20
-"""Bytes of a file that is read to be shown."""
+"""Bytes of a file that are read for display."""
 _HEAD, _TAIL = 200_000, 20_000
 _ROWS, _COLUMNS, _CELL = 500, 50, 500
 _PACKED: Final = 2 << 30
@@ -58,7 +58,7 @@ class FileMessages:
 
     @staticmethod
     def of(session: Session, runtime: Runtime) -> FileMessages:
-        """Those of `session`."""
+        """The files of `session`."""
         stored = isinstance(session, StoredSession)
         overlay = None if stored else session.effects.folder
         browser = runtime.store.browser(
@@ -70,7 +70,7 @@ class FileMessages:
         return FileMessages(session, browser)
 
     def records(self, at: int | None) -> Sequence[Record]:
-        """All up to record `at`.
+        """All records up to `at`.
 
         Raises:
             UsageError: there is no such record.
@@ -81,7 +81,7 @@ class FileMessages:
         return list(records[:at])
 
     async def listed(self, at: int | None) -> tuple[Files, dict[str, int]]:
-        """What there is, and the record that changed each last."""
+        """The files, and the last record that changed each."""
         records = self.records(at)
         async with self._one:
             found = await asyncio.to_thread(self.browser.look, records, now=at is None)
@@ -100,7 +100,7 @@ class FileMessages:
             return await asyncio.to_thread(self.browser.find, records, path, now=at is None)
 
     async def named(self, texts: Sequence[requests.Mentioned]) -> list[answers.NamedFiles]:
-        """Which words of texts are files, and of which record."""
+        """Which words of texts are files, and as of which record."""
         records = self.records(None)
         async with self._one:
             return await asyncio.to_thread(lambda: [*self._named(records, texts)])
@@ -120,7 +120,7 @@ class FileMessages:
                 yield {"at": text.at, "shown": shown, "files": files}
 
     async def compared(self, path: str, since: int, at: int | None) -> str:
-        """What changed in it."""
+        """What changed in a file."""
         records = self.records(at)
         async with self._one:
             return await asyncio.to_thread(self.browser.patch, records, path, since)
@@ -134,7 +134,7 @@ class FileMessages:
 
 
 class FilesClient(Protocol):
-    """The side of a connection that these messages act on."""
+    """The part of a connection that these messages act on."""
 
     @property
     def runtime(self) -> Runtime: ...
@@ -257,7 +257,7 @@ def _described(one: KeptFile, last: dict[str, int]) -> answers.FileRow:
 
 
 def _start(browser: FileBrowser, one: KeptFile) -> bytes:
-    """What a file holds, as far as it is read to be shown."""
+    """The content of a file, as far as it is read for display."""
     parts, size = [], 0
     for piece in browser.content(one):
         parts.append(piece)
@@ -268,14 +268,14 @@ def _start(browser: FileBrowser, one: KeptFile) -> bytes:
 
 
 def _picture(start: bytes) -> str:
-    """The type of a picture that holds no script, by its first bytes; empty if it is none."""
+    """The type of a picture format without scripts, by its first bytes; empty if it is none."""
     if start[:4] == b"RIFF" and start[8:12] == b"WEBP":
         return "image/webp"
     return next((media for mark, media in _PICTURES if start.startswith(mark)), "")
 
 
 def _text(start: bytes, *, whole: bool) -> str | None:
-    """The text; None if it is none. What is cut may end in the middle of a character."""
+    """The text, or None if it is not text. A cut text may end in the middle of a character."""
     if b"\0" in start:
         return None
     try:
@@ -293,7 +293,7 @@ def _cut(text: str) -> tuple[str, int]:
 
 
 def _table(text: str, separator: str) -> tuple[list[list[str]], int] | None:
-    """The first rows and columns of a table; None if it can't be read as one."""
+    """The first rows and columns of a table, or None if it can't be read as one."""
     rows: list[list[str]] = []
     more = 0
     try:

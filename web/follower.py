@@ -1,10 +1,10 @@
 """Follows one session for one client: its records in order, and what happens live.
 
-Nothing is kept for a client but two record numbers: it has all from the one to the other. The follower enters `watch`
-first and then reads the journal up to now, so there is no gap; what the watch repeats is dropped by number, so nothing
-comes twice. A client that shows the newest part of a session gets that first, and what is before it from there back,
-while news goes on. A client that reads slowly holds up its own follower only: the session's bounded queue for it
-overflows, and the follower starts over from the journal.
+All that is stored for a client is two record numbers: it has every record from one to the other. The follower enters
+`watch` first and then reads the journal up to now, so there is no gap; records that the watch repeats are dropped by
+number, so none comes twice. A client that shows the newest part of a session gets that first, then the earlier records
+from there backwards, while news continues. A client that reads slowly delays only its own follower: the session's
+bounded queue for it overflows, and the follower starts over from the journal.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ from iact.web.wire.answers import Html
 _log = logging.getLogger("iact.web")
 
 NEWEST: Final = 150
-"""How many records a lazy client gets with their HTML: what it will show first."""
+"""How many records a lazy client gets with their HTML: the part that it shows first."""
 
 ENOUGH: Final = 30
-"""How many messages of the agent that a client shows are among the first records that it gets, …"""
+"""How many messages of the shown agent are among the first records that a client gets, …"""
 
 _FARTHEST: Final = 2_000
-"""… if they are within so many."""
+"""… if they are within this many records."""
 
 TOGETHER: Final = 1_000
 """How many records without HTML go in one message."""
 
 _SLICE: Final = 40
-"""How many records are made ready before others have their turn."""
+"""How many records are prepared before others have their turn."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cursor:
-    """What a client has of a session: all records from `first` to `since`; and how it wants the others.
+    """The records that a client has, all from `first` to `since`, and how it wants the others.
 
-    `lazy`: the newest first, and the HTML of most when it asks for it. `path`: the agent that it shows.
+    `lazy`: the newest first, and most HTML only on request. `path`: the agent that it shows.
     """
 
     since: int = 0
@@ -73,13 +73,13 @@ class Cursor:
     early: dict[int, Fields] = field(default_factory=dict)
     """How records were shown before the session was read, by number."""
     digest: str = ""
-    """What the newest of them must be, then; empty: anything."""
+    """The digest that the newest of them must then have; empty: any."""
 
 
 class Follower:
-    """`turn`: the client's place among those who have texts rendered. `prices`: what tokens cost, if that is known.
+    """`turn`: the client's place in the queue for rendering. `prices`: what tokens cost, if known.
 
-    `role`: what they are to the session; `owner`: whose it is, if that is another user.
+    `role`: the client's role in the session; `owner`: the owner's name, if that is another user.
     """
 
     def __init__(
@@ -113,7 +113,7 @@ class Follower:
         self._bare_until = last - NEWEST if cursor.lazy else 0
 
     async def run(self) -> None:
-        """Pass on everything until the session is closed, the client goes, or this is cancelled."""
+        """Pass on everything until the session is closed, the client leaves, or this is cancelled."""
         async with asyncio.TaskGroup() as tasks:
             await self._run(tasks)
 
@@ -167,7 +167,7 @@ class Follower:
             await self._outbox.send({"type": "notice", "text": text})
 
     async def _send_failure(self) -> None:
-        """Why the session has stopped; a client that comes later is told, too."""
+        """Report why the session has stopped, also to a client that connects later."""
         failure = self._session.failure
         if failure is not None:
             await self._outbox.send({"type": "notice", "level": "error", "text": str(failure)})
@@ -180,7 +180,7 @@ class Follower:
             await self._send_session()
 
     async def _send_newest(self) -> None:
-        """What a lazy client that has nothing shows first: nobody waits for a text that takes long to be formatted."""
+        """Send what a new lazy client shows first, without waiting for texts that take long to render."""
         records = self._session.records()
         if not self._cursor.lazy or self._since or not records:
             return
@@ -199,7 +199,7 @@ class Follower:
         self._first, self._since = begin + 1, len(records)
 
     def _with_apart(self, list_: list[Fields], records: Sequence[Record], begin: int) -> news.RecordsNews:
-        """A message of records, with those of the first `begin` on which something still depends."""
+        """A message of records, with those of the first `begin` that something still depends on."""
         if not begin:
             return {"type": "records", "list": list_}
         apart = dict.fromkeys((1, *(n for n in self._session.view.open_ends if n <= begin)))
@@ -210,7 +210,7 @@ class Follower:
         }
 
     async def _send_apart(self) -> None:
-        """What only the session knows, to a client that was shown its end before it was read."""
+        """Send what only the session knows to a client that saw its end before it was read."""
         if not self._cursor.digest or not self._since or self._corrected:
             return
         self._corrected = True
@@ -218,7 +218,7 @@ class Follower:
         await self._outbox.send(self._with_apart([], records, self._first - 1))
 
     async def _correct(self) -> None:
-        """How records look, now that the session is read, as far as that is another way."""
+        """Send records again whose HTML is different now that the session has been read."""
         changed: list[Html] = []
         for n, before in list(self._cursor.early.items()) if self._since else ():
             record = self._session.records(n - 1)[0]
@@ -230,7 +230,7 @@ class Follower:
             await self._outbox.send({"type": "rendered", "list": changed})
 
     async def _send_earlier(self) -> None:
-        """What is before that, from there back; not before the newest can be shown in full."""
+        """Send the earlier records, from there backwards, after the newest are rendered in full."""
         await self._correct()
         for record in self._unformatted:
             await self._rendered.message(self._session, record, self._turn)
@@ -274,7 +274,7 @@ class Follower:
             "intent": self._session.intent,
             "levels": dict(self._session.levels),
             "model": self._session.model_label,
-            # Where it is on the server is its owner's affair.
+            # Only the owner may know where it is on the server.
             "journal": str(self._session.journal) if self._role == "owner" else "",
             "last": _last(self._session),
             "readonly": self._role == "reader" or isinstance(self._session, StoredSession),
@@ -319,9 +319,9 @@ async def show_end(
     *,
     readonly: bool,
 ) -> Cursor:
-    """Show the newest records of a session that is not read yet; gives what the client has then.
+    """Show the newest records of a session that has not been read yet. Returns what the client then has.
 
-    Nothing else is known of it: not what its agents are at, nor what may be done.
+    Nothing else is known about it yet: neither what its agents are doing, nor what is allowed.
     """
     begin = _beginning(records, cursor.path)
     shown = records[begin:]
@@ -349,7 +349,7 @@ async def show_end(
 
 
 def _beginning(records: Sequence[Record], path: str) -> int:
-    """From which place on records are the newest, with enough of what an agent's dialogue shows."""
+    """The index where the newest records begin, with enough of the messages of an agent's dialogue."""
     begin = max(0, len(records) - NEWEST)
     found = sum(_speaks(record, path) for record in records[begin:])
     for place in range(begin - 1, max(0, len(records) - _FARTHEST) - 1, -1):
@@ -365,7 +365,7 @@ def _speaks(record: Record, path: str) -> bool:
 
 
 def _activity(event: Activity) -> news.ActivityNews:
-    """What says nothing is left out; but an empty `state` says that nothing is done any more."""
+    """Fields without information are left out, except that an empty `state` means that nothing is done any more."""
     found: news.ActivityNews = {
         "type": "activity",
         "agent": event.agent,
@@ -398,10 +398,10 @@ def _last(session: Session) -> int:
 
 
 def node_fields(view: NodeView) -> news.Node:
-    """One node of a `tree` message. One that waits for children names them, and for how many it waits in all.
+    """One node of a `tree` message. An agent that waits for children names them, and for how many it waits in total.
 
-    An agent that works on a budget has `allowance` and `left`, in tokens. `calls`: records of the calls of functions
-    that run for it; `queued`: of what a person said that it has not begun to answer.
+    An agent that works on a budget has `allowance` and `left`, in tokens. `calls`: records of the function calls that
+    run for it; `queued`: records of messages from a person that it has not begun to answer.
     """
     fields: news.Node = {
         "path": view.path,

@@ -1,8 +1,9 @@
 r"""Formulas in Markdown: `$…$` and `\(…\)` in a line, `$$…$$` and `\[…\]` on lines of their own, as MathML.
 
-Browsers draw MathML by themselves, so the page needs no script and no fonts for it. What comes out is built anew from
-a list of elements and attributes, whatever the converter made of a text; what it can't convert is shown as written.
-`$name` of a variable, `$HOME` and prices are no formulas: one begins and ends at something, and no letter follows it.
+Browsers render MathML natively, so the page needs no script and no fonts for it. The output is rebuilt from an
+allow-list of elements and attributes, whatever the converter made of a text; what it can't convert is shown as written.
+`$name` of a variable, `$HOME` and prices are no formulas: a formula begins and ends next to a non-blank character, and
+no letter follows it.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ _SQUARE: Final = re.compile(r"\\\[((?:[^\\]|\\(?!\]))++)\\\]")
 _NAME: Final = re.compile(r"[A-Za-z_]\w*")
 _LONGEST: Final = 2_000
 _MACROS: Final = re.compile(r"\\(?:(?:re)?new|provide)command|\\(?:def|let)(?![a-z])")
-"""What makes a short text a long one."""
+"""Macros, which can make a short text a long one."""
 
 _TAG: Final = re.compile(
     "math|m(row|i|n|o|s|text|space|frac|sqrt|root|style|padded|phantom|error|enclose|sub|sup|subsup|under|over|underover|"
@@ -35,7 +36,7 @@ _TAG: Final = re.compile(
 _PARTS: Final = {
     "mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2, "msubsup": 3, "munderover": 3,
 }  # fmt: skip
-"""How many there must be of what is in an element; the converter leaves some out where a formula isn't whole."""
+"""How many children an element must have; the converter leaves some out of an incomplete formula."""
 _ATTRIBUTE: Final = re.compile(
     "display|mathvariant|stretchy|fence|separator|form|accent|accentunder|linethickness|columnalign|columnspacing|"
     "rowspacing|width|height|depth|lspace|rspace|voffset|minsize|maxsize|movablelimits|symmetric|largeop|scriptlevel|"
@@ -43,11 +44,11 @@ _ATTRIBUTE: Final = re.compile(
 )
 _VALUE: Final = re.compile(r"[\w.%+ -]{1,40}")
 _UNSEEN: Final = re.compile("[\u2061-\u2064]")
-"""What MathML says to programs between its letters; people would be told its names."""
+"""What MathML says to programs between its letters. Shown to people, these would appear by their names."""
 
 
 class _Element(Protocol):
-    """What is used of the elements of a tree of XML."""
+    """The parts of an XML element that are used."""
 
     tag: str
     text: str | None
@@ -57,7 +58,8 @@ class _Element(Protocol):
 
 
 def add_to(parser: MarkdownIt) -> None:
-    """Let a parser find formulas: tokens of the type `formula`, with `block` as their `info` for displayed ones."""
+    """Make a parser recognise formulas: tokens of the type `formula`, with `block` as their `info` for displayed
+    ones."""
     parser.inline.ruler.before("escape", "formula", _inline)
     parser.block.ruler.before(
         "fence", "formula", _block, {"alt": ["paragraph", "reference", "blockquote", "list"]}
@@ -65,30 +67,30 @@ def add_to(parser: MarkdownIt) -> None:
 
 
 def might_hold(text: str) -> bool:
-    """Whether a text may have a formula in it."""
+    """Whether a text may contain a formula."""
     return "\\(" in text or "\\[" in text or "$$" in text or _DOLLARS.search(text) is not None
 
 
 def load() -> None:
-    """Take the time now that the first formula would take."""
+    """Spend the time now that the first formula would otherwise need."""
     mathml("x", block=False)
 
 
 def mathml(source: str, *, block: bool) -> Markup | None:
-    """A formula as MathML; None if it is none, or one that this can't draw."""
+    """A formula as MathML, or None if it is none, or can't be converted."""
     if len(source) > _LONGEST or _MACROS.search(source):
         return None
-    # Not at the start of a process: it reads a table of symbols, and most texts have no formula.
+    # Not imported at the start of a process: it reads a table of symbols, and most texts have no formula.
     from latex2mathml.converter import convert_to_element
 
     try:
         return _written(convert_to_element(source, display="block" if block else "inline"))
-    except Exception:  # whatever the converter trips over in text from anywhere, the text itself is there
+    except Exception:  # whatever text the converter fails on, it can be shown as written
         return None
 
 
 def as_written(source: str) -> Markup:
-    """A formula that can't be drawn."""
+    """A formula that can't be converted."""
     return html('<code class="formula">{}</code>', escaped(source))
 
 
@@ -129,7 +131,7 @@ def _inline(state: StateInline, silent: bool) -> bool:
 
 
 def _at(state: StateInline) -> tuple[re.Match[str], bool] | None:
-    """The formula that begins at the state's place, and whether it has lines of its own."""
+    """The formula that begins at the state's position, and whether it is displayed on its own lines."""
     text, place = state.src, state.pos
     if text[place] == "\\":
         for pattern, displayed in ((_ROUND, False), (_SQUARE, True)):
@@ -162,7 +164,7 @@ def _block(state: StateBlock, start: int, end: int, silent: bool) -> bool:
     close = _CLOSERS.get(line[:2])
     if close is None:
         return False
-    # A search that came to nothing isn't made again from the lines in between, or the time would grow with its square.
+    # Don't repeat a failed search from the lines in between, or the time would be quadratic.
     searched: dict[str, tuple[int, int]] = state.env.setdefault("formulas", {})
     first, last = searched.get(close, (0, 0))
     if first <= start < last:

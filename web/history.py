@@ -1,6 +1,6 @@
-"""What a session was, at any record: its tree, an agent's variables, and what a model saw.
+"""The state of a session at any record: its tree, an agent's variables, and what a model saw.
 
-All of it follows from the session's records, which are at hand, and is worked out in a thread, because a long journal
+All of it follows from the session's records, which are in memory, and is computed in a thread, because a long journal
 takes a while; a question about now is answered by the session itself.
 """
 
@@ -19,7 +19,7 @@ from iact.web.ports import Session
 
 
 class RecordHistory:
-    """Of one session, for one client."""
+    """The history of one session, for one client."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -28,11 +28,11 @@ class RecordHistory:
         self._one = asyncio.Lock()
 
     async def nodes(self, at: int) -> Sequence[NodeView]:
-        """Every agent as it was behind record `at`; the first time takes as long as reading the journal does.
+        """Every agent as it was after record `at`. The first call takes as long as reading the journal does.
 
         Raises:
             UsageError: there is no such record.
-            JournalError: a blob that is needed can't be read.
+            JournalError: a required blob can't be read.
         """
         self._until(at)
         async with self._one:
@@ -50,7 +50,7 @@ class RecordHistory:
             return await asyncio.to_thread(context_of, self._records(), self._blobs, path, at=at)
 
     async def variables(self, path: str, at: int | None) -> Sequence[Variable]:
-        """The variables of agent `path`, the one bound last first.
+        """The variables of agent `path`, the most recently bound first.
 
         Raises:
             UsageError: there is no such agent or record.
@@ -84,7 +84,7 @@ class RecordHistory:
 
 
 def _grown(timeline: Timeline | None, records: Sequence[Record], blobs: Callable[[str], bytes]) -> Timeline:
-    """The timeline with all of `records`. One that met a record it can't take is of no further use."""
+    """The timeline with all of `records`. After a record that it can't take, it must not be used any more."""
     timeline = timeline or Timeline(blobs)
     timeline.extend(records[timeline.last :])
     return timeline

@@ -1,7 +1,7 @@
-"""What the inspector asks for, as wire fields: an exact context, a table of variables, a variable's content.
+"""The inspector's answers as wire fields: an exact context, a table of variables, a variable's content.
 
-Everything goes as text, never as HTML. Hidden characters are made visible, and what is too long to be looked
-at loses its middle and says how much.
+Everything is sent as text, never as HTML. Hidden characters are made visible, and long texts lose their middle and say
+how much is missing.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from iact.web.safe_text import shortened, visible
 from iact.web.wire import answers
 
 _CONTEXT_LIMIT: Final = 1_500_000
-"""Characters of a context that are sent; what is beyond is told by size only."""
+"""How many characters of a context are sent; beyond that, only sizes are."""
 
 _MESSAGE_HEAD, _MESSAGE_TAIL = 60_000, 20_000
 _CONTENT_HEAD, _CONTENT_TAIL = 96_000, 32_000
 
 
 def context_fields(seen: SeenContext) -> answers.Context:
-    """A context; the newest messages keep their text where all together are too long."""
+    """A context. If it is too long in total, the newest messages keep their text."""
     messages: list[answers.SeenMessage] = []
     room = _CONTEXT_LIMIT
     for message in reversed(seen.messages):
@@ -56,7 +56,7 @@ def content_fields(value: Variable, content: bytes) -> answers.VariableContent:
 
 
 def _reads_as_text(content: bytes) -> bool:
-    """Whether content is text whatever its type says: a type is what somebody called it."""
+    """Whether content is text, whatever its declared type."""
     if b"\0" in content:
         return False
     try:
@@ -80,7 +80,7 @@ _SUFFIXES: Final[Mapping[str, str]] = {
 
 
 def suffix(value: Variable) -> str:
-    """The end of a file's name for a value of this type; "" for types that are not known."""
+    """The file name extension for a value of this type; "" for unknown types."""
     return _SUFFIXES.get(value.media.lower().partition(";")[0].strip(), "")
 
 

@@ -1,8 +1,8 @@
-"""Limits that clients must know: they need not import the server for them."""
+"""Limits that clients must know, so that they need not import the server."""
 
 from __future__ import annotations
 
 from typing import Final
 
 MAX_MESSAGE: Final = 256 * 1024
-"""Bytes of one message to the server."""
+"""The size limit of one message to the server, in bytes."""

@@ -1,9 +1,9 @@
-"""HTML that is made on the server, as a type: what is put into it is text unless it is known to be HTML.
+"""HTML that is made on the server, as a type: values that are inserted into it are text unless known to be HTML.
 
-A `Markup` (markupsafe) is a string that is HTML. There are three ways to one: a template that is written in the source,
-filled by `html`; text, by `plain` and its like; and what a library wrote that escapes by itself, by `trusted`. A `str`
-that is put into a template is escaped without anybody having to think of it, and mypy tells the two apart where HTML is
-handed on. `tests/web/test_markup.py` reads the sources: no HTML in them is anywhere but in such a template.
+A `Markup` (markupsafe) is a string that is HTML. There are three ways to make one: `html` fills a template that is
+written in the source; `plain` and the functions like it convert text; and `trusted` takes the output of a library that
+escapes on its own. A `str` that is inserted into a template is escaped automatically, and mypy tells the two types
+apart where HTML is passed on. `tests/web/test_markup.py` reads the sources: all HTML in them is in such templates.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from markupsafe import Markup
 from iact.web.safe_text import exact, visible, without_escapes
 
 Value: TypeAlias = str | int
-"""What can be put into a template: HTML as it is, any other text escaped, and numbers."""
+"""What can be inserted into a template: HTML as it is, any other text escaped, and numbers."""
 
 NOTHING: Final = Markup()
 
 
 def html(template: LiteralString, /, *values: Value, attributes: Markup = NOTHING, **named: Value) -> Markup:
-    """HTML from a template with places as in `str.format`. What is not `Markup` becomes `plain`.
+    """HTML from a template with placeholders as in `str.format`. Values that are not `Markup` become `plain`.
 
-    In a tag, a place is in double quotes. Only `{attributes}`, which must be HTML, is not.
+    In a tag, a placeholder is in double quotes. Only `{attributes}`, which must be HTML, is not.
     """
     for name, value in named.items():
         named[name] = _inside(value)
@@ -33,7 +33,7 @@ def html(template: LiteralString, /, *values: Value, attributes: Markup = NOTHIN
 
 
 def joined(parts: Iterable[Markup]) -> Markup:
-    """Pieces of HTML, one after the other."""
+    """Join pieces of HTML."""
     return trusted("".join(parts))
 
 
@@ -43,26 +43,27 @@ def escaped(text: str) -> Markup:
 
 
 def plain(text: str) -> Markup:
-    """Untrusted text as one piece of HTML text: without sequences of terminals, what deceives by its name."""
+    """Untrusted text as one piece of HTML text: without terminal sequences, and with deceptive characters replaced by
+    names."""
     if not (text.isascii() and text.isprintable()):
         text = visible(without_escapes(text))
     return trusted(escape(text))
 
 
 def in_full(text: str) -> Markup:
-    """The same for somebody who decides by it: nothing is taken out, nothing is unseen."""
+    """The same for a person who decides by it: nothing is removed, and nothing is invisible."""
     return trusted(escape(exact(text)))
 
 
 def legible(markup: Markup) -> Markup:
-    """HTML whose text was only escaped, with what deceives by its name."""
+    """HTML whose text was only escaped, with its deceptive characters replaced by names."""
     seen = visible(markup)
     return markup if seen is markup else trusted(seen)
 
 
 def trusted(text: str) -> Markup:
-    """HTML that something wrote which escapes by itself; whoever calls this says what."""
-    # The class's own way looks for other kinds of HTML first, which costs as much as a small template.
+    """HTML from a source that escapes on its own; each caller says which."""
+    # The class's constructor first checks for other kinds of HTML, which costs as much as a small template.
     return str.__new__(Markup, text)
 
 

@@ -1,6 +1,6 @@
-"""The figures of a server in the text format of Prometheus. Imported when somebody asks for them, and not before.
+"""The metrics of a server in the text format of Prometheus. Imported only when they are requested.
 
-Labels are names of models, ways in which calls end, and codes: nothing of a session, and nobody's name.
+Labels are names of models, ways in which calls end, and codes: nothing from a session, and no person's name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MEDIA: Final = "text/plain; version=0.0.4; charset=utf-8"
 def exposition(
     connections: int, refused: Mapping[tuple[str, str], int], work: tuple[Figures, Workload] | None
 ) -> bytes:
-    """All figures. `refused`: requests, by way and code; `work`: of sessions; None where none are served."""
+    """All metrics. `refused`: requests, by channel and code; `work`: of sessions, or None if none are served."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Reading([*_server(connections, refused), *(_work(*work) if work else ())]))
     ProcessCollector(registry=registry)
@@ -35,7 +35,7 @@ def exposition(
 
 
 class _Reading(Collector):
-    """What was read once."""
+    """A snapshot that was read once."""
 
     def __init__(self, metrics: list[Metric]) -> None:
         self._metrics = metrics

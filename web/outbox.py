@@ -1,4 +1,4 @@
-"""The sending side of a websocket: frames out, and an end to clients that don't read."""
+"""The sending side of a websocket: sends frames, and disconnects clients that don't read."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iact.web.wire.answers import Record
 from iact.web.wire.news import ErrorAnswer, News
 
 _LAST_WORDS: Final = 1.0
-"""Seconds for a client that is cut off to take note of it."""
+"""Seconds that a disconnected client has to acknowledge the close."""
 
 
 _AT_ONCE: Final = 256 * 1024
@@ -37,7 +37,7 @@ async def _encoded(message: Mapping[str, object]) -> bytes:
 
 
 def _json(value: object) -> bytes:
-    # Lone surrogates can't stand in a text frame; they become "?".
+    # A text frame can't contain lone surrogates; they become "?".
     return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
@@ -46,11 +46,11 @@ def _cut(data: bytes) -> Iterator[bytes]:
 
 
 class SlowReader(Exception):
-    """The client does not read what it is sent; its connection is gone."""
+    """The client does not read what it is sent; its connection has been closed."""
 
 
 class Outbox:
-    """Sends messages. `timeout`: seconds that one may wait for the client to read."""
+    """Sends messages. `timeout`: seconds that a message may wait for the client to read."""
 
     def __init__(self, socket: ServerConnection, *, timeout: float) -> None:
         self._socket = socket
@@ -61,7 +61,7 @@ class Outbox:
 
         Raises:
             SlowReader: the client did not read in time.
-            ConnectionClosed: it is gone.
+            ConnectionClosed: the client has left.
         """
         await self._send(message)
 
@@ -77,7 +77,7 @@ class Outbox:
         data = await _encoded(message)
         try:
             async with asyncio.timeout(self._timeout):
-                # What is long goes in fragments, so that the client takes one before the next is copied.
+                # A long message is sent in fragments, so that the client takes one before the next is copied.
                 pieces = data if len(data) <= _AT_ONCE else _cut(data)
                 await self._socket.send(pieces, text=True)
         except TimeoutError as error:
@@ -90,7 +90,7 @@ class Outbox:
         await self._send(answer)
 
     async def cut(self, code: int, reason: str) -> None:
-        """Close, saying why, without waiting long for the client to agree."""
+        """Close with a reason, without waiting long for the client to agree."""
         try:
             async with asyncio.timeout(_LAST_WORDS):
                 await self._socket.close(code, reason)

@@ -1,4 +1,4 @@
-"""The messages about a user's own secrets: their names, and to store and remove them. No value is ever told."""
+"""The messages about a user's own secrets: listing their names, storing and removing them. Values are never sent."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iact.web.wire import answers, requests
 
 
 class SecretsClient(Protocol):
-    """The side of a connection that these act on."""
+    """The part of a connection that these act on."""
 
     def product(self) -> Product: ...
     async def audit(self, kind: AuditKind, **about: str) -> None: ...
@@ -36,5 +36,5 @@ async def remove_secret(client: SecretsClient, message: requests.RemoveOwnSecret
 
 
 def about_secret(name: str, *, lent: bool) -> dict[str, str]:
-    """What an audit says of a secret that was stored or removed."""
+    """What an audit says about a secret that was stored or removed."""
     return {"secret": name, **({"to": "modules of everybody"} if lent else {})}

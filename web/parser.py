@@ -1,14 +1,14 @@
-"""The Markdown parser, with bounds that it does not have by itself: every text costs time in proportion to its length.
+"""The Markdown parser, with limits that it lacks by default: the time for every text is proportional to its length.
 
-markdown-it-py looks for the end of a link's or image's label from every bracket, and so from each of the
-brackets in it again, up to a hundred deep: 90 kB of `![` took 5 to 16 seconds. Here a text has a budget of steps for
-that search, several times what ordinary text needs; when it is spent, further brackets are text. All
-other rules were measured to be linear (`benchmarks.rendering` holds them to it).
+markdown-it-py searches for the end of a link's or image's label from every bracket, and so again from each of the
+brackets within it, up to a hundred deep: 90 kB of `![` took 5 to 16 seconds. Here a text has a budget of steps for that
+search, several times what ordinary text needs; when it is spent, further brackets are text. All other rules were
+measured to be linear (`benchmarks.rendering` verifies this).
 
-It also leaves out what is nested more than a hundred deep without a word. That is told here instead.
+It also silently leaves out whatever is nested more than a hundred deep. Here that is an error instead.
 
-Linear is not free: the worst patterns take some 13 µs for each character. So a caller can bound the time as well, by
-`bounded`, in a process of its own.
+Linear is not free: the worst patterns take some 13 µs for each character. So a caller can limit the time as well, with
+`bounded`, in a separate process.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ _STEPS: Final = "label steps"
 _STEPS_PER_CHARACTER: Final = 4
 _NESTING: Final = 100
 _LAST: Final = -1
-"""Where the parser's cache of a text, which is kept by position, keeps the place of its last closing bracket."""
+"""The key in the parser's cache of a text, which is indexed by position, for the position of its last closing
+bracket."""
 
 
 class TooComplex(BaseException):
-    """The time of a text is over. Not an `Exception`: no rule of the parser may swallow it."""
+    """The time limit of a text has passed. Not an `Exception`: no rule of the parser may swallow it."""
 
 
 class NoTimeToSpare(TooComplex):
-    """Half of the time of a text is over: what it can be shown without is left out."""
+    """Half of the time for a text has passed: optional decoration is left out."""
 
 
 class TooDeep(ValueError):
-    """A text nests deeper than the parser follows; it would leave out the rest."""
+    """A text is nested deeper than the parser follows; it would leave out the rest."""
 
 
 def build(renderer: type[RendererHTML]) -> MarkdownIt:
@@ -54,7 +55,7 @@ def build(renderer: type[RendererHTML]) -> MarkdownIt:
     parser = MarkdownIt(
         "js-default", {"html": False, "linkify": False, "maxNesting": _NESTING}, renderer_cls=renderer
     )
-    # Every address passes, so that one that isn't linked is still shown; the renderer decides when it is written.
+    # Every address passes, so that an address that isn't linked is still shown; the renderer decides which to link.
     parser.validateLink = lambda url: True  # type: ignore[method-assign]
     parser.helpers = SimpleNamespace(  # type: ignore[assignment]
         parseLinkLabel=_label_end, parseLinkDestination=parseLinkDestination, parseLinkTitle=parseLinkTitle
@@ -68,7 +69,7 @@ def render(parser: MarkdownIt, text: str, env: EnvType) -> str:
 
     Raises:
         TooDeep: a part of it would be missing.
-        TooComplex: the time that `bounded` gave is over.
+        TooComplex: the time limit of `bounded` has passed.
     """
     env[_STEPS] = _STEPS_PER_CHARACTER * len(text) + 1000
     if _clock.over:
@@ -89,7 +90,7 @@ def _written(parser: MarkdownIt, tokens: Sequence[Token], env: EnvType) -> str:
 
 
 def _label_end(state: StateInline, start: int, disableNested: bool = False) -> int:
-    """Where the label that begins at `start` ends; -1: nowhere (`markdown_it.helpers.parseLinkLabel`, bounded)."""
+    """Where the label that begins at `start` ends, or -1 (`markdown_it.helpers.parseLinkLabel`, bounded)."""
     last = state.cache.get(_LAST)
     if last is None:
         last = state.cache[_LAST] = state.src.rfind("]")
@@ -131,10 +132,10 @@ class _Clock:
 
     @contextmanager
     def running(self, seconds: float) -> Iterator[None]:
-        """Only so many seconds of processor time are for parsing in here."""
+        """Limit the processor time for parsing within the context."""
         before = signal.signal(signal.SIGPROF, self._ring)
         self.spare, self._end = True, time.process_time() + seconds
-        # Again and again: what a callback of the garbage collector swallows comes once more.
+        # Repeatedly: an exception that a garbage collector's callback swallows is raised again.
         signal.setitimer(signal.ITIMER_PROF, seconds / 2, 0.01)
         try:
             yield
@@ -158,16 +159,16 @@ _clock: Final = _Clock()
 
 @contextmanager
 def bounded(seconds: float) -> Iterator[None]:
-    """All parsing in here has `seconds` of processor time together; what comes after that is `TooComplex`.
+    """Limit all parsing within the context to `seconds` of processor time in total; beyond that it raises `TooComplex`.
 
-    For the main thread of a process that does nothing else, since it takes the process's profiling timer.
+    Only for the main thread of a process that does nothing else, since it uses the process's profiling timer.
     """
     with _clock.running(seconds):
         yield
 
 
 def in_spare_time(make: Callable[[], Markup | None]) -> Markup | None:
-    """What `make` gives; None where there is no time to spare, which is everywhere but in the first half of `bounded`."""
+    """The result of `make`, or None if there is no time to spare: everywhere except in the first half of `bounded`."""
     if not _clock.spare:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The messages of a server with accounts: what is shared with whom, one's own account, and what administrators see."""
+"""The messages of a server with accounts: sharing, a user's own account, and administration."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ _EVERYBODY: Final[Mapping[str, str]] = {"for": "everybody"}
 
 
 class PeopleClient(Protocol):
-    """The side of a connection that these act on."""
+    """The part of a connection that these act on."""
 
     @property
     def who(self) -> Principal: ...
 
     def register(self) -> PeopleRegister:
-        """What is known of people; raises UsageError on a server with one user."""
+        """The register of people; raises UsageError on a server with one user."""
         ...
 
     def setup(self) -> SharedSetup:
-        """What is set for everybody; raises UsageError on a server with one user."""
+        """What is set for all users; raises UsageError on a server with one user."""
         ...
 
     async def audit(self, kind: AuditKind, **about: str) -> None:
-        """Have it in the audit that this user did something outside of sessions."""
+        """Record in the audit what this user did outside of sessions."""
         ...
 
     def watched(self) -> Session: ...
     def offer(self, name: str, content: Content) -> str:
-        """Lay a file ready to be downloaded; gives its address."""
+        """Offer a file for download. Returns its address."""
         ...
 
     def lease(self, user: str) -> AbstractAsyncContextManager[Tenant]:
@@ -52,7 +52,7 @@ class PeopleClient(Protocol):
 
 
 async def show_sharing(client: PeopleClient, message: requests.ShowSharing) -> answers.Sharing:
-    """Who else may see the watched session."""
+    """Answer `sharing`: who else may see the watched session."""
     register, session = client.register(), client.watched().id
 
     def look() -> answers.Sharing:
@@ -81,7 +81,7 @@ async def show_sharing(client: PeopleClient, message: requests.ShowSharing) -> a
 
 
 async def share_with(client: PeopleClient, message: requests.ShareWith) -> answers.Nothing:
-    """Give somebody a role."""
+    """Give a user or a group a role."""
     register, session = client.register(), client.watched().id
     await asyncio.to_thread(
         register.share, client.who, session, message.name, message.role, group=message.group
@@ -90,7 +90,7 @@ async def share_with(client: PeopleClient, message: requests.ShareWith) -> answe
 
 
 async def unshare(client: PeopleClient, message: requests.Unshare) -> answers.Nothing:
-    """Take it back."""
+    """Revoke a role."""
     register, session = client.register(), client.watched().id
     await asyncio.to_thread(register.unshare, client.who, session, message.name, group=message.group)
     return {}
@@ -107,13 +107,13 @@ async def create_link(client: PeopleClient, message: requests.CreateLink) -> ans
 
 
 async def revoke_link(client: PeopleClient, message: requests.RevokeLink) -> answers.Nothing:
-    """End one."""
+    """Revoke a link."""
     await asyncio.to_thread(client.register().revoke_link, client.who, message.link)
     return {}
 
 
 async def list_shared(client: PeopleClient, message: requests.ListShared) -> answers.SharedSessions:
-    """What others share with this user. A session that is gone since is left out."""
+    """What others share with this user, without sessions that no longer exist."""
     found: dict[str, answers.SharedRow] = {}
     owned: dict[str, Mapping[str, SessionInfo]] = {}
     for one in await asyncio.to_thread(client.register().shared_with, client.who):
@@ -121,7 +121,7 @@ async def list_shared(client: PeopleClient, message: requests.ListShared) -> ans
             owned[one.owner] = await _sessions_of(client, one.owner)
         known = owned[one.owner]
         if one.session in known and (one.session not in found or one.role == "steerer"):
-            # A link may leave out what the title says.
+            # A title may contain what a link leaves out.
             title = known[one.session].title if one.view is None else ""
             found[one.session] = {
                 "id": one.session,
@@ -133,7 +133,7 @@ async def list_shared(client: PeopleClient, message: requests.ListShared) -> ans
 
 
 async def _sessions_of(client: PeopleClient, owner: str) -> Mapping[str, SessionInfo]:
-    """By id; none where the owner's are not to be had now."""
+    """The owner's sessions by id; empty if they are not available now."""
     try:
         async with client.lease(owner) as tenant:
             return {one.id: one for one in await asyncio.to_thread(tenant.runtime.sessions)}
@@ -145,7 +145,7 @@ async def _sessions_of(client: PeopleClient, owner: str) -> Mapping[str, Session
 
 
 async def show_account(client: PeopleClient, message: requests.ShowAccount) -> answers.Account:
-    """Who this is, and by what they may come."""
+    """The user's account, tokens and sign-ins."""
     register, who = client.register(), client.who
 
     def look() -> answers.Account:
@@ -189,7 +189,7 @@ async def create_token(client: PeopleClient, message: requests.CreateToken) -> a
 
 
 async def revoke_token(client: PeopleClient, message: requests.RevokeToken) -> answers.Nothing:
-    """End one."""
+    """Revoke a token."""
     await asyncio.to_thread(client.register().revoke_token, client.who, message.token)
     return {}
 
@@ -201,7 +201,7 @@ async def sign_out(client: PeopleClient, message: requests.SignOut) -> answers.N
 
 
 async def show_usage(client: PeopleClient, message: requests.ShowUsage) -> answers.Usage:
-    """What was used; the command asks for the right of an administrator where it is everybody's."""
+    """What was used. For all users, the command requires an administrator's right."""
     rows = await asyncio.to_thread(client.register().usage, None if message.everybody else client.who)
     return {
         "list": [
@@ -221,7 +221,7 @@ async def show_usage(client: PeopleClient, message: requests.ShowUsage) -> answe
 
 
 async def list_users(client: PeopleClient, message: requests.ListUsers) -> answers.Users:
-    """Everybody with an account."""
+    """All accounts."""
     return {
         "list": [
             {
@@ -245,7 +245,7 @@ async def add_user(client: PeopleClient, message: requests.AddUser) -> answers.N
 
 
 async def change_user(client: PeopleClient, message: requests.ChangeUser) -> answers.Nothing:
-    """Change one."""
+    """Change an account."""
     register = client.register()
 
     def change() -> None:
@@ -259,7 +259,7 @@ async def change_user(client: PeopleClient, message: requests.ChangeUser) -> ans
 
 
 async def show_everybody(client: PeopleClient, message: requests.ShowEverybody) -> answers.Everybody:
-    """What all users have of the administrators."""
+    """What administrators set for all users."""
     setup = client.setup()
     return {
         "modules": [one.description() for one in await setup.modules()],
@@ -268,7 +268,7 @@ async def show_everybody(client: PeopleClient, message: requests.ShowEverybody) 
 
 
 async def add_module(client: PeopleClient, message: requests.AddModuleOfEverybody) -> answers.Module:
-    """Add a module for everybody."""
+    """Add a module for all users."""
     if message.name is None:
         source = await asyncio.to_thread(source_of, message.source)
     else:
@@ -280,14 +280,14 @@ async def add_module(client: PeopleClient, message: requests.AddModuleOfEverybod
 
 
 async def remove_module(client: PeopleClient, message: requests.RemoveModuleOfEverybody) -> answers.Nothing:
-    """Take one away from everybody."""
+    """Remove a module for all users."""
     await client.setup().remove_module(message.name)
     await client.audit("module.removed", module=message.name, **_EVERYBODY)
     return {}
 
 
 async def approve_module(client: PeopleClient, message: requests.ApproveModuleOfEverybody) -> answers.Module:
-    """Approve functions of one for everybody."""
+    """Approve functions of a module for all users."""
     approved = await client.setup().approve_module(message.name, message.functions, digest=message.digest)
     functions = ", ".join(sorted(approved.approved))
     await client.audit("module.approved", module=message.name, functions=functions, **_EVERYBODY)
@@ -295,14 +295,14 @@ async def approve_module(client: PeopleClient, message: requests.ApproveModuleOf
 
 
 async def set_secret(client: PeopleClient, message: requests.SetSecret) -> answers.Nothing:
-    """Store a secret for modules of everybody's."""
+    """Store a secret for the modules that are set for all users."""
     await asyncio.to_thread(client.setup().store_secret, message.name, message.value)
     await client.audit("secret.changed", secret=message.name, **_EVERYBODY)
     return {}
 
 
 async def remove_secret(client: PeopleClient, message: requests.RemoveSecret) -> answers.Nothing:
-    """Remove one."""
+    """Remove a secret that is set for all users."""
     await asyncio.to_thread(client.setup().remove_secret, message.name)
     await client.audit("secret.changed", secret=message.name, removed="yes", **_EVERYBODY)
     return {}
@@ -314,7 +314,7 @@ async def show_policy(client: PeopleClient, message: requests.ShowPolicy) -> ans
 
 
 async def change_policy(client: PeopleClient, message: requests.ChangePolicy) -> answers.Nothing:
-    """Write another one."""
+    """Replace the policy."""
     await asyncio.to_thread(client.setup().change_policy, message.text, message.was)
     await client.audit("policy.changed")
     return {}
@@ -338,7 +338,7 @@ async def show_audit(client: PeopleClient, message: requests.ShowAudit) -> answe
 
 
 async def export_audit(client: PeopleClient, message: requests.ExportAudit) -> answers.Download:
-    """All of it, in a file."""
+    """The whole audit as a file."""
     register, since = client.register(), message.since
     content = await asyncio.to_thread(register.audit_file, since, message.who, message.what)
     asked = {"since": since, "of": message.who, "what": message.what}

@@ -1,7 +1,7 @@
-"""What the web room needs of the runtime, as Protocols; `core.session` has the real ones.
+"""What the web package needs of the runtime, as Protocols; the implementations are in `core.session`.
 
-Written down here so that the room can be tested with an in-memory session and so that the seam
-between the web and the tree stays as narrow as this file.
+They are defined here so that the package can be tested with an in-memory session, and so that the interface between web
+and core stays as narrow as this file.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class SessionInfo(Protocol):
     def open(self) -> bool: ...
     @property
     def foreign(self) -> bool:
-        """This installation did not make it: it can be looked at, or adopted."""
+        """Whether another installation made it; then it can only be viewed, or adopted."""
         ...
 
     @property
@@ -76,22 +76,23 @@ class SessionInfo(Protocol):
     def pinned(self) -> bool: ...
     @property
     def named(self) -> bool:
-        """A person gave it its title."""
+        """Whether a person gave it its title."""
         ...
 
     @property
     def source(self) -> str:
-        """Of a fork, the session that it comes from."""
+        """For a fork, the session that it comes from."""
         ...
 
     @property
     def at(self) -> int:
-        """And the last record that both have."""
+        """For a fork, the last record that both have."""
         ...
 
 
 class Found(Protocol):
-    """What a search found: sessions, with where their text holds it. `behind`: how many are still to be read."""
+    """The result of a search: sessions, and where their text matches. `behind`: how many sessions are not indexed
+    yet."""
 
     @property
     def rows(self) -> Sequence[tuple[SessionInfo, SearchHit | None]]: ...
@@ -100,7 +101,7 @@ class Found(Protocol):
 
 
 class SessionChanges(Protocol):
-    """Sessions that change, with what they are at (None: read the list again), until it is left."""
+    """Yields sessions that change, with their new status (None: read the list again), until the context exits."""
 
     async def __aenter__(self) -> SessionChanges: ...
     async def __aexit__(
@@ -111,11 +112,11 @@ class SessionChanges(Protocol):
 
 
 class Effects(Protocol):
-    """The part of a session about changes of a live directory that wait; `core.session.effects` has the real one."""
+    """The part of a session that handles pending changes of a live directory; implemented in `core.session.effects`."""
 
     @property
     def folder(self) -> Path | None:
-        """What agents see of the directory, if that is an overlay."""
+        """The agents' view of the directory, if that is an overlay."""
         ...
 
     async def rows(self, *, fresh: bool = True) -> Sequence[PendingRow]: ...
@@ -150,12 +151,12 @@ class Session(Protocol):
 
     @property
     def view(self) -> View:
-        """What it is now."""
+        """The session's current state."""
         ...
 
     @property
     def effects(self) -> Effects:
-        """What waits in a live directory."""
+        """The pending changes of a live directory."""
         ...
 
     @property
@@ -165,7 +166,7 @@ class Session(Protocol):
 
     async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record: ...
     async def foresee(self, text: str) -> tuple[Way, str]:
-        """How `auto` would have a message worked on, and why."""
+        """How `auto` would work on a message, and why."""
         ...
 
     async def inject(
@@ -199,7 +200,7 @@ class Session(Protocol):
         ...
 
     async def summary(self) -> str:
-        """What a new session must know to go on from this one."""
+        """What a new session must know to continue from this one."""
         ...
 
     async def set_intent(self, value: float) -> Record: ...
@@ -225,17 +226,17 @@ class Session(Protocol):
     ) -> None: ...
     @property
     def hosts(self) -> Sequence[HostRow]:
-        """What modules may reach without a question."""
+        """The hosts that modules may reach without asking."""
         ...
 
     async def declassify(self, path: str, variable: str | None = None) -> Record: ...
     async def lockdown(self, value: bool) -> Record: ...
     async def restore(self, version: str) -> Record:
-        """Make the files of the workspace what they were at a version."""
+        """Put the files of the workspace back to a version."""
         ...
 
     async def upload(self, name: str, media: str, content: bytes) -> Record:
-        """Hand the root a file; the record's `var` names the variable."""
+        """Give the root a file; the record's `var` names the variable."""
         ...
 
     def records(self, since: int = 0) -> Sequence[Record]:
@@ -245,9 +246,9 @@ class Session(Protocol):
     def watch(self) -> AbstractAsyncContextManager[AsyncIterable[Event]]:
         """Events from the moment of entering.
 
-        For every agent that is writing at that moment the stream begins with a `Delta` that has
-        `restart` set and carries its text so far. The stream raises an `IactError` when the watcher
-        was too slow for its bounded queue, and ends when the session is closed.
+        For every agent that is writing at that moment, the stream begins with a `Delta` that has `restart` set and
+        contains its text so far. The stream raises an `IactError` if the watcher was too slow for its bounded queue,
+        and ends when the session is closed.
         """
         ...
 
@@ -256,7 +257,7 @@ class Session(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """How one check of the machine went; `remedy`: what to do about it, "" if nothing."""
+    """The result of one check of the machine. `remedy`: what to do about it, "" if nothing."""
 
     check: str
     ok: bool
@@ -266,7 +267,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A recorded session that comes with the product. `id`: under which it is opened; `about`: a sentence."""
+    """A recorded session that comes with the product. `id`: opens it; `about`: a sentence about it."""
 
     id: str
     title: str
@@ -276,9 +277,9 @@ class Recorded:
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """What a million tokens cost, in whatever money the user counts: read anew, reused, and written.
+    """The price of a million tokens, in the user's currency: uncached input, cached input, and output.
 
-    `models`: those that cost something else, by the name of the model.
+    `models`: models with other prices, by name.
     """
 
     prompt: float
@@ -296,9 +297,9 @@ class Templates(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleTerms:
-    """How a model is spoken to, and what it costs; None: as for all. `dialect`: "tools" if it insists on function calls.
+    """How to talk to a model, and its prices; None: as for all. `dialect`: "tools" if it insists on function calls.
 
-    Prices are those of a million tokens: that it reads anew, that its endpoint had in its cache, and that it writes.
+    Prices are for a million tokens of uncached input, cached input, and output.
     """
 
     dialect: Literal["text", "tools"] | None = None
@@ -310,8 +311,8 @@ class RoleTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleView:
-    """Which model plays a role. `url`: "" for the embedded one. `key`: whether it has one. `own`: it is chosen for this
-    role, and not the one for all."""
+    """Which model plays a role. `url`: "" for the embedded one. `key`: whether it has one. `own`: it was chosen for
+    this role, and is not the default for all."""
 
     role: str
     url: str
@@ -324,8 +325,8 @@ class RoleView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleChoice:
-    """What a person wants to play a role. `model`: "" if the endpoint has only one. `context`: None: as for all. `key`:
-    None: the one that is kept, if it is for this address; "": none."""
+    """The model that a person chooses for a role. `model`: "" if the endpoint has only one. `context`: None: as for
+    all. `key`: None: the stored one, if it is for this address; "": none."""
 
     role: str
     url: str
@@ -337,16 +338,16 @@ class RoleChoice:
 
 @dataclass(frozen=True, slots=True)
 class FirstMessage:
-    """What sessions often begin with, kept by a person under a name."""
+    """A message that sessions often begin with, saved by a person under a name."""
 
     name: str
     text: str
 
 
 class Choices(Protocol):
-    """What a person chooses and the product keeps. What does not say `async` blocks.
+    """Choices that a person makes and the product stores. Methods that are not `async` block.
 
-    Everything raises UsageError if it can't be done, and then all is as before.
+    Every method raises UsageError if it fails, and then changes nothing.
     """
 
     def roles(self) -> Sequence[RoleView]: ...
@@ -359,27 +360,28 @@ class Choices(Protocol):
 
 
 class OwnSecrets(Protocol):
-    """The secrets of one user, for modules. No value is ever told. Everything blocks.
+    """The secrets of one user, for modules. Values are never returned. Everything blocks.
 
-    `lent`: what they give to the modules that are set for everybody, in place of everybody's; else to their own modules.
+    `lent`: secrets that replace the common ones in modules that are set for all users; otherwise, secrets for the
+    user's own modules.
     """
 
     def names(self, *, lent: bool) -> Sequence[str]: ...
     def store(self, name: str, value: str, *, lent: bool) -> None:
-        """Store one, in place of one of the same name; raises UsageError if it can't be."""
+        """Store a secret, replacing one of the same name; raises UsageError if that fails."""
         ...
 
     def remove(self, name: str, *, lent: bool) -> None:
-        """Remove one; raises UsageError if there is none."""
+        """Remove a secret; raises UsageError if there is none."""
         ...
 
 
 class Product(Protocol):
-    """What the rest of the product can tell and make. `checks` and `export` block; nothing raises but as said."""
+    """What the rest of the product provides. `checks` and `export` block; methods only raise what they document."""
 
     @property
     def choices(self) -> Choices:
-        """What a person chose, to be looked at and changed."""
+        """The choices that a person made, to be read and changed."""
         ...
 
     @property
@@ -388,11 +390,11 @@ class Product(Protocol):
         ...
 
     def settings(self) -> Sequence[tuple[str, str]]:
-        """The settings in force, as names and values for people; secrets are not among them."""
+        """The settings in effect, as names and values for people; secrets are not among them."""
         ...
 
     def prices(self) -> Prices | None:
-        """What tokens cost, if that is known."""
+        """What tokens cost, if known."""
         ...
 
     def checks(self) -> Sequence[Finding]:
@@ -400,7 +402,7 @@ class Product(Protocol):
         ...
 
     def examples(self) -> Sequence[Recorded]:
-        """Recorded sessions to look at."""
+        """Recorded sessions to view."""
         ...
 
     def export(self, journal: Path, at: int | None) -> str:
@@ -414,7 +416,7 @@ class Product(Protocol):
 
 
 class Runtime(Protocol):
-    """Opens sessions. Opening one that is open already gives the same object."""
+    """Opens sessions. Opening one that is already open returns the same object."""
 
     @property
     def model_label(self) -> str:
@@ -428,7 +430,7 @@ class Runtime(Protocol):
 
     @property
     def memory(self) -> Memory | None:
-        """What sessions remember; None where memory is off."""
+        """The memory of sessions; None if memory is disabled."""
         ...
 
     @property
@@ -438,32 +440,32 @@ class Runtime(Protocol):
 
     @property
     def at_work(self) -> bool:
-        """Whether an agent of an open session has something to do, if only to wait for a person."""
+        """Whether an agent of an open session has work to do, even if it only waits for a person."""
         ...
 
     @property
     def figures(self) -> Figures:
-        """What sessions did so far."""
+        """Counters of what sessions have done so far."""
         ...
 
     def workload(self) -> Workload:
-        """What goes on now."""
+        """The current workload."""
         ...
 
     async def refresh_modules(self) -> None:
-        """Let the sessions that are open know what the catalogue holds now."""
+        """Notify open sessions of the current catalogue."""
         ...
 
     async def unready(self) -> str:
-        """In one word what keeps new work from being taken; empty if nothing does."""
+        """Why no new work is accepted, in one word; empty if it is."""
         ...
 
     def is_open(self, session_id: str) -> bool:
-        """Whether opening a session costs nothing, since it is open."""
+        """Whether the session is open, so that opening it costs nothing."""
         ...
 
     def sessions(self) -> Sequence[SessionInfo]:
-        """The stored sessions, the one that changed last first. Blocks."""
+        """The stored sessions, the most recently changed first. Blocks."""
         ...
 
     async def search_sessions(self, query: str, limit: int) -> Found:
@@ -471,14 +473,14 @@ class Runtime(Protocol):
         ...
 
     def watch_sessions(self) -> SessionChanges:
-        """Which sessions change, and what they are at."""
+        """The sessions that change, with their status."""
         ...
 
     async def rename(self, session_id: str, title: str) -> str: ...
     async def pin(self, session_id: str, pinned: bool) -> None: ...
 
     async def delete(self, sessions: Sequence[str]) -> DeletionOutcome:
-        """Move sessions to the trash; those that are open are closed first."""
+        """Move sessions to the trash, closing open ones first."""
         ...
 
     async def restore_sessions(self, sessions: Sequence[str]) -> DeletionOutcome: ...
@@ -487,28 +489,28 @@ class Runtime(Protocol):
     async def open(self, session_id: str | None) -> Session: ...
 
     async def fork(self, source: str | Path, at: int, *, run: bool = False) -> str:
-        """Make a session that shares records 1…`at` of a stored one; gives its id, and does not open it.
+        """Make a session that shares records 1…`at` of a stored one. Returns its id, and does not open it.
 
-        `source`: a session's id, or the directory of a journal anywhere.
+        `source`: a session's id, or the directory of any journal.
         """
         ...
 
     async def adopt(self, source: str | Path, at: int | None = None) -> str:
-        """Make a session of our own of records 1…`at` of a foreign one; gives its id, and does not open it."""
+        """Make the user's own session from records 1…`at` of a foreign one. Returns its id, and does not open it."""
         ...
 
     async def modules(self) -> Sequence[KnownModule]:
-        """The catalogue of modules, with what is approved of it."""
+        """The catalogue of modules, with what is approved of each."""
         ...
 
     async def add_module(self, source: ModuleSource) -> KnownModule:
-        """A person adds a module; open sessions find its functions when their context matches."""
+        """Add a module for a person. Open sessions find its functions when their context matches."""
         ...
 
     async def remove_module(self, name: str) -> None: ...
 
     async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> KnownModule:
-        """A person approves functions of a module (none named: its whole manifest) as it is in the catalogue."""
+        """Approve functions of a module (none named: its whole manifest) for a person, as it is in the catalogue."""
         ...
 
 
@@ -517,36 +519,36 @@ class Runtime(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tenant:
-    """What is one user's: the sessions of their runtime, and what the product can tell them."""
+    """What one user has: the sessions of their runtime, and what the product provides for them."""
 
     runtime: Runtime
     product: Product | None = None
 
 
 class Tenants(Protocol):
-    """Opens what users have. Nobody's things are within reach of another's, so no question can forget whose it asks for."""
+    """Opens what users have. Users are fully separate, so no query can forget to filter by user."""
 
     @property
     def figures(self) -> Figures:
-        """What the sessions of all users did so far, those that are closed included."""
+        """Counters of what the sessions of all users have done so far, including closed ones."""
         ...
 
     def workload(self) -> Workload:
-        """What goes on in all of them now."""
+        """The current workload of all users."""
         ...
 
     def lease(self, user: str) -> AbstractAsyncContextManager[Tenant]:
-        """What a user has, for as long as somebody works with it.
+        """What a user has, open until the context exits.
 
         Raises:
-            UsageError: too many users are at work.
+            UsageError: too many users are active.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """What a user used of something in a month. `most`: of their quota; None: there is none."""
+    """How much of a resource a user used in a month. `most`: their quota, or None if there is none."""
 
     user: str
     period: str
@@ -556,17 +558,17 @@ class Used:
 
 
 class PeopleRegister(Protocol):
-    """What people see and change of accounts, and of what they share. Everything blocks, and raises UsageError if it
-    can't be done; `who` is who asks, as the audit has them. That they may ask is certain by then."""
+    """The accounts and grants that people see and change. Everything blocks, and raises UsageError if it fails. `who`
+    makes the request, for the audit; the caller has already checked that they may."""
 
     @property
     def public_links(self) -> bool:
-        """Whether a link can be made that works without an account."""
+        """Whether links that work without an account can be made."""
         ...
 
     def shared_with(self, who: Principal) -> Sequence[SharedSession]: ...
     def grants(self, who: Principal, session: str) -> Sequence[tuple[str, SessionGrant]]:
-        """The roles on a session of theirs, each with the name of the user or group."""
+        """The roles on one of their sessions, each with the name of the user or group."""
         ...
 
     def links(self, who: Principal, session: str) -> Sequence[ShareLink]: ...
@@ -582,7 +584,7 @@ class PeopleRegister(Protocol):
     def sign_ins(self, who: Principal) -> Sequence[SignIn]: ...
     def sign_out(self, who: Principal, sign_in: str | None) -> None: ...
     def usage(self, who: Principal | None) -> Sequence[Used]:
-        """Of one, or of everybody."""
+        """The usage of one user, or of all."""
         ...
 
     def users(self) -> Sequence[User]: ...
@@ -595,26 +597,27 @@ class PeopleRegister(Protocol):
     def audit_file(
         self, since: str | None, who: str | None, what: str | None
     ) -> Callable[[], Iterator[bytes]]:
-        """What gives all of the audit that is wanted, of sessions, too: lines of JSON, made while it is fetched."""
+        """A function that returns the requested part of the audit, including sessions, as lines of JSON made while it
+        is fetched."""
         ...
 
     def tell(self, who: Principal, kind: AuditKind, about: Mapping[str, str]) -> None:
-        """Put into the audit what somebody did."""
+        """Add what a user did to the audit."""
         ...
 
 
 class SharedSetup(Protocol):
-    """What administrators set for everybody. That they may is certain by then."""
+    """What administrators set for all users. The caller has already checked that they may."""
 
     async def modules(self) -> Sequence[KnownModule]: ...
     async def add_module(self, source: ModuleSource) -> KnownModule:
-        """Add one; nothing of it is approved by that."""
+        """Add a module; adding it approves nothing of it."""
         ...
 
     async def remove_module(self, name: str) -> None: ...
     async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> KnownModule: ...
     def secrets(self) -> Sequence[str]:
-        """The names of the secrets; no value is ever told. Blocks, as all that follows."""
+        """The names of the secrets; values are never returned. Blocks, like everything below."""
         ...
 
     def store_secret(self, name: str, value: str) -> None: ...
@@ -624,23 +627,25 @@ class SharedSetup(Protocol):
         ...
 
     def change_policy(self, text: str, was: str) -> None:
-        """Write another one. `was`: what it was when it was looked at; raises UsageError if it isn't that any more."""
+        """Replace the policy. `was`: the policy that the administrator saw; raises UsageError if it has changed
+        since."""
         ...
 
 
 class People(Protocol):
-    """Who asks, and what was granted to them. Everything reads what is stored now, and blocks only for that."""
+    """Who makes a request, and what was granted to them. Everything reads the current database, and blocks only for
+    that."""
 
     def identify(self, asked: Asked) -> Principal | None:
-        """Who a request comes from; None: nobody that is known."""
+        """Who a request comes from, or None if it is from no one known."""
         ...
 
     def holds(self, who: Principal) -> bool:
-        """Whether somebody is still who they were: not signed out, disabled, ended or revoked."""
+        """Whether a principal is still valid: not signed out, disabled, expired or revoked."""
         ...
 
     def grant(self, who: Principal, session: str | None) -> SharedSession | None:
-        """What they may do with a session of another user. None for `session`: with the one of their link."""
+        """What a principal may do with another user's session. None for `session`: the one that their link leads to."""
         ...
 
 

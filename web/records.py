@@ -118,7 +118,7 @@ _EXIT_NAMES: Final = ("exit", "exit_status", "exit_code")
 
 
 def blob_of(record: Record) -> str | None:
-    """The SHA-256 of the blob that holds the record's content, if it stands beside the journal as text."""
+    """The SHA-256 of the blob that holds the record's content, if it is stored next to the journal as text."""
     match record.content:
         case Result(blob=Blob() as blob, media=media) if (media or "text/plain").startswith("text/"):
             return blob.sha256
@@ -131,20 +131,20 @@ def record_message(
     is_action: IsAction = looks_like_action,
     known: Known = NONE,
 ) -> Fields:
-    """The wire message of `record`: its header fields, `body` (shortened if long, then `body_size`
-    says how long it is), `html`, and for a turn `messages`, one `{"action", "to", "html"}` for each CALL."""
+    """The wire message of `record`: its header fields, `body` (a long one is shortened, and `body_size` is then its
+    full length), `html`, and for a turn `messages`, one `{"action", "to", "html"}` for each CALL."""
     return {**header(record), **content_fields(record, content, is_action, known)}
 
 
 def header(record: Record) -> Fields:
-    """What the wire message of `record` has without being rendered: its fields and `body`."""
+    """The parts of `record`'s wire message that need no rendering: its fields and `body`."""
     return _header(record, _BODY_LIMIT)
 
 
 def content_fields(
     record: Record, content: str | None, is_action: IsAction = looks_like_action, known: Known = NONE
 ) -> Fields:
-    """What rendering adds to a message: `html`, and `messages` for a turn."""
+    """The fields that rendering adds to a message: `html`, and `messages` for a turn."""
     fields: Fields = {"html": str(record_html(record, content, is_action, known))}
     if isinstance(record.content, Turn):
         fields["messages"] = _messages(record, is_action, known)
@@ -152,7 +152,7 @@ def content_fields(
 
 
 def raw_fields(record: Record) -> Fields:
-    """The same for a record that could not be rendered: its text as it is, which costs next to nothing."""
+    """The same fields for a record that could not be rendered: its text as it is, which costs next to nothing."""
     fields: Fields = {"html": str(unformatted(record.body))}
     if isinstance(record.content, Turn):
         fields["messages"] = []
@@ -160,7 +160,7 @@ def raw_fields(record: Record) -> Fields:
 
 
 def bare_message(record: Record, is_action: IsAction = looks_like_action) -> Fields:
-    """The wire message of `record` without any HTML: a client asks for that with `render` when it needs it."""
+    """The wire message of `record` without any HTML; a client requests that with `render` when it needs it."""
     message = _header(
         record, _BODY_LIMIT if isinstance(record.content, Say | Inject | Reword) else _BARE_LIMIT
     )
@@ -193,10 +193,10 @@ def record_html(
     is_action: IsAction = looks_like_action,
     known: Known = NONE,
 ) -> Markup:
-    """What stands below the record's heading. `content`: the text of its blob, if it was read.
+    """The content below the record's heading. `content`: the text of its blob, if it was read.
 
-    `is_action`: which words begin an action block; without it, aliases of modules' functions are not known.
-    `known`: the agent's variables, whose names become chips.
+    `is_action`: which words begin an action block; without it, aliases of modules' functions are not known. `known`:
+    the agent's variables, whose names become chips.
     """
     if content is not None:
         record = replace(record, body=content)
@@ -289,7 +289,7 @@ def record_html(
 
 
 def _messages(record: Record, is_action: IsAction, known: Known) -> JSON:
-    """What a turn says to children: shown in a child's dialogue once its `call` record comes."""
+    """A turn's messages to children; each is shown in the child's dialogue when its `call` record comes."""
     return [
         {"action": index, "to": path, "html": str(markdown(text, known))}
         for index, path, text in _addressed(record, is_action)
@@ -297,7 +297,7 @@ def _messages(record: Record, is_action: IsAction, known: Known) -> JSON:
 
 
 def _addressed(record: Record, is_action: IsAction) -> Iterator[tuple[int, str, str]]:
-    """Each CALL of a turn: its place among the actions, the child's path, the message."""
+    """Each CALL of a turn: its index among the actions, the child's path, the message."""
     for block in calls(record.body, is_action):
         yield block.index, f"{record.agent.rstrip('/')}/{block.to}", block.message
 
@@ -312,7 +312,7 @@ def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> Markup:
 
 
 def _judged(judged: ProfileRisk | ProfileRule | ProfileTrust) -> Markup:
-    """How a plan's profile is judged, or which of its rules fired."""
+    """How a plan's profile is judged, or which of its rules applied."""
     match judged:
         case ProfileRisk():
             parts = ", ".join(f"{name} {value:.2f}" for name, value in judged.components.items())
@@ -349,13 +349,13 @@ def _reply(reply: Reply, text: str, known: Known) -> Markup:
     badge = html('<p><span class="badge {} t">{}</span></p>', look, words) if words else NOTHING
     own, _, written = text.partition("\n\n")
     if reply.generation is None and reply.status != "ok" and not reply.plan and "\n" not in own:
-        # What the core says itself comes first; what was written until then may follow.
+        # The core's own sentence comes first; what was written until then may follow.
         return html('{}<p class="t">{}</p>{}', badge, own, markdown(written, known))
     return joined((_reasoning(reply.generation), badge, markdown(text, known), _cut_off(reply)))
 
 
 def _short_of(reply: Reply) -> str:
-    """What a plan came to that did not do all that it should."""
+    """How a plan ended that did not do everything it should."""
     if reply.plan not in ("partial", "failed"):
         return ""
     lost = len(reply.missing or ())
@@ -365,7 +365,7 @@ def _short_of(reply: Reply) -> str:
 
 
 def _cut_off(reply: Reply) -> Markup:
-    """That a limit of the model's cut a reply off, and a way to go on."""
+    """A note that the model's length limit cut a reply off, with a button to continue."""
     if reply.generation is None or reply.generation.finish != "length":
         return NOTHING
     return html(
@@ -375,7 +375,7 @@ def _cut_off(reply: Reply) -> Markup:
 
 
 def refused_html(refused: Sequence[str]) -> Markup:
-    """What was wrong with actions that could not even be begun, as the agent was told before this turn."""
+    """What was wrong with actions that could not even begin, as the agent was told before this turn."""
     return joined(html('<p class="notice error">{}</p>', one.replace("`", "")) for one in refused)
 
 
@@ -403,7 +403,7 @@ _DENIED: Final = "Clearance was denied:"
 
 
 def _gate(gate: Gate) -> Markup:
-    """Whether a call was let through. Who looks for the rule and the impact finds them among the details."""
+    """Whether a call was allowed. The rule and the impact are among the details."""
     by = f"{gate.by} · " if gate.by else ""
     details = f"{by}impact {gate.impact:g}" + (f" · {gate.reason}" if gate.reason else "")
     if gate.allow:
@@ -446,7 +446,7 @@ def _result(result: Result, text: str, known: Known) -> Markup:
 
 
 def _outcome(result: Result) -> tuple[str, str]:
-    """How a call ended, as its look and its word for people; an exit status that is not 0 is a failure."""
+    """How a call ended, as a style and a word for people; a non-zero exit status is a failure."""
     match result.status:
         case "ok" if any(code not in (0, "0", None) for code in _exits(result)):
             return "failed", "failed"
@@ -507,7 +507,7 @@ def _spawn(spawn: Spawn, text: str, known: Known) -> Markup:
 
 
 def _upload(upload: Upload) -> Markup:
-    # The variable is the root's only from its next turn on, and can be looked at all the same.
+    # The root has the variable only from its next turn on, but it can be viewed already.
     return html(
         '<p class="aside"><span class="t">Uploaded {file} as</span> <button class="chip">${var}</button> '
         '{media}, <span class="t">{size:,} bytes</span></p>',
@@ -537,7 +537,7 @@ _INTENT_WORDS: Final[Mapping[float, str]] = {0: "read only", 1: "change files", 
 
 
 def _hosts(always: Mapping[str, Sequence[str]], session: Mapping[str, Sequence[str]]) -> str:
-    """The hosts that persons allow now."""
+    """The hosts that people currently allow."""
     said = [
         f"{module}: {', '.join(hosts)} ({lasts})"
         for lists, lasts in ((always, "always"), (session, "this session"))
@@ -617,7 +617,7 @@ def _things(count: int) -> str:
 
 
 def _effects(effects: Effects) -> Markup:
-    """What a look at the overlay of a live directory saw."""
+    """What a check of a live directory's overlay found."""
     some = "Many changes" if isinstance(effects.changes, Blob) else _things(len(effects.changes))
     if effects.apply:
         return aside(f"{some} in your directory, applied at once.")
@@ -642,7 +642,7 @@ def _settled(settle: Settle) -> Markup:
 
 
 def _event(event: Open | Adopt | Module | Notice | Fork | Epoch | Close, text: str) -> Markup:
-    """Something that concerns the whole session."""
+    """An event that concerns the whole session."""
     match event:
         case Open(models=models):
             names = ", ".join(dict.fromkeys(role.model for role in models.values()))

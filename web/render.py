@@ -1,10 +1,10 @@
 """Markdown to HTML: the one renderer, for the page and for exports.
 
-Safe by what it can emit, not by cleaning up afterwards: raw HTML is off (escaped), an address is
-linked only if it is http, https or mailto, an image is never loaded but named, no attribute but
-`class`, `dir`, `href`, `rel`, `target`, `tabindex`, `start` and those of formulas (`web.formulas`) is ever written, and
-no id comes from content. The name of a variable that exists becomes a chip, which is a button with nothing but the
-name in it. Each block says by itself in which direction it is read.
+Safe by what it can emit, not by cleaning up afterwards: raw HTML is off (escaped), an address is linked only if it is
+http, https or mailto, an image is never loaded but named, no attribute but `class`, `dir`, `href`, `rel`, `target`,
+`tabindex`, `start` and those of formulas (`web.formulas`) is ever written, and no id comes from content. The name of an
+existing variable becomes a chip, a button with nothing but the name in it. The text direction is determined for each
+block separately.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NONE: Final[Known] = {}
 
 
 def _rule(template: LiteralString, /, *values: Value, attributes: Markup = NOTHING) -> str:
-    """HTML for the library, which puts its pieces together as ordinary strings."""
+    """HTML for the library, which joins its pieces as ordinary strings."""
     return str(html(template, *values, attributes=attributes))
 
 
@@ -74,7 +74,7 @@ class _Renderer(RendererHTML):
         )
 
     def text(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        # A button inside of a link could not be pressed.
+        # A button inside a link could not be pressed.
         return str(with_chips(tokens[index].content, NONE if env.get("links") else env["known"]))
 
     def fence(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
@@ -84,12 +84,12 @@ class _Renderer(RendererHTML):
         return str(code_block(tokens[index].content))
 
     def _aligned(self, tokens: Sequence[Token], index: int, options: OptionsDict, env: EnvType) -> str:
-        # The standard rule writes style="text-align:…", which the page's policy forbids.
+        # The standard rule writes style="text-align:…", which the page's content security policy forbids.
         token = tokens[index]
         style = str(token.attrGet("style") or "")
         side = style.removeprefix("text-align:")
         cls = html(' class="{}"', side) if side in ("left", "right", "center") else NOTHING
-        # A header without text names nothing, and a screen reader would say so of each cell below it.
+        # A header without text names nothing, and a screen reader would announce that for each cell below it.
         if token.tag == "th" and tokens[index + 1].content.strip():
             return _rule("<th{attributes}>", attributes=cls)
         return _rule("<td{attributes}>", attributes=cls)
@@ -133,14 +133,14 @@ _TASK: Final = re.compile(r"\[([ xX])\] (?=\S)")
 
 
 def _directed(state: StateCore) -> None:
-    """Each block is read from the side from which its own first letter is."""
+    """Set each block's direction from its own first letter."""
     for token in state.tokens:
         if token.level == 0 and token.type in _BLOCKS:
             token.attrSet("dir", "auto")
 
 
 def _tasks(state: StateCore) -> None:
-    """`[ ]` and `[x]` at the beginning of a list's items are boxes."""
+    """Turn `[ ]` and `[x]` at the beginning of list items into checkboxes."""
     for before, paragraph, inline in zip(state.tokens, state.tokens[1:], state.tokens[2:], strict=False):
         if before.type != "list_item_open" or paragraph.type != "paragraph_open" or not inline.children:
             continue
@@ -155,11 +155,11 @@ def _tasks(state: StateCore) -> None:
 
 _ADDRESS: Final = re.compile(r"(?<!\w)https?://[^\s<>\"]{1,2000}")
 _AFTER: Final = ".,;:!?…'*_~|]}’”»。，、；：！？）」』"
-"""What ends a sentence and not an address."""
+"""Characters that end a sentence and not an address."""
 
 
 def _addresses(state: StateCore) -> None:
-    """An address that stands in a text by itself is a link, too: agents write where to look without marking it."""
+    """Link bare addresses in text, too: agents write addresses without marking them."""
     for inline in state.tokens:
         if not inline.children or not any("://" in one.content for one in inline.children):
             continue
@@ -171,12 +171,12 @@ def _addresses(state: StateCore) -> None:
 
 
 def _linked(token: Token, markdown_it: MarkdownIt) -> Iterator[Token]:
-    """A piece of text, divided at the addresses in it."""
+    """A piece of text, split at the addresses in it."""
     text, begun = token.content, 0
     for found in _ADDRESS.finditer(text):
         address = found[0][: _end(found[0])]
         if not _allowed(address) or "@" in urlsplit(address).netloc:
-            continue  # what stands before an @ is no host, and looks like one
+            continue  # the part before an @ is not the host, but looks like one
         target = markdown_it.normalizeLink(address)
         yield Token("text", "", 0, content=text[begun : found.start()])
         yield Token("link_open", "a", 1, attrs={"href": target})
@@ -187,7 +187,7 @@ def _linked(token: Token, markdown_it: MarkdownIt) -> Iterator[Token]:
 
 
 def _end(address: str) -> int:
-    """Where an address ends in what stood there up to the next blank: before marks and brackets that close nothing."""
+    """Where an address ends in the text up to the next blank: before punctuation and unbalanced closing brackets."""
     end, unopened = len(address), address.count(")") - address.count("(")
     while address[end - 1] in _AFTER or (address[end - 1] == ")" and unopened > 0):
         unopened -= address[end - 1] == ")"
@@ -226,14 +226,14 @@ def markdown(text: str, known: Known = NONE) -> Markup:
 
 def _markdown(text: str, known: Known) -> Markup:
     try:
-        # The library escapes what is written, and its rules above write the rest.
+        # The library escapes text, and its rules above write the rest.
         return legible(trusted(parser.render(_PARSER, without_escapes(text), {"known": known})))
     except (RecursionError, ValueError, parser.TooComplex):
         return unformatted(text)
 
 
 def unformatted(text: str) -> Markup:
-    """A text that the parser can't take, or not in time, is still shown, without its middle if it is very long."""
+    """Text that the parser can't take, or not in time, as it is; without its middle if it is very long."""
     head, left_out, tail = shortened(text, head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
     gap = joined((_gap(left_out), _raw(tail))) if left_out else NOTHING
     return html('<p class="gap t">{}</p>{}{}', UNFORMATTED, _raw(head), gap)
@@ -244,7 +244,8 @@ def _raw(text: str) -> Markup:
 
 
 def code_block(text: str, info: str = "", *, language: str = "") -> Markup:
-    """A code block; the first word of `info` is shown as its language. `language`: what it is in, where nothing is shown."""
+    """A code block; the first word of `info` is shown as its language. `language`: its language, if none should be
+    shown."""
     named = info.split(None, 1)[0] if info else ""
     label = html('<span class="language">{}</span>', named) if named else NOTHING
     return html(
@@ -256,13 +257,13 @@ def code_block(text: str, info: str = "", *, language: str = "") -> Markup:
 
 
 def _stop(text: str) -> Markup:
-    """Makes a block a stop of the Tab key if it may have to be scrolled, somewhere, on some width."""
+    """Make a block focusable with the Tab key if it may need scrolling at some width."""
     lines = text.split("\n")
     return html(' tabindex="0"') if len(lines) > 12 or max(map(len, lines)) > 36 else NOTHING
 
 
 def output(text: str) -> Markup:
-    """What a tool printed, as preformatted text; what comes in and goes out of files in colours."""
+    """A tool's output as preformatted text; diffs are coloured."""
     head, left_out, tail = shortened(without_escapes(text), head=_OUTPUT_HEAD, tail=_OUTPUT_TAIL)
     written = diff if holds_diff(head) else escaped
     inside = _printed(head, written)
@@ -276,7 +277,7 @@ def _printed(text: str, written: Callable[[str], Markup]) -> Markup:
 
 
 def typed(text: str, known: Known = NONE) -> Markup:
-    """What a person wrote, as they wrote it: every mark and every line; only the names of variables are chips."""
+    """A person's text exactly as written: every character and every line; only names of variables become chips."""
     head, left_out, tail = shortened(text.replace("\r\n", "\n"), head=_MARKDOWN_HEAD, tail=_MARKDOWN_TAIL)
     if not left_out:
         return _typed(head, known)
@@ -288,7 +289,7 @@ def _typed(text: str, known: Known) -> Markup:
 
 
 def _gap(left_out: int) -> Markup:
-    # The page's own script fetches them; where there is none, as in an export, the button is not shown.
+    # The page's own script fetches them; without it, as in an export, the button is not shown.
     return html(
         '<p class="gap"><span class="t">{left_out:,} characters hidden</span> '
         '<button class="link show-all t">Show all</button></p>',
@@ -297,12 +298,12 @@ def _gap(left_out: int) -> Markup:
 
 
 def aside(words: str) -> Markup:
-    """A sentence of ours beside a dialogue, which the page says in its reader's language."""
+    """One of our own sentences next to a dialogue, which the page translates."""
     return html('<p class="aside t">{}</p>', words)
 
 
 def folded(words: str, inside: Markup) -> Markup:
-    """What is shown once somebody opens it. `words`: of ours, as in `aside`."""
+    """Content that is shown when it is unfolded. `words`: our own, as in `aside`."""
     return html('<details class="quiet"><summary class="t">{}</summary> {}</details>', words, inside)
 
 
@@ -343,7 +344,7 @@ _PATH: Final = re.compile(r"[\w./~-]+\.\w{1,12}")
 
 
 def _language(block: ActionBlock) -> str:
-    """What the body of an action is written in, as far as its name or a file's name tells."""
+    """The language of an action's body, according to its name or a file's name."""
     if block.name.startswith("shell."):
         return "bash"
     if block.name.startswith("files."):

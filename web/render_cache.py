@@ -1,8 +1,8 @@
-"""Records as wire messages, made once for everybody who watches a session, and no sooner than wanted.
+"""Records as wire messages, made once for all clients of a session, and not before they are needed.
 
-Rendering Markdown is what costs most in showing a session. Fifty clients of one session see the same
-records, so what was rendered is kept, the newest of it; and a client that shows a window of a long journal
-asks for what is in its window, so the rest goes without.
+Rendering Markdown is the most expensive part of showing a session. Fifty clients of one session see the same records,
+so the newest rendered ones are cached; and a client that shows a window of a long journal requests only what is in its
+window, so the rest is not rendered.
 """
 
 from __future__ import annotations
@@ -27,25 +27,27 @@ from iact.web.render_tasks import is_short, question
 from iact.web.wire.answers import CallMessage, Html
 
 KEPT: Final = 1024
-"""How many rendered records of a session are kept."""
+"""How many rendered records of a session are cached."""
 
 _LARGEST: Final = 64 * 1024
-"""Characters of HTML beyond which a record is rendered anew each time: such are few, and would fill the memory."""
+"""Characters of HTML beyond which a record is not cached but rendered again each time: these are few, and would fill
+the memory."""
 
 
 @dataclass(slots=True)
 class _OfSession:
-    """The newest that was rendered, and what is being rendered, by record number."""
+    """The newest rendered records, and those being rendered, by record number."""
 
     kept: OrderedDict[int, Fields] = field(default_factory=OrderedDict)
     under_way: dict[int, asyncio.Future[Fields | None]] = field(default_factory=dict)
 
 
 class RenderCache:
-    """What was rendered, of every session that is watched; forgotten with the session.
+    """Rendered records of every watched session; discarded with the session.
 
-    Short texts are rendered here and now, all others by `pool`. A client's `turn` is its place in the queue: it has
-    one text under way at most, however many it wants, so that those of others need not wait for them.
+    Short texts are rendered immediately in this process, all others by `pool`. A client's `turn` is its place in the
+    queue: it has at most one text being rendered, however many it wants, so that other clients' texts need not wait for
+    them.
     """
 
     def __init__(self, pool: RenderPool | None = None) -> None:
@@ -53,13 +55,13 @@ class RenderCache:
         self._of: WeakKeyDictionary[Session, _OfSession] = WeakKeyDictionary()
 
     def close(self) -> None:
-        """End the processes; what is wanted after that is shown as it was written."""
+        """End the processes; records requested after that are shown as they were written."""
         self._pool.close()
 
     async def message(self, session: Session, record: Record, turn: asyncio.Lock) -> Fields:
-        """The wire message of a record, with its HTML. Not to be changed by whoever gets it."""
+        """The wire message of a record, with its HTML. The caller must not change it."""
         of = self._of_session(session)
-        # Another client may be waiting for the same one. If that client goes, this one takes its place.
+        # Another client may be waiting for the same record. If that client leaves, this one takes its place.
         while (waited := of.under_way.get(record.n)) is not None:
             await asyncio.wait([waited])
             made = None if waited.cancelled() else waited.result()
@@ -71,7 +73,7 @@ class RenderCache:
         return _keep(of, session, record, await self._long(session, record, of, turn))
 
     def at_hand(self, session: Session, record: Record) -> Fields | None:
-        """The same, if that costs next to nothing: it was made before, or the text is short."""
+        """The same, if it costs next to nothing: it is cached, or its text is short."""
         of = self._of_session(session)
         found = of.kept.get(record.n)
         if found is not None:
@@ -85,12 +87,12 @@ class RenderCache:
         of = self._of.get(session)
         if of is None:
             of = self._of[session] = _OfSession()
-            self._pool.warm()  # so that the first text with code in it need not wait for a process
+            self._pool.warm()  # so that the first text with code need not wait for a process
         return of
 
     async def early(self, record: Record, folder: Path, turn: asyncio.Lock) -> Fields:
-        """The wire message of a record whose session in `folder` is not read yet: without the names of its variables,
-        and where a function has an alias that only the session knows, as the text that it was."""
+        """The wire message of a record whose session in `folder` has not been read yet: without the names of its
+        variables, and with calls by aliases that only the session knows left as text."""
         if is_short(record):
             return record_message(record)
         async with turn:
@@ -116,20 +118,21 @@ class RenderCache:
             done.set_result(made)
 
     async def several(self, session: Session, numbers: Sequence[int], turn: asyncio.Lock) -> list[Html]:
-        """The HTML of records, each with `n`, `html`, and `messages` for a turn; numbers beyond the journal are skipped."""
+        """The HTML of records, each with `n`, `html`, and `messages` for a turn; numbers beyond the journal are
+        skipped."""
         records = session.records()
         found: list[Html] = []
         for n in numbers:
             if 1 <= n <= len(records):
                 message = await self.message(session, records[n - 1], turn)
                 found.append(html_of(message))
-                # Others have their turn, however much one client wants to see.
+                # Let others have their turn, however much one client wants to see.
                 await asyncio.sleep(0)
         return found
 
 
 def html_of(message: Fields) -> Html:
-    """What shows a record, of its whole wire message."""
+    """The HTML of a record, from its whole wire message."""
     n, html, called = message["n"], message["html"], message.get("messages")
     assert isinstance(n, int)
     assert isinstance(html, str)
@@ -160,7 +163,7 @@ def _keep(of: _OfSession, session: Session, record: Record, made: Fields) -> Fie
 
 
 def bare(session: Session, record: Record) -> Fields:
-    """The wire message of a record without HTML, for a client that will ask for it when it is in sight."""
+    """The wire message of a record without HTML, for a client that requests that when the record is in view."""
     if not isinstance(record.content, Turn):
         return bare_message(record)
     return bare_message(record, _eyes(session, record)[0])

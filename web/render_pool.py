@@ -1,7 +1,7 @@
 """The render processes of a server, and their queue.
 
-Each client has one text under way at most (`web.render_cache`), and the queue is first come, first served: so a client
-that floods takes one process, and another client's text finds the other one free.
+Each client has at most one text being rendered (`web.render_cache`), and the queue is first come, first served: so a
+client that floods takes one process, and another client's text finds the other one free.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PROCESSES: Final = 2
 
 
 class RenderPool:
-    """`processes` of them. A thread waits for each, since that is the simplest way to wait for a process.
+    """A pool of `processes` processes. A thread waits for each, since that is the simplest way to wait for a process.
 
     They are started by `warm` or by questions, and end with `close` or with this process, however it ends.
     """
@@ -35,23 +35,23 @@ class RenderPool:
 
     @property
     def pids(self) -> frozenset[int]:
-        """Of the processes that live."""
+        """The process ids of the living ones."""
         return frozenset(one.pid for one in self._all if one.pid is not None)
 
     def warm(self) -> None:
-        """Begin to start them; returns at once."""
+        """Begin to start the processes; returns at once."""
         if not self._closed and len(self.pids) < len(self._all):
             for _ in self._all:
                 self._threads.submit(self._start)
 
     async def render(self, question: RenderQuestion) -> Mapping[str, JSON] | None:
-        """The answer; None if there was none in time."""
+        """The answer, or None if there was none in time."""
         if self._closed:
             return None
         return await asyncio.get_running_loop().run_in_executor(self._threads, self._render, question)
 
     def close(self) -> None:
-        """End all; nothing of them is left behind."""
+        """End all processes, leaving nothing behind."""
         self._closed = True
         for one in self._all:
             one.close()
@@ -67,7 +67,7 @@ class RenderPool:
             self._free.put(process)
 
     def _start(self) -> None:
-        # First in, first out: each of them is taken once.
+        # First in, first out, so each process is taken once.
         process = self._free.get()
         try:
             process.start()

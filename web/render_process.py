@@ -1,8 +1,8 @@
-"""Renders records in a process that can be ended, so that no text holds up the one who asks for longer than it may.
+"""Renders records in a process that can be killed, so that no text delays its caller longer than allowed.
 
-A render process bounds the time of Markdown by itself (`web.render_tasks`), which costs one exception. What that
-can't reach is bounded here: a process that has not answered when its time is over is killed, and the next
-question starts another. A killed or broken process costs one record its formatting, never its text.
+A render process limits the time of Markdown on its own (`web.render_tasks`), which costs one exception. What that can't
+limit is limited here: a process that has not answered in time is killed, and the next question starts another. A killed
+or broken process costs one record its formatting, never its text.
 """
 
 from __future__ import annotations
@@ -22,18 +22,18 @@ from iact.web.render_tasks import RenderQuestion
 
 _PROGRAM: Final = Path(__file__).with_name("render_program.py")
 PATIENCE: Final = 2.0
-"""Seconds by the clock for one record: eight times its processor time, for busy machines."""
+"""Seconds of wall-clock time for one record: eight times its processor time, for busy machines."""
 
 _TO_START: Final = 15
-"""How many times that a process may take until it can be asked: it loads much, and gives way to everything else."""
+"""How many times that long a process may take to start: it loads much, at low priority."""
 
 _log = logging.getLogger("iact.web")
 
 
 class RenderProcess:
-    """One process, started when it is first needed and again after it was ended. For one thread at a time.
+    """One process, started when it is first needed and again after it has ended. For one thread at a time.
 
-    `patience`: seconds by the clock that an answer may take.
+    `patience`: seconds of wall-clock time that an answer may take.
     """
 
     def __init__(self, *, patience: float = PATIENCE) -> None:
@@ -45,16 +45,16 @@ class RenderProcess:
 
     @property
     def pid(self) -> int | None:
-        """Of the process, if one lives."""
+        """The process id, if the process lives."""
         return self._process.pid if self._process is not None else None
 
     def start(self) -> None:
-        """Begin to start it, if it does not live."""
+        """Begin to start the process, if it does not live."""
         if self._socket is not None or self._closed:
             return
         ours, theirs = socket.socketpair()
         with theirs:
-            # Without what this process was given: no environment, and no signal from its terminal.
+            # Without what this process has: no environment, and no signals from its terminal.
             self._process = subprocess.Popen(
                 [sys.executable, "-I", str(_PROGRAM), str(theirs.fileno())],
                 stdin=subprocess.DEVNULL,
@@ -70,8 +70,8 @@ class RenderProcess:
             self._process.kill()
 
     def render(self, question: RenderQuestion) -> Mapping[str, JSON] | None:
-        """The answer (`web.render_tasks.answer`); None if there was none in time."""
-        for _ in range(2):  # one that died since the last question says nothing about this one
+        """The answer (`web.render_tasks.answer`), or None if there was none in time."""
+        for _ in range(2):  # a process that died since its last question says nothing about this one
             try:
                 fresh = self._socket is None
                 self.start()
@@ -95,14 +95,14 @@ class RenderProcess:
         return None
 
     def close(self) -> None:
-        """End it for good, from any thread; who waits for an answer gets none."""
+        """End the process for good, from any thread; a caller that waits for an answer gets none."""
         self._closed = True
         process = self._process
         if process is not None:
             process.kill()
 
     def reap(self) -> None:
-        """Leave nothing of it behind; after `close`, when nobody waits for an answer any more."""
+        """Leave nothing of the process behind; call after `close`, when no one waits for an answer any more."""
         self._end()
 
     def _end(self) -> None:

@@ -1,10 +1,10 @@
-"""The program of a render process: questions come in on one socket, answers go out, until that is closed.
+"""The program of a render process: it reads questions from a socket and writes answers, until the socket is closed.
 
-Run as a file, with the number of the socket's descriptor. It has no rights that it could lose: no environment, no
-other descriptors, no files to write, bounded memory; and it is ended without harm at any moment.
+It is run as a file, with the number of the socket's descriptor. It has no privileges that an attacker could gain: no
+environment, no other descriptors, no files to write, bounded memory; and it can be killed harmlessly at any moment.
 
-The packages named below gather the whole product in their `__init__`. Here bare ones stand in for them, so that
-only what renders is loaded: 25 MB and a tenth of a second instead of 67 MB and more than half of one.
+The packages named below import the whole product in their `__init__`. Here empty ones replace them, so that only
+rendering code is loaded: 25 MB and a tenth of a second instead of 67 MB and more than half of one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def _prepare(root: Path) -> None:
         (resource.RLIMIT_AS, _MEMORY), (resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_CORE, 0),
     ):  # fmt: skip
         resource.setrlimit(kind, (most, most))
-    # The server's own loop goes first.
+    # The server's own loop has priority.
     os.nice(5)
 
 

@@ -1,7 +1,7 @@
-"""What is asked of a render process and what it answers, as JSON, and how a question is answered.
+"""The questions to a render process and its answers, as JSON, and how a question is answered.
 
-Nothing here waits, and nothing is imported that a process which only renders could do without: such a process
-starts within a tenth of a second, and that is what makes it cheap to end one.
+Nothing here waits, and nothing is imported that a process that only renders does not need: it starts within a tenth of
+a second, which makes it cheap to kill one.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ from iact.web.records import Fields, blob_of, content_fields
 from iact.web.render import Known
 
 SECONDS: Final = 0.25
-"""Processor time that the Markdown of one record may take together."""
+"""Seconds of processor time for all Markdown of one record."""
 
 SHORT: Final = 1_000
-"""Characters that a text may have to be rendered in the server itself: 7 ms of the worst pattern that we know."""
+"""The most characters of a text that is rendered in the server itself: 7 ms with the worst pattern known."""
 
 _LARGEST_BLOB: Final = 32 << 20
 _NAMES: Final = 500
@@ -44,8 +44,8 @@ _FENCED: Final = re.compile(r"(?:^|[\r\n]) {0,3}(?:`{3,}|~{3,})[^\S\r\n]*(\S+)")
 
 @dataclass(frozen=True, slots=True)
 class RenderQuestion:
-    """A record to render. `folder`: where its blobs are. `words`: those of its text that begin an action.
-    `names`: those of its agent's variables that it mentions. `seconds`: for its Markdown."""
+    """A record to render. `folder`: where its blobs are. `words`: the words of its text that begin an action. `names`:
+    the variables of its agent that it mentions. `seconds`: the time for its Markdown."""
 
     record: Record
     folder: str
@@ -54,7 +54,7 @@ class RenderQuestion:
     seconds: float = SECONDS
 
     def to_json(self) -> dict[str, JSON]:
-        """As a message to a render process."""
+        """The question as a message to a render process."""
         one = self.record
         head: list[JSON] = [one.n, one.at, one.kind, one.agent, one.step, one.body]
         return {
@@ -68,7 +68,7 @@ class RenderQuestion:
 
     @staticmethod
     def from_json(message: Mapping[str, JSON]) -> RenderQuestion:
-        """The question in a message; both sides are ours, so it is one."""
+        """The question in a message. Both sides are ours, so it is valid."""
         head, fields = message["record"], message["fields"]
         assert isinstance(head, list)
         assert isinstance(fields, dict)
@@ -90,23 +90,23 @@ class RenderQuestion:
 
 
 def is_short(record: Record) -> bool:
-    """Whether a record may be rendered at once: it costs next to nothing, whatever is in it."""
+    """Whether a record may be rendered at once: it costs next to nothing, whatever it contains."""
     asks = ClearanceAsk | ClearanceAnswer | HostAsk | HostAnswer | HostReach | FormAsk | FormAnswer
     if isinstance(record.content, asks):
         return True  # none of it is Markdown, and all of it must be shown
     if isinstance(record.content, Say | Inject):
-        return len(record.body) <= 20 * SHORT  # shown as it was typed, which takes no parser
+        return len(record.body) <= 20 * SHORT  # shown as it was typed, without a parser
     text = record.body + _reason(record)
     return blob_of(record) is None and len(text) <= SHORT and not _adorned(record.content, text)
 
 
 def _adorned(content: Content, text: str) -> bool:
-    """Whether a text holds what is coloured or drawn, which has its time in a process of its own alone."""
+    """Whether a text contains code or formulas, which only a separate process has the time to highlight or convert."""
     return not isinstance(content, Result) and (_FENCED.search(text) is not None or formulas.might_hold(text))
 
 
 def _reason(record: Record) -> str:
-    """What stands beside the body and is shown as Markdown."""
+    """Text in addition to the body that is shown as Markdown."""
     return record.content.reason if isinstance(record.content, Plan) else ""
 
 
@@ -118,7 +118,7 @@ def question(
         dict.fromkeys(_FENCED.findall(record.body)) if isinstance(record.content, Turn) else ()
     )
     if blob_of(record) is not None:
-        names: Iterable[str] = islice(known, _NAMES)  # what it mentions is not known here
+        names: Iterable[str] = islice(known, _NAMES)  # what the blob mentions is not known here
     else:
         names = mentions(f"{record.body}\n{_reason(record)}", known)
     return RenderQuestion(
@@ -127,9 +127,9 @@ def question(
 
 
 def answer(asked: RenderQuestion) -> Fields:
-    """What `content_fields` makes of the record within its time, and how much that was, as `seconds`."""
+    """The result of `content_fields` for the record within its time, and the time used, as `seconds`."""
     words, text = frozenset(asked.words), asked.record.body
-    # Loaded where they are wanted, and outside of the time of a text: the first one is drawn like all others.
+    # Loaded when needed, and outside a text's time: the first text is rendered like all others.
     if _FENCED.search(text):
         colours.load()
     if formulas.might_hold(text):
@@ -146,7 +146,7 @@ def answer(asked: RenderQuestion) -> Fields:
 
 
 def blob_text(record: Record, folder: Path) -> str | None:
-    """The text of a record's blob; None if it has none, or one that can't be read, which costs the view of it only."""
+    """The text of a record's blob; None if it has none, or if it can't be read, which only affects its display."""
     digest = blob_of(record)
     content = blob(folder, digest, most=_LARGEST_BLOB) if digest is not None else None
     return content.decode("utf-8", "replace") if content is not None else None

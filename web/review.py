@@ -1,4 +1,4 @@
-"""Messages about changes of a live directory that wait: what they are, what each does, and what a person makes of them."""
+"""Messages about pending changes of a live directory: listing them, showing each, and applying or dropping them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iact.web.wire import answers, requests
 
 
 class ReviewClient(Protocol):
-    """The side of a connection that these messages act on."""
+    """The part of a connection that these messages act on."""
 
     def watched(self) -> Session: ...
 
@@ -22,7 +22,7 @@ class ReviewClient(Protocol):
 async def list_pending(client: ReviewClient, message: requests.ListPending) -> answers.Pending:
     """Answer `pending`."""
     session = client.watched()
-    # A look at everything is made for the first page alone.
+    # Only the first page checks the directory again.
     rows = await session.effects.rows(fresh=message.start == 0 and message.count > 0)
     shown = [*rows[message.start : message.start + message.count]]
     return {"total": len(rows), "at": session.view.record, "list": shown}
@@ -35,7 +35,7 @@ async def show_patch(client: ReviewClient, message: requests.ShowPatch) -> answe
 
 
 async def count_lines(client: ReviewClient, message: requests.CountLines) -> answers.PathLinesList:
-    """Answer `counts`; what waits no longer is not in the list."""
+    """Answer `counts`; changes that are no longer pending are left out."""
     effects = client.watched().effects
     found: list[answers.PathLines] = []
     for path in message.paths:

@@ -1,7 +1,7 @@
-"""Makes text from untrusted places harmless and honest to look at, in the page and in exports.
+"""Makes text from untrusted sources safe and honest to read, in the page and in exports.
 
-Terminal sequences are taken out, and what `core.characters` calls deceptive is shown by its name, because it
-can make text read otherwise than it is (reordered lines of code, hidden instructions).
+Terminal sequences are removed, and characters that `core.characters` calls deceptive are shown by name, because they
+can make text look different from what it is (reordered lines of code, hidden instructions).
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ def without_escapes(text: str) -> str:
 
 
 def visible(text: str) -> str:
-    """`text` with every deceptive character by a visible name; newlines and tabs stay."""
+    """`text` with every deceptive character replaced by a visible name; newlines and tabs stay."""
     return named(text)
 
 
 def exact(text: str) -> str:
-    """`text` for a person who decides by it: nothing is taken out, and odd blanks and joiners have names, too."""
+    """`text` for a person who decides by it: nothing is removed, and unusual blanks and joiners have names, too."""
     return named(text, every=True)
 
 

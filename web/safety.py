@@ -1,18 +1,18 @@
 """Who may talk to the server: a pure judgement over a request's line and headers.
 
-A local server is reachable by every page that the user's browser has open, so being on loopback
-proves nothing. Three things are asked of every request, in this order:
+A local server is reachable by every page that the user's browser has open, so being on loopback proves nothing. Three
+conditions are checked for every request, in this order:
 
-1. `Host` is exactly one of our own names, or else a foreign name was rebound to this address;
+1. `Host` is exactly one of our own names; otherwise a foreign name was rebound to this address;
 2. `Origin`, where there is one, is exactly ours; a websocket or anything but GET must have one,
    unless it authenticates with the token itself, which no browser does on its own;
 3. it knows a secret: the cookie, the key of this run or the token of an address as `Authorization: Bearer`, or
-   such a token in the address `/?token=…`, which is answered with the cookie and a redirect that takes the
-   token out of the address bar.
+   such a token in the address `/?token=…`, which is answered with the cookie and a redirect that removes the
+   token from the address bar.
 
-A server with accounts asks them who it is in place of the third; the key of this run is good there, too. Each path
-needs a right (`ROUTES`), and only then does anyone look for what is there. Nothing here reads a clock, a socket or a file; which tokens are good is
-an input (`web.tokens`).
+On a server with accounts, identifying the user replaces the third; the key of this run is valid there, too. Each path
+requires a right (`ROUTES`), and the path is looked up only after that check. Nothing here reads a clock, a socket or a
+file; which tokens are valid is an input (`web.tokens`).
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ SECURITY_HEADERS: Final[tuple[tuple[str, str], ...]] = (
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What of a request the judgement looks at. Headers come as tuples because they may be repeated."""
+    """The parts of a request that are judged. Headers come as tuples because they may be repeated."""
 
     method: str
     target: str
@@ -72,9 +72,9 @@ class Asked:
     cookies: tuple[str, ...] = ()
     authorizations: tuple[str, ...] = ()
     headers: tuple[tuple[str, str], ...] = ()
-    """All of them, names in lower case; for who trusts a proxy."""
+    """All headers, with names in lower case; for callers that trust a proxy."""
     peer: str = ""
-    """The address of whoever connected."""
+    """The address of the peer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class SignedIn:
-    """A good token came in the address: set `cookie` (a whole `Set-Cookie` value) and go to the page."""
+    """A valid token came in the address: set `cookie` (a whole `Set-Cookie` value) and go to the page."""
 
     cookie: str
     token: str
@@ -95,7 +95,7 @@ class SignedIn:
 
 @dataclass(frozen=True, slots=True)
 class WantsPath:
-    """A GET by someone who may: `path` is as sent, without the query, not decoded."""
+    """A GET by an authorised client: `path` is as sent, without the query, not decoded."""
 
     path: str
     who: Principal
@@ -103,19 +103,19 @@ class WantsPath:
 
 @dataclass(frozen=True, slots=True)
 class WantsSocket:
-    """A websocket upgrade by someone who may."""
+    """A websocket upgrade by an authorised client."""
 
     who: Principal
 
 
 @dataclass(frozen=True, slots=True)
 class WantsEntrance:
-    """Somebody signs in or out, or follows a link, on a server with accounts (`web.ports.Entrance`)."""
+    """A client signs in or out, or follows a link, on a server with accounts (`web.ports.Entrance`)."""
 
 
 @dataclass(frozen=True, slots=True)
 class WantsProbe:
-    """Whatever looks after processes wants to know whether this one answers, or can take new work."""
+    """A process monitor asks whether this process answers, or accepts new work."""
 
     path: str
 
@@ -152,15 +152,15 @@ ROUTES: Final[Mapping[str, Right]] = {
     "/static/js/early.js": "public",
     "/static/js/base/language.js": "public",
 }
-"""What each path needs; one that ends in a slash stands for all below it. A path that is not here needs "admin".
+"""The right that each path requires; a path that ends in a slash covers everything below it.
 
-What is public is so on a server with accounts only; without, nobody gets anything who does not know the secret, but for the two
-probes, which tell nothing.
+A path that is not listed requires "admin". Public paths are only public on a server with accounts. Without accounts, a
+client that does not know the secret gets nothing, except the two probes, which reveal nothing.
 """
 
 SIGN_IN: Final = "/sign-in"
 _ENTRANCE: Final = frozenset({SIGN_IN, "/sign-in/", "/sign-out", "/account", "/link/"})
-"""Rows that are answered by what knows of accounts."""
+"""Rows that the accounts answer."""
 
 
 def route_of(path: str) -> str:
@@ -173,9 +173,10 @@ def route_of(path: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class AccessPolicy:
-    """The secrets and names of one running server. `key`: what programs send. `hosts` are whole `Host` values,
-    lower case. `good`: whether a token of an address lets its bearer in. `identify`: who a request comes from, where
-    there are accounts; cookies and tokens of addresses are then theirs. `origins`: of pages that a proxy serves for us."""
+    """The secrets and names of one running server. `key`: the secret that programs send. `hosts` are whole `Host`
+    values, lower case. `good`: whether a token of an address is valid. `identify`: who a request comes from, where
+    there are accounts, which then handle cookies and tokens of addresses. `origins`: of pages that a proxy serves for
+    us."""
 
     key: str
     port: int
@@ -184,16 +185,16 @@ class AccessPolicy:
     identify: Callable[[Asked], Principal | None] | None = None
     origins: frozenset[str] = frozenset()
     admits: Callable[[str], bool] = lambda peer: True
-    """Whether requests may come from an address; where a proxy with TLS stands before us, others would speak in clear."""
+    """Whether requests may come from an address. Behind a proxy with TLS, other clients would send plain text."""
 
     @property
     def cookie_name(self) -> str:
-        """Cookies don't tell ports apart, so each server has a name of its own."""
+        """The cookie's name. Cookies are shared by all ports of a host, so each server has its own name."""
         return f"iact_{self.port}"
 
     @property
     def cookie_value(self) -> str:
-        """Derived, so that a leaked cookie doesn't give the key away."""
+        """Derived, so that a leaked cookie doesn't reveal the key."""
         return hmac.new(self.key.encode(), b"iact cookie", hashlib.sha256).hexdigest()
 
     @property
@@ -201,16 +202,16 @@ class AccessPolicy:
         return f"{self.cookie_name}={self.cookie_value}; HttpOnly; SameSite=Strict; Path=/"
 
     def judge(self, asked: Asked) -> Verdict:
-        """What becomes of a request."""
+        """Decide what happens to a request."""
         path, _, query = asked.target.partition("?")
         if path in (ALIVE, READY) and asked.method == "GET" and not asked.origins:
-            return WantsProbe(path)  # of whatever host: probes come to addresses, and are told nothing
+            return WantsProbe(path)  # for any host: probes use addresses, and learn nothing
         if not self.admits(asked.peer) and self._program(asked) is None:
             return Refused(
                 403, "This server is reached through its proxy only; use the address that it has there."
             )
         named = len(asked.hosts) == 1 and asked.hosts[0].lower() in self.hosts | self._proxied
-        # A page of another site that was rebound to us can't send a secret; what collects figures comes to an address.
+        # A rebound page of another site can't send a secret; metrics collectors use an address.
         if not named and (path != METRICS or asked.origins or self._program(asked) is None):
             return Refused(
                 421, "This server does not answer under that host name; use the address it printed."
@@ -235,7 +236,7 @@ class AccessPolicy:
 
     @property
     def _proxied(self) -> frozenset[str]:
-        """Our names at a proxy. A page has its origin there, and with TLS none that begins with http."""
+        """Our names at a proxy. A page has its origin there, which with TLS does not begin with http:."""
         return frozenset(one.partition("://")[2] for one in self.origins)
 
     def _for_everybody(self, method: str, path: str) -> Verdict:
@@ -244,7 +245,7 @@ class AccessPolicy:
         return WantsPath(path, NOBODY) if method == "GET" else _ONLY_GET
 
     def _program(self, asked: Asked) -> Principal | None:
-        """Who a request comes from that says so itself, which no browser does on its own."""
+        """The sender of a request that authenticates itself, which no browser does on its own."""
         if self._bearer(asked.authorizations):
             return LOCAL
         if self.identify is None or not asked.authorizations:
@@ -277,7 +278,7 @@ class AccessPolicy:
 
 
 def _token_in(query: str) -> str:
-    """The one token of a query; empty if there is none, or more than one."""
+    """The only token of a query; empty if there is none, or more than one."""
     try:
         given = parse_qs(query, max_num_fields=8).get("token", [])
     except ValueError:
@@ -300,7 +301,7 @@ def is_loopback(host: str) -> bool:
 
 
 def own_hosts(host: str, port: int, names: Iterable[str] = ()) -> frozenset[str]:
-    """The `Host` values under which a server bound to `host`:`port` answers.
+    """The `Host` values to which a server bound to `host`:`port` answers.
 
     `names`: further host names, without port, for a server that is bound to more than loopback.
     """
@@ -312,5 +313,5 @@ def own_hosts(host: str, port: int, names: Iterable[str] = ()) -> frozenset[str]
 
 
 def bracketed(host: str) -> str:
-    """`host` as it stands in a URL: an IPv6 address in brackets."""
+    """`host` as it is written in a URL: an IPv6 address in brackets."""
     return f"[{host}]" if ":" in host and not host.startswith("[") else host

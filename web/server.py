@@ -1,7 +1,7 @@
-"""The web server: one port with the page and one websocket, behind the judgement of `safety`.
+"""The web server: one port with the page and one websocket, guarded by the judgement of `safety`.
 
-websockets' asyncio server answers both: `process_request` sees every request before anything else
-does and answers the page itself; what it lets through becomes a websocket.
+websockets' asyncio server answers both: `process_request` sees every request before anything else does and answers the
+page itself; a request that it lets through becomes a websocket.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ from iact.web.unverified_connections import UnverifiedConnections
 
 MAX_SOCKETS: Final = 64
 MAX_CONNECTIONS: Final = 512
-"""Of clients that have not shown yet that they may be here; so the next one."""
+"""The most connections of clients that have not authenticated yet; `MAX_PER_PEER`: from one address."""
 
 MAX_PER_PEER: Final = 256
 _KEPT: Final = "private, max-age=31536000, immutable"
-"""For what never changes under its address: the page's files, asked for with their version."""
+"""For files that never change at their address: the page's files, requested with their version."""
 _LOOK: Final = 1.0
-"""Seconds for which a look at whether new work can be taken counts."""
+"""Seconds for which a check of whether new work is accepted is reused."""
 _LOOKING: Final = 3.0
-"""Seconds that it may take."""
+"""Seconds that the check may take."""
 _PLAIN: Final = "text/plain; charset=utf-8"
 _STATIC: Final = Path(__file__).parent / "static"
 
-# The library logs whole request lines at DEBUG, and one of them carries the token.
+# The library logs whole request lines at DEBUG, and one of them contains the token.
 _log = logging.getLogger("iact.web.http")
 _log.setLevel(logging.WARNING)
 _LOG: Final = logging.getLogger("iact.web")
@@ -66,9 +66,9 @@ class _GuardedConnection(ServerConnection):
 
     unverified: UnverifiedConnections[ServerConnection]
     who: Principal | None = None
-    """Who sent its request, when that was judged."""
+    """Who sent its request, once that was judged."""
     seconds: float
-    """In which its request must come. The library's own limit would end long downloads, too."""
+    """How long its request may take to arrive. The library's own limit would end long downloads, too."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         super().connection_made(transport)
@@ -104,7 +104,7 @@ class PageOptions(TypedDict, total=False):
 
 
 class DoorOptions(TypedDict):
-    """Those that say how a server is reached."""
+    """The arguments that say how a server is reached."""
 
     outside: str | None
     allow_remote: bool
@@ -112,17 +112,17 @@ class DoorOptions(TypedDict):
 
 
 class PageServer:
-    """Serves the page and `/ws` to whoever may have them; what is said over `/ws` is for a subclass to answer.
+    """Serves the page and `/ws` to authorised clients; a subclass answers what is said over `/ws`.
 
     Args:
         host: the address to bind; anything but loopback needs `allow_remote`.
-        port: 0 takes a free one; `port` tells which.
-        key: the secret of this run, for programs; a fresh one of 256 bits if not given.
-        token: that of the address of the start (`web.tokens`); likewise.
+        port: 0 takes a free one; the property `port` says which.
+        key: the secret of this run, for programs; a new one of 256 bits if not given.
+        token: the token in the address printed at the start (`web.tokens`); likewise.
         names: further host names under which clients may reach a server beyond loopback.
         outside: the address under which a proxy serves this server.
-        admits: whether requests may then come from an address, if they come without a secret of a program.
-        tls: with which the port is encrypted, and which clients may come; None: nothing is.
+        admits: whether requests without a program's secret may then come from an address.
+        tls: encrypts the port, and says which clients may connect; None: no encryption.
         send_timeout, hello_timeout, open_timeout: seconds that a client may take to read a message, to send
             its first one, and to send its request.
 
@@ -174,7 +174,7 @@ class PageServer:
         self._looking: asyncio.Future[str] | None = None
         self._looked = 0.0
         self.unavailable = ""
-        """In one word why no new work is to be sent here, such as "draining"; empty if it may be."""
+        """Why no new work should be sent here, in one word, such as "draining"; empty if it may be."""
 
     @property
     def port(self) -> int:
@@ -188,7 +188,7 @@ class PageServer:
 
     @property
     def token(self) -> str:
-        """That of the address of the start."""
+        """The token in the address printed at the start."""
         return self._tokens.first
 
     @property
@@ -211,7 +211,7 @@ class PageServer:
 
     @property
     def routes(self) -> frozenset[str]:
-        """Every path that a GET finds, but for `/ws` and downloads."""
+        """Every path that a GET finds, except `/ws` and downloads."""
         return frozenset(self._assets.files)
 
     def identify(self, asked: safety.Asked) -> Principal | None:
@@ -219,22 +219,22 @@ class PageServer:
         raise NotImplementedError
 
     def enter(self, asked: safety.Asked) -> HttpReply:
-        """Answer somebody who signs in, or follows a link (`accounts`)."""
+        """Answer a client that signs in, or follows a link (`accounts`)."""
         raise NotImplementedError
 
     async def unready(self) -> str:
-        """In one word what keeps new work from being taken; empty if nothing does."""
+        """Why no new work is accepted, in one word; empty if it is."""
         return ""
 
     def work(self) -> tuple[Figures, Workload] | None:
-        """What sessions did and do, for whoever looks after this server; None where none are served."""
+        """What sessions did and do, for metrics; None if none are served."""
         return None
 
     accounts = False
-    """Whether there are accounts; without, whoever holds the server's secret is its one user."""
+    """Whether there are accounts. Without them, the holder of the server's secret is its one user."""
 
     def backlog(self) -> list[int]:
-        """How many bytes wait to be read by each client that is connected."""
+        """How many bytes wait to be read by each connected client."""
         connections = self._server.connections if self._server is not None else ()
         return [one.transport.get_write_buffer_size() for one in connections]
 
@@ -243,14 +243,14 @@ class PageServer:
         raise NotImplementedError
 
     async def download(self, path: str, who: Principal) -> Download | None:
-        """The file that waits to be downloaded at an address, for whoever asks."""
+        """The requester's file that waits to be downloaded at an address."""
         raise NotImplementedError
 
     async def start(self) -> None:
-        """Bind and accept.
+        """Bind and accept connections.
 
         Raises:
-            UsageError: the address or port can't be had.
+            UsageError: the address or port can't be used.
         """
         host = "127.0.0.1" if self._host == "localhost" else self._host.strip("[]")
         self._unverified = UnverifiedConnections(most=MAX_CONNECTIONS, per_peer=MAX_PER_PEER)
@@ -293,7 +293,7 @@ class PageServer:
             self._policy = replace(self._policy, origins=frozenset((self._outside,)), admits=self._admits)
 
     async def stop(self) -> None:
-        """Close every connection and the port; returns when all is gone."""
+        """Close every connection and the port; returns when all are closed."""
         if self._server is not None:
             server, self._server = self._server, None
             self._streams.end()
@@ -314,13 +314,13 @@ class PageServer:
         assert self._policy is not None
         asked = _asked(connection, request)
         judge = self._policy.judge
-        # Where there are accounts, a database is asked.
+        # With accounts, this reads a database.
         verdict = await asyncio.to_thread(judge, asked) if self.accounts else judge(asked)
         if not isinstance(verdict, safety.Refused | safety.WantsEntrance | safety.WantsProbe):
             self._unverified.discard(connection)
         if isinstance(verdict, safety.Refused):
             self._refused["http", str(verdict.status)] += 1
-            # The row and not the path, which may hold the secret of a link.
+            # The row and not the path, which may contain the secret of a link.
             row = safety.route_of(asked.target.partition("?")[0])
             _LOG.info(
                 "request refused", extra={"status": verdict.status, "route": row, "address": asked.peer}
@@ -358,7 +358,7 @@ class PageServer:
                 return self._room()
 
     async def _probed(self) -> str:
-        """What keeps new work from being taken. Whoever asks more than once a second gets one look."""
+        """Why no new work is accepted. More than one request a second shares one check."""
         if self._server is None:
             return "closing"
         if self.unavailable:
@@ -371,7 +371,7 @@ class PageServer:
         return self._looking.result() if done else "slow"
 
     async def _metrics(self) -> Response:
-        await asyncio.to_thread(import_module, "iact.web.metrics")  # only now: few ask for it
+        await asyncio.to_thread(import_module, "iact.web.metrics")  # only now: metrics are rarely requested
         from iact.web import metrics
 
         connections = len(self._server.connections) if self._server is not None else 0
@@ -379,7 +379,7 @@ class PageServer:
         return _response(200, text, metrics.MEDIA)
 
     async def _enter(self, asked: safety.Asked) -> Response:
-        """The page on which people sign in, or what its script asks for."""
+        """The page on which people sign in, or an answer to its script."""
         path = asked.target.partition("?")[0]
         if asked.method == "GET" and (path == safety.SIGN_IN or path.startswith("/link/")):
             return self._file("/static/sign-in/sign-in.html", "", packed=False)
@@ -409,7 +409,7 @@ class PageServer:
         return None
 
     def _complete(self, connection: ServerConnection, request: Request, response: Response) -> None:
-        """Put the safety headers on what the library itself refuses, too."""
+        """Add the safety headers to the library's own refusals, too."""
         if response.status_code != HTTPStatus.SWITCHING_PROTOCOLS:
             for name, value in safety.SECURITY_HEADERS:
                 if name not in response.headers:
@@ -417,7 +417,7 @@ class PageServer:
 
 
 class PeopleOptions(TypedDict, total=False):
-    """What a `WebServer` with accounts has; as its arguments."""
+    """What a `WebServer` with accounts needs; as its arguments."""
 
     people: People
     tenants: Tenants
@@ -430,9 +430,9 @@ class PeopleOptions(TypedDict, total=False):
 
 
 class WebServer(PageServer):
-    """Serves the sessions of `runtime`. `product`: what the rest of the product can tell and make; without, those messages
-    are refused. `people`, `tenants`, `entrance`, `register`, `setup`: where there are several users; `runtime` is then that of the user `local`, who is
-    whoever holds the key of this run. `options`: as `PageServer`."""
+    """Serves the sessions of `runtime`. `product`: what the rest of the product provides; without it, those messages
+    are refused. `people`, `tenants`, `entrance`, `register`, `setup`: where there are several users; `runtime` is then
+    that of the user `local`, the holder of this run's key. `options`: as `PageServer`."""
 
     def __init__(
         self,
@@ -463,7 +463,7 @@ class WebServer(PageServer):
         self._open: set[Connection] = set()
 
     def offer(self, name: str, content: Content) -> str:
-        """Lay a file ready to be downloaded once, by whoever holds this run's key; gives its path on this server."""
+        """Offer a file to be downloaded once, by the holder of this run's key. Returns its path on this server."""
         return self._shared.downloads.put(name, content, LOCAL.whose)
 
     def identify(self, asked: safety.Asked) -> Principal | None:
@@ -490,7 +490,7 @@ class WebServer(PageServer):
         return figures, now
 
     def watches(self, session: str) -> bool:
-        """Whether somebody watches a session."""
+        """Whether a client watches a session."""
         return any(one.watches == session for one in self._open)
 
     async def send_away(self, session: str | None) -> None:
@@ -543,7 +543,7 @@ class WebServer(PageServer):
 
 
 def principal_of(socket: ServerConnection) -> Principal:
-    """Who speaks over a websocket that was let in."""
+    """Who sent the request of a websocket that was accepted."""
     assert isinstance(socket, _GuardedConnection)
     assert socket.who is not None
     return socket.who
@@ -587,7 +587,7 @@ _REFUSAL_POLICY: Final = (
 
 
 def _came_by_a_link(request: Request) -> bool:
-    """Whether a browser opens the page because another site, or a file, led it here."""
+    """Whether a browser opens the page because of a link on another site, or in a file."""
     site = request.headers.get_all("Sec-Fetch-Site")
     return site == ["cross-site"] and request.path == "/"
 
@@ -595,9 +595,9 @@ def _came_by_a_link(request: Request) -> bool:
 def _refusal(status: int, reason: str, *, again: bool = False) -> Response:
     """A readable page that needs nothing else from the server. `reason` is one of our own sentences.
 
-    `again`: it is tried once more by itself.
+    `again`: the page retries once automatically.
     """
-    # A strict cookie is not sent along when another site's link led here; following a link of our own sends it.
+    # A browser sends no strict cookie after a link from another site; it does after a link of our own.
     refresh = html('<meta http-equiv="refresh" content="0;url=/">') if again and status == 401 else NOTHING
     link = html('<p><a href="/">Try again</a> if you came here by a link.</p>') if status == 401 else NOTHING
     page = html(

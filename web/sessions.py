@@ -1,4 +1,4 @@
-"""The messages about sessions as a whole: listing, searching, naming, deleting, taking along; and finding text in one."""
+"""The messages about sessions as a whole: listing, searching, naming, deleting, archiving; and finding text in one."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ from iact.web.wire import answers, news, requests
 _PIECE: Final = 1 << 20
 """Bytes of an archive that are in memory at a time."""
 _PLACES: Final = 2_000
-"""Places that are told of a search in a session."""
+"""How many places a search in a session returns."""
 
 
 class SessionsClient(Protocol):
-    """The side of a connection that these act on."""
+    """The part of a connection that these act on."""
 
     @property
     def runtime(self) -> Runtime: ...
 
     async def send(self, message: news.News) -> None:
-        """Send a message that answers nothing."""
+        """Send a message that is not an answer."""
         ...
 
     def watch_sessions(self) -> None:
-        """From now on, tell of each session that changes."""
+        """Report each session that changes from now on."""
         ...
 
     def watched(self) -> Session: ...
@@ -49,7 +49,7 @@ class SessionsClient(Protocol):
     def offer(self, name: str, content: Content) -> str: ...
 
     def uploaded(self) -> AbstractContextManager[Path]:
-        """The archive that was uploaded, on disk; it is gone behind this."""
+        """The uploaded archive on disk, until the context exits."""
         ...
 
 
@@ -112,7 +112,7 @@ def info_fields(info: SessionInfo) -> answers.SessionRow:
 
 
 def standing_fields(session: str, now: SessionStatus | None) -> news.StandingNews:
-    """A message that tells of a change."""
+    """A message that reports a change."""
     if now is None:
         return {"type": "standing", "session": session}
     return {"type": "standing", "session": session, "state": now.state, "since": now.since, "what": now.what}
@@ -157,7 +157,7 @@ async def purge(client: SessionsClient, message: requests.OnSessions) -> answers
 
 
 async def _told(client: SessionsClient, kind: AuditKind, done: DeletionOutcome) -> answers.DoneSessions:
-    """What was done, once the audit has it: with a session, its journal goes, which would have said who did."""
+    """The result, after it was audited: a deleted session's journal, which would say who did it, is gone."""
     for one in done.sessions:
         await client.audit(kind, session=one)
     return _done_fields(done)
@@ -191,7 +191,7 @@ class _Export(Protocol):
 
 
 def _archived(folder: Path, export: _Export) -> Iterator[bytes]:
-    """The archive in pieces, made on disk while it is fetched: however large it is, it takes little memory."""
+    """The archive in pieces, written to disk while it is fetched, so that a large one takes little memory."""
     with tempfile.TemporaryFile(dir=folder) as out:
         export(out)
         out.seek(0)

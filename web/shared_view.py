@@ -1,8 +1,8 @@
 """A session as a link shows it: up to a record, and without what its owner leaves out.
 
-It is a copy that nothing happens to, and records stand in it as a whole or not at all. One is left out when it says what
-the gate decided or a person was asked, or when the name of a variable that is left out stands in it, or a line of what that variable holds:
-wherever agents repeated it word for word, it is gone as well. What they said of it in words of their own is not.
+It is a copy that does not change, and each record is in it completely or not at all. A record is left out if it holds a
+decision of the gate or a question to a person, or if it contains the name of a hidden variable or a line of its value:
+wherever agents repeated the value word for word, it is hidden as well. Their paraphrases are not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from iact.web.stored_session import StoredSession
 
 _GATE: Final = frozenset({"gate", "clearance", "host", "form"})
 _SHORTEST: Final = 5
-"""Characters of a line below which it is no trace of a variable."""
+"""Characters below which a line is not taken for a trace of a variable."""
 _LEFT_OUT: Final = "Left out by whoever shared this session."
 
 
@@ -43,11 +43,11 @@ class SharedView(StoredSession):
         ]
 
     def records(self, since: int = 0) -> Sequence[Record]:
-        """As of `StoredSession`."""
+        """As in `StoredSession`."""
         return self._records[since:]
 
     def whole(self) -> StoredSession:
-        """The session with all that it has, for what is worked out of it."""
+        """The session with everything that it has, for computing derived values."""
         return StoredSession(self._read)
 
     def _every_variable(self) -> Iterator[Variable]:
@@ -65,11 +65,11 @@ class SharedHistory(RecordHistory):
         self._digests = session.digests
 
     async def variables(self, path: str, at: int | None) -> Sequence[Variable]:
-        """As of `RecordHistory`."""
+        """As in `RecordHistory`."""
         return [one for one in await super().variables(path, at) if self._seen(one)]
 
     async def variable(self, path: str, name: str, at: int | None) -> tuple[Variable, bytes]:
-        """As of `RecordHistory`; one that is left out is none."""
+        """As in `RecordHistory`; a hidden variable does not exist."""
         if name in self._hidden:
             raise UsageError(f"There is no variable {name!r} here.")
         found, content = await super().variable(path, name, at)
@@ -78,7 +78,7 @@ class SharedHistory(RecordHistory):
         return found, content
 
     def _seen(self, value: Variable) -> bool:
-        """Another name for the same content hides no less."""
+        """Whether a variable is visible. A second name for hidden content is hidden, too."""
         return value.name not in self._hidden and value.sha256 not in self._digests
 
 

@@ -1,6 +1,7 @@
-"""A stored session to look at: its journal as it is on disk, without a lock, a model or a module.
+"""A stored session to view: its journal as it is on disk, without a lock, a model or a module.
 
-It is a `Session` like a running one, so whatever shows sessions shows this; what would change it is refused.
+It is a `Session` like a running one, so code that shows sessions can show this; operations that would change it are
+refused.
 """
 
 from __future__ import annotations
@@ -25,14 +26,15 @@ from iact.core.session.view import NodeView
 from iact.web.ports import Effects, Recorded, Runtime
 
 _KEPT: Final = 3
-"""Sessions that are kept when nobody looks at them."""
+"""How many sessions are kept when no one views them."""
 EXAMPLE_MODEL: Final = "Recorded example (no live model)"
 
 
 class StoredSession:
-    """One journal. The model's label is what the journal says. `example`: it is none of the user's own sessions.
+    """One journal. The model's label is what the journal says. `example`: it is not one of the user's own sessions.
 
-    `foreign`: why this installation did not make it, in words; empty if it did, or if that does not matter.
+    `foreign`: why this installation does not accept it as its own, in words; empty if it does, or if that does not
+    matter.
     """
 
     failure: Final = None
@@ -45,7 +47,7 @@ class StoredSession:
 
     @property
     def id(self) -> str:
-        """The name of its directory, under which it can be opened and forked."""
+        """The name of its directory, with which it can be opened and forked."""
         return self._read.path.parent.name
 
     @property
@@ -55,7 +57,7 @@ class StoredSession:
 
     @property
     def intent(self) -> float:
-        """How much the session could do at its end."""
+        """The session's intent at its end."""
         return self.view.intent
 
     @property
@@ -72,12 +74,12 @@ class StoredSession:
 
     @property
     def effects(self) -> Effects:
-        """Refused, as everything below."""
+        """Refused, like everything below."""
         _refuse()
 
     @property
     def modules_running(self) -> int:
-        """None."""
+        """Always 0: nothing runs."""
         return 0
 
     def records(self, since: int = 0) -> Sequence[Record]:
@@ -94,7 +96,7 @@ class StoredSession:
         yield _no_events()
 
     async def say(self, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Record:
-        """Refused, as everything below."""
+        """Refused, like everything below."""
         _refuse()
 
     async def foresee(self, text: str) -> tuple[Way, str]:
@@ -194,11 +196,11 @@ class StoredSession:
         _refuse()
 
     def offers_skill(self, record: int) -> bool:
-        """Nothing waits there."""
+        """False: nothing waits here."""
         return False
 
     def asks_host(self, record: int) -> bool:
-        """Nothing waits there."""
+        """False: nothing waits here."""
         return False
 
     async def allow_hosts(
@@ -209,7 +211,7 @@ class StoredSession:
 
     @property
     def hosts(self) -> Sequence[HostRow]:
-        """None: nothing of it runs."""
+        """Empty: nothing of it runs."""
         return ()
 
     async def declassify(self, path: str, variable: str | None = None) -> Record:
@@ -230,19 +232,20 @@ class StoredSession:
 
 
 class StoredSessions:
-    """Reads stored sessions, and keeps the newest few as long as their journals stay as they are: a long one takes a while."""
+    """Reads stored sessions, and caches the newest few as long as their journals stay unchanged: a long one takes a
+    while."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[tuple[Path, int, int, bool], StoredSession] = OrderedDict()
         self._one = Lock()
 
     def kept(self, runtime: Runtime, journal: str) -> bool:
-        """Whether this one is kept, so that reading it costs nothing. Raises as `read`."""
+        """Whether this session is cached, so that reading it costs nothing. Raises as `read`."""
         key = _key(_place(runtime, journal), example=False)
         return key is not None and key in self._kept
 
     def read(self, runtime: Runtime, journal: str, examples: Sequence[Recorded] = ()) -> StoredSession:
-        """The stored session with this id, or whose directory or journal stands at this path. Blocks.
+        """The stored session with this id, or whose directory or journal is at this path. Blocks.
 
         `examples`: found by their ids as well.
 
@@ -270,7 +273,7 @@ class StoredSessions:
 
 
 def _key(folder: Path, *, example: bool) -> tuple[Path, int, int, bool] | None:
-    """What changes with the journal; None where that can't be told."""
+    """A key that changes with the journal, or None if it can't be read."""
     file = journal_file(folder)
     try:
         status = file.stat() if file is not None else None
@@ -280,7 +283,7 @@ def _key(folder: Path, *, example: bool) -> tuple[Path, int, int, bool] | None:
 
 
 def _place(runtime: Runtime, journal: str) -> Path:
-    """The session's directory; nothing outside of the sessions' directory has one here, whatever a client says."""
+    """The session's directory; a client can't name anything outside the sessions' directory."""
     given = Path(journal)
     name = given.parent.name if names_journal(given) else given.name
     if not name.strip(".") or name.startswith(".") or "\0" in journal:

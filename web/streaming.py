@@ -1,8 +1,8 @@
 """Answers whose body is made while it is sent, so that a large download takes little memory here.
 
-The library sends an answer in one piece. Here the head and all pieces but the last are written to the connection
-before, as far as the client reads; the last one is given to the library as the answer. A body that breaks off in the
-middle ends the connection without its last chunk (RFC 9112, section 7.1), which browsers show as a failed download.
+The library sends an answer in one piece. Here the head and all pieces but the last are written to the connection first,
+as fast as the client reads; the last one is returned to the library as the answer. A body that breaks off in the middle
+ends the connection without its last chunk (RFC 9112, section 7.1), which browsers show as a failed download.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from websockets.http11 import Response
 from iact.core.errors import IactError
 
 AT_ONCE: Final = 4
-"""Streams that one server sends at a time; others wait."""
+"""How many streams one server sends at a time; others wait."""
 
 _log = logging.getLogger("iact.web")
 
@@ -33,7 +33,7 @@ class _Last(Response):
 
 
 class Streams:
-    """Those of one server. `patience`: seconds that a client may take to read a piece."""
+    """The streams of one server. `patience`: seconds that a client may take to read a piece."""
 
     def __init__(self, *, patience: float) -> None:
         self._patience = patience
@@ -41,14 +41,15 @@ class Streams:
         self._under_way: set[ServerConnection] = set()
 
     def end(self) -> None:
-        """Break off those that are under way."""
+        """Abort the streams in progress."""
         for connection in tuple(self._under_way):
             connection.transport.abort()
 
     async def send(
         self, connection: ServerConnection, head: Response, pieces: Callable[[], Iterator[bytes]]
     ) -> Response:
-        """Send `head` and what `pieces` gives, which may block and raise `IactError`; gives what the library is to send."""
+        """Send `head` and the pieces of `pieces`, which may block and raise `IactError`. Returns what the library
+        should send."""
         self._under_way.add(connection)
         try:
             async with self._room:
@@ -69,7 +70,7 @@ class Streams:
             connection.transport.abort()
             return _Last(head.status_code, head.reason_phrase, Headers(), b"")
         finally:
-            with suppress(ValueError):  # it is being advanced in its thread still, which ends it as well
+            with suppress(ValueError):  # its thread is still advancing it, and ends it as well
                 close = getattr(pieces, "close", None)
                 if close is not None:
                     close()
@@ -83,5 +84,5 @@ class Streams:
 
 
 def _some(pieces: Iterator[bytes]) -> bytes:
-    """The next piece that holds something; empty at the end."""
+    """The next piece that is not empty; empty at the end."""
     return next((piece for piece in pieces if piece), b"")

@@ -1,8 +1,8 @@
-"""What several users of one server have, each by themselves: opened at the first need, and closed when idle.
+"""What several users of one server have, each separately: opened when first needed, and closed when idle.
 
-Whose something is, is where it is: each user has a runtime on a directory of their own, so that no list, search or
-count could meet what is another's. What is open is held by one task for each user, since whoever opens a runtime must
-close it. One that has work goes on with it, whether somebody is connected or not.
+Ownership is location: each user has a runtime on a directory of their own, so that no list, search or count can include
+another user's data. For each user, one task holds what is open, since the task that opens a runtime must close it. A
+runtime with work continues, whether a client is connected or not.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from iact.web.ports import Runtime, Tenant
 _LOG: Final = logging.getLogger(__name__)
 
 IDLE: Final = 600.0
-"""Seconds without anybody and without work after which what a user has is closed."""
+"""Seconds without clients and without work after which a user's runtime is closed."""
 MOST: Final = 64
-"""Users whose things are open at a time."""
+"""How many users' runtimes are open at a time."""
 
 
 @dataclass(slots=True, eq=False)
 class _Open:
-    """What is open of one user. `holders`: how many work with it; `since`: when that changed last."""
+    """What is open for one user. `holders`: how many callers use it; `since`: when that number last changed."""
 
     since: float
     ready: asyncio.Future[Tenant] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -40,14 +40,15 @@ class _Open:
 
     @property
     def idle(self) -> bool:
-        """Whether nobody needs it now."""
+        """Whether it is not needed now."""
         if self.holders or self.leave.is_set() or not self.ready.done():
             return False
         return self.ready.exception() is not None or not self.ready.result().runtime.at_work
 
 
 class UserTenants:
-    """`web.ports.Tenants`. `open_one`: opens what a user has, by their id. Use it as an asynchronous context manager."""
+    """Implements `web.ports.Tenants`. `open_one`: opens what a user has, by their id. Use it as an asynchronous context
+    manager."""
 
     def __init__(
         self,
@@ -67,12 +68,12 @@ class UserTenants:
 
     @property
     def opened(self) -> frozenset[str]:
-        """Of whom something is open."""
+        """The users for whom a runtime is open."""
         return frozenset(self._open)
 
     @property
     def figures(self) -> Figures:
-        """As `web.ports.Tenants`."""
+        """As in `web.ports.Tenants`."""
         found = Figures()
         found.add(self._past)
         for one in self._runtimes():
@@ -80,11 +81,11 @@ class UserTenants:
         return found
 
     def workload(self) -> Workload:
-        """As `web.ports.Tenants`."""
+        """As in `web.ports.Tenants`."""
         return sum((one.workload() for one in self._runtimes()), Workload())
 
     async def refresh_modules(self) -> None:
-        """Let all sessions that are open know what the catalogue holds now."""
+        """Notify all open sessions of the current catalogue."""
         for one in self._runtimes():
             await one.refresh_modules()
 
@@ -108,14 +109,14 @@ class UserTenants:
         except BaseExceptionGroup as group:
             if error is None or group.exceptions != (error,):
                 raise
-            # Returning lets `error` itself go on, with no group around it.
+            # Returning lets `error` itself propagate, with no group around it.
 
     @asynccontextmanager
     async def lease(self, user: str) -> AsyncIterator[Tenant]:
-        """What a user has, for as long as this is open; it is opened if it is not.
+        """What a user has, open until the context exits; opened if it is not.
 
         Raises:
-            UsageError: too many users are at work, or it can't be opened.
+            UsageError: too many users are active, or it can't be opened.
         """
         one = await self._at(user)
         one.holders += 1
@@ -168,7 +169,7 @@ class UserTenants:
                 )
             else:
                 one.ready.set_exception(error)
-                one.ready.exception()  # whoever waits is told; it is no news that nobody does
+                one.ready.exception()  # waiting callers get the error; it is fine if there are none
         finally:
             if not one.ready.cancel() and one.ready.exception() is None:
                 self._past.add(one.ready.result().runtime.figures)

@@ -14,13 +14,13 @@ MOST: Final = 4_000
 
 
 class TimelineClient(Protocol):
-    """The side of a connection that this message acts on."""
+    """The part of a connection that this message acts on."""
 
     def watched(self) -> Session: ...
 
 
 async def show_timeline(client: TimelineClient, message: requests.ShowTimeline) -> answers.Timeline:
-    """Answer `timeline`; who watches nothing is told so, since a look must not begin a session."""
+    """Answer `timeline`. It is an error if no session is watched, since reading must not start one."""
     records = list(client.watched().records())
     return await asyncio.to_thread(lambda: timeline_fields(waterfall(records)))
 
@@ -44,7 +44,7 @@ def timeline_fields(told: Waterfall) -> answers.Timeline:
 
 
 def _longest(told: Waterfall) -> list[Stretch]:
-    """As many as are told, in order; those on a critical path and the long ones first."""
+    """The spans that are returned, in order; those on a critical path and the longest are preferred."""
     if len(told.spans) <= MOST:
         return [*told.spans]
 

@@ -1,8 +1,8 @@
-"""Connections that have not shown yet that they may be here.
+"""Connections that have not authenticated yet.
 
-Anybody on the machine can open connections and say nothing. Each costs a descriptor, so there is a limit; and
-whoever comes beyond it must not be the one who is turned away, or those who hold the others would shut everybody
-out. So the oldest stranger goes. Who may be here shows it with the first bytes it sends, and is none any more.
+Any program on the machine can open connections and send nothing. Each costs a descriptor, so there is a limit; but
+turning away new connections beyond it would let idle ones lock all other clients out. So the oldest unverified
+connection is closed. A legitimate client authenticates with its first bytes, and is then no longer counted.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Connection = TypeVar("Connection", bound=Hashable)
 
 
 class UnverifiedConnections(Generic[Connection]):
-    """The unverified of one server, by the address they come from, the oldest first. At most `most` in all, and
+    """The unverified connections of one server, by peer address, the oldest first. At most `most` in total, and
     `per_peer` from one address."""
 
     def __init__(self, *, most: int, per_peer: int) -> None:
@@ -28,7 +28,7 @@ class UnverifiedConnections(Generic[Connection]):
         return len(self._all)
 
     def add(self, connection: Connection, peer: str) -> Connection | None:
-        """One more; gives the one that has to go for it, which is none of them any more."""
+        """Add a connection. Returns the one that must be closed for it, which has been removed."""
         self._all[connection] = peer
         self._of[peer][connection] = None
         if len(self._of[peer]) > self._per_peer:
@@ -41,7 +41,7 @@ class UnverifiedConnections(Generic[Connection]):
         return gone
 
     def discard(self, connection: Connection) -> None:
-        """It has shown who it is, or is gone."""
+        """Remove a connection that has authenticated, or is gone."""
         peer = self._all.pop(connection, None)
         if peer is not None:
             self._of[peer].pop(connection)

@@ -1,7 +1,7 @@
-"""A file on its way in: announced by a message, then in binary frames, then closed by a message.
+"""Incoming files: announced by a message, sent in binary frames, and completed by a message.
 
-A file that becomes a variable is in memory on its way, so there is a limit to one, and to how many come in at once. An
-archive of a session goes to disk as it comes.
+A file that becomes a variable is held in memory while it is received, so there is a limit on its size and on the number
+of files at once. An archive of a session is written to disk as it arrives.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from iact.core.errors import UsageError
 from iact.core.session.session import LARGEST_UPLOAD
 
 AT_ONCE: Final = 4
-"""Files that may be on their way to one server."""
+"""How many files one server receives at once."""
 LARGEST_ARCHIVE: Final = 16 << 30
-"""Bytes of a session's archive; what it may hold unpacked is bounded where it is unpacked."""
+"""Bytes of a session's archive; its unpacked size is limited where it is unpacked."""
 
 
 @dataclass
 class IncomingFile:
-    """One file, as far as it has come. `file`: where it is stored, if it is not in memory."""
+    """One file, as far as it has been received. `file`: where it is stored, if it is not in memory."""
 
     name: str
     media: str
@@ -76,11 +76,11 @@ class IncomingFile:
             raise UsageError(
                 f"The archive can't be stored ({error.strerror}); free some disk space."
             ) from error
-        # It has no name, so that nothing is left of it whatever ends this process.
+        # It has no name, so that nothing is left of it however this process ends.
         return Path(f"/proc/self/fd/{self.file.fileno()}")
 
     def close(self) -> None:
-        """It is not needed any more; what is on disk of it goes."""
+        """Discard the file, including what is on disk."""
         if self.file is not None:
             with suppress(OSError):
                 self.file.close()
@@ -91,16 +91,16 @@ class IncomingFile:
 
 
 class Uploads:
-    """The files that are on their way to one server."""
+    """The files that one server is receiving."""
 
     def __init__(self) -> None:
         self._incoming = 0
 
     def begin(self, name: str, media: str, size: int, folder: Path | None = None) -> IncomingFile:
-        """Announce a file. `folder`: where it is stored on its way; None: in memory.
+        """Announce a file. `folder`: where it is stored while it is received; None: in memory.
 
         Raises:
-            UsageError: it is too large, can't be stored, or too many are on their way.
+            UsageError: it is too large, can't be stored, or too many are being received.
         """
         most = LARGEST_UPLOAD if folder is None else LARGEST_ARCHIVE
         if size > most:
@@ -117,5 +117,5 @@ class Uploads:
         return IncomingFile(name, media, size, file=file)
 
     def end(self) -> None:
-        """One has arrived, or will not."""
+        """Count a file as received or given up."""
         self._incoming -= 1

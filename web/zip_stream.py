@@ -1,7 +1,7 @@
 """Many files as one archive, made piece by piece.
 
-Whoever unpacks it may use any program, so a name in it can lead nowhere: it is relative, what separates folders
-elsewhere is written out, and links are left out.
+It may be unpacked with any program, so a name in it must not point outside: it is relative, characters that separate
+folders on other systems are percent-encoded, and links are left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ _WRITTEN_OUT: Final = str.maketrans({"\\": "%5C", ":": "%3A"})
 
 
 class _Taken(io.RawIOBase):
-    """Takes what is written, until it is asked for; can't go back, so the archive doesn't either."""
+    """Collects what is written until it is taken. It can't seek, so the archive doesn't either."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
@@ -30,7 +30,7 @@ class _Taken(io.RawIOBase):
         return len(data)
 
     def take(self) -> bytes:
-        """What was written since."""
+        """What was written since the last call."""
         taken = b"".join(self._parts)
         self._parts.clear()
         return taken
