@@ -1,4 +1,4 @@
-"""Whether an output keeps its node's contract: first the deterministic rules, then the judged one.
+"""Whether an output satisfies its node's contract: first the deterministic rules, then the judged one.
 
 Code checks its rules first, because they are nearly certain, and only then a model judges. The kind of rule that passed
 an output is recorded, because a plan is only as reliable as its validations (Graph Harness, theorem 6.3). What can't be

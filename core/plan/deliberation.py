@@ -191,7 +191,7 @@ class Deliberation:
     def _start(self, think: Callable[[], Thinking], *, holds: bool = False) -> None:
         self.due.append(Due(think, holds))
 
-    # --- the nodes that stand for thoughts --------------------------------------------------------------
+    # --- nodes that represent thoughts --------------------------------------------------------------
 
     def _thought(
         self, kind: NodeKind, reason: str, *, spawned_by: str = "", task: str = "", start: bool = True

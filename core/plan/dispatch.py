@@ -115,7 +115,7 @@ class Dispatch:
                     self._run.queue.add(parked)
 
     def woken(self, node: str) -> None:
-        """Queue a node again whose endpoint's rate may allow it now."""
+        """Queue a node again, because its endpoint's rate may allow it now."""
         self._run.sleeping.discard(node)
         if self._run.state.nodes[node].state == "ready":
             self._run.queue.add(node)

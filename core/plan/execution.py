@@ -100,7 +100,7 @@ class Execution:
         """Model calls so far."""
         self.superseded: set[str] = set()
         self.holds = 0
-        """How many thoughts are open whose verdict everything that has not started waits for."""
+        """The number of open thoughts that keep everything from starting until their verdict."""
         self.concluded = False
         self.dismissed = False
         """Set when a person's message ended the plan: no more thinking about it is needed."""
@@ -202,11 +202,11 @@ class Execution:
                 self.queue.add(one)
 
     def hold(self) -> None:
-        """Begin a thought whose verdict everything waits for."""
+        """Begin a thought that keeps everything from starting until its verdict."""
         self.holds += 1
 
     def let_go(self) -> None:
-        """End such a thought: its verdict has come."""
+        """End a thought that kept everything from starting."""
         self.holds -= 1
         if not self.holds:
             self.release()

@@ -267,7 +267,7 @@ def _written(node: PlanNode) -> JSON:
     return data
 
 
-# --- as events stand in a journal -----------------------------------------------------------------
+# --- the journal form of events -----------------------------------------------------------------
 
 
 def node_to_json(node: PlanNode) -> dict[str, JSON]:

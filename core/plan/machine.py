@@ -280,7 +280,7 @@ class PlanMachine:
         return None
 
     def _judge(self, attempt: Attempt, outcome: StepSuccess) -> Thinking:
-        """Ask a model whether the output keeps the node's contract; no answer means no."""
+        """Ask a model whether the output satisfies the node's contract; no answer means no."""
         node = attempt.node
         judgement = node.contract.judgement or ""
         text = yield PlanQuestion("judge", questions.judge(node, judgement, outcome.output), node.id)

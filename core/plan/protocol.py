@@ -109,7 +109,7 @@ class PlanQuestion:
     shape: type[BaseModel] | None = None
 
 
-# --- what there is -----------------------------------------------------------------------------------
+# --- available functions -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ def _line(text: str) -> str:
 
 
 def plan(goal: str, infos: Sequence[FunctionInfo], briefing: Briefing = NOTHING, context: str = "") -> str:
-    """Ask for a plan."""
+    """Build the question that asks for a plan."""
     return (
         f"Plan the steps that reach this goal, in the language of the goal.\n\n{_aim(goal, briefing)}"
         f"{_FUNCTIONS}\n{functions(infos)}\n\n{context}{_STEP_FORM}{_models(briefing)}"
@@ -167,19 +167,19 @@ def _ruled(goal: str, briefing: Briefing) -> str:
 
 
 def correct(question: str, reply: str, problems: Sequence[str]) -> str:
-    """Ask for a plan again, with what is wrong with the first."""
+    """Build the question that asks for a plan again, with what is wrong with the first."""
     return f"{question}\n\nAn earlier answer was:\n{reply[:EXCERPT]}\n\nIt can't be used:\n{_listed(problems)}\nWrite it again, corrected."
 
 
 def refit(question: str, reply: str, infos: Sequence[FunctionInfo], problems: Sequence[str]) -> str:
-    """Ask again for a plan in which only parameters don't fit, with the schemas of the named functions."""
+    """Build the question that asks again for a plan with wrong parameters, with the schemas of its functions."""
     named = {info.name for info in infos if any(info.name in one for one in problems)}
     asked = correct(question, reply, problems)
     return f"{asked}\n\nThe functions, with the JSON Schema of their parameters:\n{_schemas(infos, named)}"
 
 
 def fit(goal: str, nodes: Sequence[PlanNode], infos: Sequence[FunctionInfo], problems: Sequence[str]) -> str:
-    """Ask again for the steps whose parameters don't fit; the rest of their plan stands."""
+    """Build the question that asks again for steps with wrong parameters; the rest of their plan stands."""
     steps = "\n".join(f"  - {json.dumps(step_of(node), ensure_ascii=False)}" for node in nodes)
     rules = _schemas(infos, {node.call for node in nodes})
     return (
@@ -201,7 +201,7 @@ def _schemas(infos: Sequence[FunctionInfo], named: Collection[str]) -> str:
 def replan(
     goal: str, infos: Sequence[FunctionInfo], state: PlanState, reason: str, briefing: Briefing = NOTHING
 ) -> str:
-    """Ask for further steps, given the results so far and what went wrong."""
+    """Build the question that asks for further steps, given the results so far and what went wrong."""
     done = evidence((r for r in work(state) if r.ended is not None), BRIEF)
     history = [f"{v.version}: {v.reason}" for v in state.versions][-8:]
     running = [f"{r.node.id} ({step(r.node)})" for r in work(state) if r.state in _UNDER_WAY]
@@ -221,7 +221,7 @@ def replan(
 def reflect(
     goal: str, state: PlanState, fresh: Sequence[str], message: str = "", briefing: Briefing = NOTHING
 ) -> str:
-    """Ask whether the evidence suffices."""
+    """Build the question whether the evidence suffices."""
     waiting = [f"- {r.node.id}: {step(r.node)}" for r in work(state) if r.ended is None]
     rest = "\n".join(waiting) or "- nothing"
     note = f"\nA message of the person for whom this is done:\n{message}\n" if message else ""
@@ -235,7 +235,7 @@ def reflect(
 
 
 def observe(goal: str, record: NodeRecord, waiting: Sequence[str], briefing: Briefing = NOTHING) -> str:
-    """Ask about one result."""
+    """Build the question about one result."""
     return (
         f"Look at one result on the way to a goal.\n\n{_ruled(goal, briefing)}The result:\n{evidence([record])}\n\n"
         f"Still planned: {', '.join(waiting) or 'nothing'}\n\n"
@@ -252,7 +252,10 @@ def patch(
     tried: Sequence[NodeRecord] = (),
     briefing: Briefing = NOTHING,
 ) -> str:
-    """Ask why a step failed, and for its replacement. `tried`: the steps that it had replaced itself, oldest first."""
+    """Build the question why a step failed and what replaces it.
+
+    `tried`: the steps that it had replaced itself, oldest first.
+    """
     before = f"Tried before it, in vain:\n{evidence(tried, BRIEF)}\n\n" if tried else ""
     attempts = f" (in {record.attempts} attempts)" if record.attempts > 1 else ""
     return (
@@ -267,7 +270,7 @@ def patch(
 
 
 def analyze(goal: str, state: PlanState, briefing: Briefing = NOTHING) -> str:
-    """Ask whether the whole plan reached its goal."""
+    """Build the question whether the whole plan reached its goal."""
     return (
         f"Decide whether a goal was reached.\n\n{_ruled(goal, briefing)}Results:\n{evidence(work(state))}\n\n"
         "Compare results of different sources; contradictions lower your confidence. A goal is reached only if the results "
@@ -278,7 +281,7 @@ def analyze(goal: str, state: PlanState, briefing: Briefing = NOTHING) -> str:
 def synthesize(
     goal: str, state: PlanState, reasoning: str, briefing: Briefing = NOTHING, gaps: Sequence[str] = ()
 ) -> str:
-    """Ask for the report at the end. `gaps`: what is missing, in sentences."""
+    """Build the question that asks for the report at the end. `gaps`: what is missing, in sentences."""
     missing = f"What there is no result for:\n{_listed(gaps)}\n\n" if gaps else ""
     assessment = f"Assessment: {reasoning}\n\n" if reasoning else ""
     return (
@@ -290,7 +293,7 @@ def synthesize(
 
 
 def judge(node: PlanNode, question: str, output: JSON) -> str:
-    """Ask whether an output keeps its contract."""
+    """Build the question whether an output satisfies its contract."""
     return (
         f"Does this result keep its condition?\n\nStep: {step(node)}\nCondition: {question}\n\nResult:\n{excerpt(output)}\n\n"
         "If you can't tell, it does not."

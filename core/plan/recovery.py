@@ -62,8 +62,8 @@ class RecoveryLadder:
 
         A call that only reads may always be repeated, and is repeated automatically where that may help. Retries that
         the plan itself grants a node are for any failure, including a broken contract: the plan's author knew what is
-        repeated. Even so, a call is never repeated if it can't be undone or may have been made already, and a call that
-        a person may have denied is not asked about again.
+        repeated. Even so, a call with effects is not repeated if it can't be undone, or if it is unknown whether it was
+        made; and a call that a person may have denied is not asked about again.
 
         Raises:
             RecoveryRefused: the node has not failed, or has been retried for good.

@@ -704,7 +704,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
             origin.read(agent, join(tree.shared.named.values()))
     elif result.status in ("ok", "error") or has_output(record, result):
         origin.read(agent, origin.of_call(tree, agent, pending))
-    agent.errand = None  # its plan could not be begun: the root answers itself
+    agent.errand = None  # its plan could not begin: the root answers itself
     _judge(agent, pending, record, result)
     if result.state is not None and (
         shifted := offered_functions.shift(tree, agent, result.function, result.state)

@@ -268,7 +268,7 @@ def _machine_of(plan: Agent, record: Record) -> tuple[PlanRun, PlanMachine]:
 
 @contextmanager
 def telling(tree: Tree, plan: Agent, run: PlanRun, *, going_on: bool = False) -> Iterator[None]:
-    """Pass input to the machine inside the context; afterwards note what it wants.
+    """Enter a context in which the machine gets input. On exit, note what the machine wants.
 
     A bug in the machine ends the plan and nothing else (law 10): the record with the input is in the journal already,
     and the session must stay readable. `going_on`: the plan begins where an older program stopped.
@@ -779,7 +779,7 @@ def _read_all(plan: Agent, run: PlanRun) -> None:
     origin.read(plan, run.failures | join(frozenset(record.labels) for record in run.state.nodes.values()))
 
 
-# --- what came of firings --------------------------------------------------------------------------------------
+# --- results of firings --------------------------------------------------------------------------------------
 
 
 def resulted(tree: Tree, plan: Agent, pending: Pending, record: Record, result: Result) -> None:

@@ -89,7 +89,7 @@ def take_over(tree: Tree, version: str, put: Labels) -> None:
 
 
 def move(tree: Tree, agent: Agent, function: str, state: ModuleState, step: str) -> None:
-    """Note the new state of a module's instance for an agent or for a step of a plan."""
+    """Note the state that a module is in now for an agent or for a step of a plan."""
     module = function.split(".", 1)[0]
     holder, loaded = origin.holder_of(tree, module, agent), tree.modules.get(module)
     if holder is None or loaded is None or not loaded.manifest.states:

@@ -83,7 +83,7 @@ class LookOutcome:
         )
 
 
-# --- what follows from a look -----------------------------------------------------------------------------
+# --- what follows from an inspection -----------------------------------------------------------------------------
 
 
 def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call) -> None:
@@ -140,7 +140,7 @@ def weigh(tree: Tree, look: Look, n: int) -> LookOutcome:
 
 
 def _waits(folder: LiveFolder, change: FileChange) -> bool:
-    """Whether exactly this change waits already, regardless of what happened to entries below it."""
+    """Whether exactly this change waits already, even if the directory under the overlay has changed since."""
     known = folder.pending.get(change.path)
     return known is not None and known.change.now == change.now
 
@@ -303,7 +303,7 @@ def _own(folder: LiveFolder, change: FileChange) -> None:
         folder.own[change.path] = change.now
 
 
-# --- as records have it -----------------------------------------------------------------------------------
+# --- the form in records -----------------------------------------------------------------------------------
 
 
 def look_content(look: Look) -> tuple[Effects, dict[str, bytes]]:

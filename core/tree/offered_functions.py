@@ -1,10 +1,10 @@
-"""State-machine modules: what a module offers an agent depends on the state of the agent's instance.
+"""State-machine modules: what a module offers an agent depends on the module's state for that agent.
 
 An agent is told the functions of the initial state with its first message. It is told those of another state when a
 call led there, or when the module moved there on its own: at the end of its context, like all feedback. A call that the
-state does not offer is refused by the module, which knows its state best and reports what it offers. The agent is not
-told in any other way that the instance was lost or stopped, because it must not be able to distinguish a denied call
-from a call whose module was lost (law 7).
+state does not offer is refused by the module, which knows its state best and reports what it offers. Nothing else
+tells the agent that this state was lost or the module stopped, because the agent must not be able to distinguish a
+denied call from a call whose module was lost (law 7).
 """
 
 from __future__ import annotations

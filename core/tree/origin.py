@@ -195,7 +195,7 @@ def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
 
 
 def _vouched(tree: Tree, label: str) -> bool:
-    """Whether the policy may name this label. It may not if an agent provided the function."""
+    """Whether a policy can mean this label when it trusts it by name: not if an agent provided the function."""
     kind, _, function = label.partition(":")
     spec = tree.functions.get(function)
     return kind != "tool" or spec is None or spec.vouched

@@ -90,9 +90,9 @@ def _keeps(tree: Tree, function: str) -> bool:
 
 
 def _begun_by(tree: Tree, run: PlanRun, node: PlanNode) -> str:
-    """Return the step whose module instance this step uses: usually its own, which is in the initial state.
+    """Return the step whose module state this step uses: usually its own, so that the module is in its initial state.
 
-    A function that the module only offers in another state (reading the open page) needs the instance of the step that
+    A function that the module only offers in another state (reading the open page) needs the state of the step that
     led there: the nearest earlier step that called the module, and so on from that step.
     """
     seen, wave = {node.id}, [node]

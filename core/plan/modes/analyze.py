@@ -57,7 +57,7 @@ class Analyze(Mode):
         return ReflectionAnswer("replan", analysis.reasoning)
 
     def interjected(self) -> None:
-        """The task has changed: whatever was judged so far is void, and the round that follows is free."""
+        """Void the judgements so far, because the task has changed. The round that follows is free."""
         self._free = self._done
         self._achieved = None
         self._over = False

@@ -400,7 +400,7 @@ class Profile(Mode):
 
     def opened(self, text: str, catalogue: FunctionCatalogue | None) -> tuple[PlanNode, ...]:
         self._openings += 1
-        self.max_calls = 2 + self._openings if self._openings > 1 else 3  # the retry leaves the repair
+        self.max_calls = 2 + self._openings if self._openings > 1 else 3  # a retry does not cost the repair
         return self._take(read_profile(text, catalogue, written=self._written), catalogue)
 
     def restore(
