@@ -2,8 +2,8 @@
 
 The caller that asks a question requests its shape and fills it in (`core.models.structured`), so what arrives here is
 usually one JSON object of that shape. An answer in any other form is still read leniently: as JSON, as YAML, field by
-field. An unreadable answer becomes the harmless one: not achieved, contract not satisfied, continue, don't patch. A reply
-never raises.
+field. An unreadable answer becomes the harmless one: not achieved, contract not satisfied, continue, don't patch. A
+reply never raises.
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ class PlanMachine:
             self.run.attempts[node].race = ""
 
     def taken_over(self, node: str, failure: StepFailure | None, at: float) -> None:
-        """Apply that an attempt's changes were taken over into the workspace, or could not be: `failure`."""
+        """Note that an attempt's changes were taken over into the workspace, or could not be: `failure`."""
         run = self.run
         run.at = at
         attempt = run.attempts[node]
@@ -631,7 +631,7 @@ class PlanMachine:
         self._turn()
 
     def again(self, node: str) -> tuple[PlanVersion, Mapping[str, str]]:
-        """Return the version in which a failed step is tried again, and the new ids.
+        """Return the version in which a step without a result is tried again, and the new ids.
 
         Raises:
             PlanError: it can't be tried again.
@@ -641,7 +641,7 @@ class PlanMachine:
         return revision.again(self.run.state, node)
 
     def retry(self, node: str, at: float) -> None:
-        """Run a step that failed again for a person, with the steps that needed it, even if the plan had ended.
+        """Run a step without a result again for a person, with the steps that needed it, even if the plan had ended.
 
         Raises:
             PlanError: as `again`.

@@ -221,7 +221,7 @@ def replan(
 def reflect(
     goal: str, state: PlanState, fresh: Sequence[str], message: str = "", briefing: Briefing = NOTHING
 ) -> str:
-    """Build the question whether the evidence suffices."""
+    """Build the question of whether the evidence suffices."""
     waiting = [f"- {r.node.id}: {step(r.node)}" for r in work(state) if r.ended is None]
     rest = "\n".join(waiting) or "- nothing"
     note = f"\nA message of the person for whom this is done:\n{message}\n" if message else ""
@@ -252,7 +252,7 @@ def patch(
     tried: Sequence[NodeRecord] = (),
     briefing: Briefing = NOTHING,
 ) -> str:
-    """Build the question why a step failed and what replaces it.
+    """Build the question of why a step failed and what should replace it.
 
     `tried`: the steps that it had replaced itself, oldest first.
     """
@@ -270,7 +270,7 @@ def patch(
 
 
 def analyze(goal: str, state: PlanState, briefing: Briefing = NOTHING) -> str:
-    """Build the question whether the whole plan reached its goal."""
+    """Build the question of whether the whole plan reached its goal."""
     return (
         f"Decide whether a goal was reached.\n\n{_ruled(goal, briefing)}Results:\n{evidence(work(state))}\n\n"
         "Compare results of different sources; contradictions lower your confidence. A goal is reached only if the results "
@@ -293,7 +293,7 @@ def synthesize(
 
 
 def judge(node: PlanNode, question: str, output: JSON) -> str:
-    """Build the question whether an output satisfies its contract."""
+    """Build the question of whether an output satisfies its contract."""
     return (
         f"Does this result keep its condition?\n\nStep: {step(node)}\nCondition: {question}\n\nResult:\n{excerpt(output)}\n\n"
         "If you can't tell, it does not."

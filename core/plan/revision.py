@@ -50,12 +50,12 @@ def edited(state: PlanState, plan: PlanGraph, admission: Admission) -> PlanVersi
 
 
 def again(state: PlanState, failed: str) -> tuple[PlanVersion, Mapping[str, str]]:
-    """Return the version in which a failed step, and all steps that were lost with it, run again.
+    """Return the version in which a failed, skipped or cancelled step runs again, with all steps lost because of it.
 
     Also returns the new id of each of them.
 
     Raises:
-        PlanError: the step did not fail, or needs another step that did.
+        PlanError: the step has a result or may still get one, or it needs another step that came to nothing.
     """
     _, nodes = state.plan, state.nodes
     if nodes[failed].state not in ("failed", "skipped", "cancelled") or nodes[failed].node.kind not in WORK:

@@ -500,8 +500,7 @@ def _short_of(reply: Reply) -> str:
 
 def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[str]:
     """What a cancelled agent reads first if it is ever called again: everything that it had not answered yet."""
-    # In the form in which it may have been sent already, with its notes (the first journals added them to the turn
-    # only).
+    # As it may have been sent already, with its notes (the first journals added notes to the turn only).
     notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
     agent.context.known.update(notes)
     origin.document(agent, documented(tree, notes, None))

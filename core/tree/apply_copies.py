@@ -55,7 +55,7 @@ def wanted(tree: Tree, node: str, copied: Copied) -> TakeOver:
 
 
 def take_over(tree: Tree, plan: Agent, record: Record, said: TakeOver) -> None:
-    """Apply that a step's changes were taken over from its copy into the workspace, or that they could not be."""
+    """Note that a step's changes were taken over from its copy into the workspace, or that they could not be."""
     run = run_of(plan, record)
     copied = run.taking.pop(said.node, None)
     if copied is None:

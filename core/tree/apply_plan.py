@@ -144,7 +144,7 @@ def begin(tree: Tree, plan: Agent) -> None:
 
 
 def take_over(tree: Tree, plan: Agent, record: Record) -> None:
-    """Continue a plan that an older program began by the rules of this program."""
+    """Continue, by the rules of this program, a plan that an older program began."""
     run = run_of(plan, record)
     if run.machine is not None or not plan.active:
         return
@@ -593,7 +593,7 @@ def _rest_of(asking: Asking, record: Record) -> str:
 
 
 def cut_off(tree: Tree, plan: Agent, record: Record, discard: Discard) -> None:
-    """Apply that an answer was stopped. It is asked for again unless it is no longer needed."""
+    """Note that an answer was stopped. It is asked for again unless it is no longer needed."""
     run = run_of(plan, record)
     if run.running is None:
         return

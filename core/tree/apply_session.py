@@ -101,7 +101,7 @@ def create(tree: Tree, path: str, caller: str, role: str, model: str) -> Agent:
 
 
 def change_module(tree: Tree, record: Record, said: Module) -> None:
-    """Apply that a module is available in some version, or is no longer available."""
+    """Note that a module is available in some version, or is no longer available."""
     name, before = said.name, tree.functions
     modules = {one: loaded for one, loaded in tree.modules.items() if one != name}
     if said.state:

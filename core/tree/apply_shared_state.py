@@ -104,7 +104,7 @@ def move(tree: Tree, agent: Agent, function: str, state: ModuleState, step: str)
 
 
 def restore(tree: Tree) -> None:
-    """Apply that a person restored the files. Labels stay: earlier writers may have left more than the files hold."""
+    """Note that a person restored the files. Labels stay: earlier writers may have left more than the files hold."""
     tree.shared.version = ""
     tree.shared.since = set(tree.shared.writing)
 

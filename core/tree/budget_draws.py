@@ -17,7 +17,7 @@ from iact.core.tree.tree import Tree
 
 
 def draw(tree: Tree, agent: Agent, record: Record, said: Draw) -> None:
-    """Apply that an agent takes more tokens from those above it before it asks its model."""
+    """Note that an agent takes more tokens from those above it before it asks its model."""
     there = 0 < said.tokens <= budget.above(tree, agent)
     expect(tree, record, there, f"draws {said.tokens} tokens that are not there")
     if tree.strict:

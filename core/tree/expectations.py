@@ -31,7 +31,7 @@ _SHOWN: Final = 200
 
 
 def expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
-    """Raise that a record differs unless `holds`. `what`: the end of the sentence "it …".
+    """Check a condition on a record. `what`: the end of the sentence "it …" for a record that does not meet it.
 
     Raises:
         ReplayMismatch: it does not hold, in a strict tree.
@@ -41,7 +41,7 @@ def expect(tree: Tree, record: Record, holds: bool, what: str) -> None:
 
 
 def expect_content(tree: Tree, record: Record, expected: Content) -> None:
-    """Raise that a record differs unless it has exactly this content.
+    """Check that a record has exactly this content.
 
     Raises:
         ReplayMismatch: it does not, in a strict tree.
@@ -85,7 +85,7 @@ def _shown(fields: Mapping[str, JSON], name: str) -> str:
 
 
 def expect_said(tree: Tree, record: Record, expected: Content, body: str = "") -> None:
-    """Raise that a record differs unless it has exactly this content and this body.
+    """Check that a record has exactly this content and this body.
 
     Raises:
         ReplayMismatch: it does not, in a strict tree.

@@ -10,7 +10,7 @@ from iact.core.tree.tree import Tree
 
 
 def is_held(tree: Tree, pending: Pending) -> bool:
-    """Whether a call waits for a person without a time limit, because none was available to be asked."""
+    """Whether a call waits without a time limit, because no person was available when it was asked about."""
     asks = pending.asked > 0 and pending.asked_of == "person" and pending.answer is None
     return asks and pending.seconds == 0 and without_person(tree, pending) == "hold"
 

@@ -231,7 +231,7 @@ def ready(agent: Agent, pending: Pending) -> list[int]:
 
 
 def awaited(tree: Tree, agent: Agent) -> tuple[list[str], int]:
-    """The working children that an agent waits for, and how many it waits for including those that replied."""
+    """The working children that an agent waits for, and the number of all it waits for, with those that replied."""
     if not agent.active or agent.plan is not None or not agent.actions:
         return [], 0
     head = agent.actions[0]
@@ -309,7 +309,7 @@ def argument_text(bound: Bound, name: str) -> str:
 
 
 def digest_of(bound: Bound) -> str:
-    """The digest of an action's arguments in its `call` record. Long enough unless calls are forged to match."""
+    """The digest of an action's arguments in its `call` record: enough to tell calls apart that are not forged."""
     return whole_digest_of(bound)[:16]
 
 

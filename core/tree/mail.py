@@ -79,7 +79,7 @@ class Mail:
         return any(message.wakes for message in self.ready)
 
     def release(self) -> bool:
-        """Make the messages readable that waited for an answer to finish. Returns whether there were any."""
+        """Release the messages that waited for an answer to finish. Returns whether there were any."""
         late = [message for message in self.inbox if message.mode == "wait"]
         self.inbox = [replace(message, mode="") if message in late else message for message in self.inbox]
         if late:

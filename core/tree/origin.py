@@ -114,7 +114,7 @@ def held_by(tree: Tree, module: str, agent: Agent) -> Labels:
 
 
 def by(agent: Agent) -> Labels:
-    """The labels of what an agent writes: its own, and those of all that it has read."""
+    """The labels of what an agent writes: its own label, and those of all that it has read."""
     return agent.labels | {MODEL}
 
 
@@ -153,7 +153,7 @@ def touch_files(tree: Tree, labels: Labels) -> None:
 
 
 def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
-    """Apply that a person vouches for a variable or, if none is named, for all that the agent has read so far."""
+    """Note that a person vouches for a variable or, if none is named, for all that the agent has read so far."""
     if not variable:
         agent.labels = declassify(agent.labels, agent.labels, by=by) - {USER}
         for holder in [one for one in tree.shared.held if one[1] == agent.path]:
