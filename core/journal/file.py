@@ -17,9 +17,11 @@ import hashlib
 import os
 import re
 import stat
+from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import IO, Final
 
@@ -356,7 +358,10 @@ class Journal:
         future = loop.run_in_executor(None, self._write, group)
         future.add_done_callback(lambda done: self._flushed(group, done))
 
-    def _write(self, group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]]) -> None:
+    def _write(
+        self, group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]]
+    ) -> tuple[int, OSError | None]:
+        """Store a group. Returns how many of its records are on disk, and why not all of them: what fits is kept."""
         for record, _, blobs in group:
             for digest, content in blobs.items():
                 write_blob(self.directory, digest, content)
@@ -365,10 +370,21 @@ class Journal:
         data = b"".join(encoded for _, encoded, _ in group)
         if self._segments is not None:
             self._segments.append(data)
-        write_at(self._descriptor, data, self._offset)
-        if self._segments is None:
-            os.fdatasync(self._descriptor)
-        self._offset += len(data)
+            write_at(self._descriptor, data, self._offset)
+            self._offset += len(data)
+            return len(group), None
+        cut = None
+        try:
+            write_at(self._descriptor, data, self._offset)
+        except OSError as error:
+            cut = error
+        ends = list(accumulate((len(encoded) for _, encoded, _ in group), initial=self._offset))
+        stored = bisect_right(ends, os.fstat(self._descriptor).st_size) - 1
+        if cut is not None:
+            os.ftruncate(self._descriptor, ends[stored])
+        os.fdatasync(self._descriptor)
+        self._offset = ends[stored]
+        return stored, cut
 
     def _troubled(self, loop: asyncio.AbstractEventLoop, why: str) -> None:
         """Called in the thread that writes."""
@@ -386,25 +402,32 @@ class Journal:
             segments.put_blob(digest, content)
 
     def _flushed(
-        self, group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]], done: asyncio.Future[None]
+        self,
+        group: Sequence[tuple[Record, bytes, Mapping[str, bytes]]],
+        done: asyncio.Future[tuple[int, OSError | None]],
     ) -> None:
         error = done.exception()
         if error is not None:
             self._fail(error)
             return
-        self.durable_n = group[-1][0].n
-        for digest in [digest for _, _, blobs in group for digest in blobs]:
+        stored, cut = done.result()
+        self.durable_n += stored
+        for digest in [digest for _, _, blobs in group[:stored] for digest in blobs]:
             self._unwritten.pop(digest, None)
         ready = [future for n, future in self._waiters if n <= self.durable_n]
         self._waiters = [(n, future) for n, future in self._waiters if n > self.durable_n]
-        self._flushing, self._next_group = False, asyncio.get_running_loop().time() + _PAUSE
         try:
-            self.on_durable([record for record, _, _ in group])
+            if stored:
+                self.on_durable([record for record, _, _ in group[:stored]])
         finally:
             for future in ready:
                 if not future.done():
                     future.set_result(None)
-            self._begin_group()
+            if cut is not None:
+                self._fail(cut)
+            else:
+                self._flushing, self._next_group = False, asyncio.get_running_loop().time() + _PAUSE
+                self._begin_group()
 
     def _fail(self, error: BaseException) -> None:
         if isinstance(error, JournalUnwritable):

@@ -163,16 +163,16 @@ def test_a_watcher_hears_of_records_in_order_and_only_when_they_are_on_disk(tmp_
     assert heard == list(range(1, heard[-1] + 1))
 
 
-@pytest.mark.parametrize("short", [False, True], ids=["at once", "in the middle of a group"])
+@pytest.mark.parametrize("short", [False, True], ids=["at once", "in the middle of a record"])
 def test_a_full_disk_loses_nothing_that_was_acknowledged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, short: bool
 ) -> None:
-    real, full = os.pwrite, [False]
+    real, full, size = os.pwrite, [False], [0]
 
     def pwrite(descriptor: int, data: bytes, offset: int) -> int:
         if not full[0]:
             return real(descriptor, data, offset)
-        if short and len(data) > 40:
+        if short and offset == size[0]:
             return real(descriptor, bytes(data)[:40], offset)
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
@@ -181,7 +181,7 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(
     async def run() -> None:
         journal = begin(tmp_path / "s")
         await journal.durable(say(journal, "kept").n)
-        full[0] = True
+        full[0], size[0] = True, (tmp_path / "s" / "journal.md").stat().st_size
         lost = [say(journal, "lost"), say(journal, "lost too")]
         for record in lost:
             with pytest.raises(JournalUnwritable, match="No space left on device"):
@@ -197,6 +197,36 @@ def test_a_full_disk_loses_nothing_that_was_acknowledged(
     full[0] = False
     journal, _ = Journal.open(tmp_path / "s")
     journal.abandon()
+
+
+async def test_of_a_group_that_does_not_fit_the_records_that_do_are_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small reply comes before a large one, which fills the disk: that both were written at once costs nobody the first."""
+    journal = begin(tmp_path / "s")
+    await journal.durable(1)
+    heard = list[int]()
+    journal.on_durable = lambda records: heard.extend(record.n for record in records)
+    room = journal.directory.joinpath("journal.md").stat().st_size + 4096
+    real = os.pwrite
+
+    def pwrite(descriptor: int, data: bytes, offset: int) -> int:
+        if offset >= room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(descriptor, bytes(data)[: room - offset], offset)
+
+    monkeypatch.setattr(os, "pwrite", pwrite)
+    fits, too_large, later = say(journal, "fits"), say(journal, "x" * 5000), say(journal, "later")
+    with pytest.raises(JournalUnwritable, match="up to record 2 is stored"):
+        await journal.durable(later.n)
+    await journal.durable(fits.n)
+    with pytest.raises(JournalUnwritable, match="No space left on device"):
+        await journal.durable(too_large.n)
+    assert heard == [fits.n]
+    await journal.close()
+    contents = read_journal(tmp_path / "s")
+    assert [record.body for record in contents.records] == ["", "fits"]
+    assert contents.torn == 0
 
 
 async def test_a_failing_sync_is_no_acknowledgement(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
