@@ -110,8 +110,9 @@ SHAPES: Final[Mapping[QuestionKind, type[BaseModel]]] = {
     "profile": ProfileShape,
     "repair": ProfileShape,
 }
-"""The shape of the answer to each question that is answered with data. Plans have their own format and are read while
-they are being written.
+"""The shape of the answer to each question that is answered with data.
+
+Plans have their own format and are read while they are being written.
 """
 
 
@@ -144,9 +145,7 @@ class Observation:
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisAnswer:
-    """Why a step failed and what to do about it: the failure, its cause, the action, and the confidence (Graph Harness,
-    definition 6.4).
-    """
+    """Why a step failed and what to do: failure, cause, action, confidence (Graph Harness, definition 6.4)."""
 
     failure: str
     cause: str
@@ -205,9 +204,7 @@ def extract(text: str) -> dict[str, JSON]:
 
 
 def plan_text(text: str) -> str:
-    """Return the part of a planner's reply that is the plan: the content of a fence, or else its first to its last
-    line.
-    """
+    """Return the plan in a planner's reply: the content of a fence, or else from its first line to its last."""
     fenced = _FENCED.findall(text)
     if fenced:
         longest: str = max(fenced, key=len)

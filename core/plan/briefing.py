@@ -16,8 +16,9 @@ SHORT: Final = 300
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:
-    """A value that the caller handed over. `about`: "$hosts (text/plain, 40 B)". `text`: the whole value, if it is
-    short.
+    """A value that the caller handed over.
+
+    `about`: "$hosts (text/plain, 40 B)". `text`: the whole value, if it is short.
     """
 
     about: str

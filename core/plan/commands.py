@@ -47,8 +47,9 @@ class PlanNotice(NamedTuple):
 
 
 class Risk(NamedTuple):
-    """The assessment of a profile before it runs (PTR, formulas 13 to 18). `rules`: what it does in each case, in
-    words.
+    """The assessment of a profile before it runs (PTR, formulas 13 to 18).
+
+    `rules`: what it does in each case, in words.
     """
 
     risk: float

@@ -261,8 +261,9 @@ class Deliberation:
             self._run.let_go()
 
     def _end_for_person(self, verdict: ReflectionAnswer, *, at_once: bool) -> None:
-        """End the plan because of a person's message. Undone work counts as goal not reached, unless the verdict says
-        otherwise.
+        """End the plan because of a person's message.
+
+        Undone work counts as goal not reached, unless the verdict says otherwise.
         """
         run = self._run
         undone = run.state.work_in(*NOT_STARTED, "failed_retryable", *(UNDER_WAY if at_once else ()))

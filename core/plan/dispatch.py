@@ -1,6 +1,4 @@
-"""Decides which ready node starts now: in order of id, once its exclusive resources are free and its endpoint has
-capacity.
-"""
+"""Decides which ready node starts now: in order of id, once its resources are free and its endpoint has capacity."""
 
 from __future__ import annotations
 

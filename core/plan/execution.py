@@ -230,8 +230,9 @@ class Execution:
             self.succeed(node, answer, ("model",), "parsed")
 
     def add(self, reason: str, nodes: Sequence[PlanNode]) -> None:
-        """Switch to a version that adds `nodes`, as the result of a decision. It is the first version if there is none
-        yet.
+        """Switch to a version that adds `nodes`, as the result of a decision.
+
+        It is the first version if there is none yet.
         """
         if self.state.versions:
             self.adopt(self.state.plan.revise(reason, add=nodes))

@@ -253,8 +253,9 @@ class PlanMachine:
             self._dispatch.limit(node, self._dispatch.time_limit(self.run.state.nodes[node].node))
 
     def _expired(self, node: str) -> None:
-        """End an attempt that was not decided in time. Agents never see the gate, so they are told the same as for any
-        denial.
+        """End an attempt that was not decided in time.
+
+        Agents never see the gate, so they are told the same as for any denial.
         """
         call = self.run.state.nodes[node].node.call
         self.run.emit(node, "expired", detail=f"{call} did not complete.")
@@ -405,8 +406,9 @@ class PlanMachine:
             self._turn()
 
     def cut_off(self, thought: int, at: float) -> None:
-        """Ask again for an answer that broke off. If part of a plan was read, it stands, and only the rest is asked
-        for.
+        """Ask again for an answer that broke off.
+
+        If part of a plan was read, it stands, and only the rest is asked for.
         """
         self.run.at = at
         if thought in self._thoughts and self._planner.break_off():
@@ -519,8 +521,9 @@ class PlanMachine:
                 self._put(number, thought.question)
 
     def pause_node(self, node: str, at: float) -> None:
-        """Start nothing at one step until `resume_node`. A call in progress there continues, and so does the rest of
-        the plan.
+        """Start nothing at one step until `resume_node`.
+
+        A call in progress there continues, and so does the rest of the plan.
         """
         self.run.at = at
         self.run.queue.hold(node)

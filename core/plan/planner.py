@@ -68,8 +68,9 @@ class Planner:
             yield from self._corrected(question, text)
 
     def _open(self, opening: PlanQuestion) -> Generator[PlanQuestion, str | None, bool]:
-        """Run the mode's own opening, with one corrected try, and one for parameters. Returns whether there are steps
-        now.
+        """Run the mode's own opening, with one corrected try, and one for parameters.
+
+        Returns whether there are steps now.
         """
         run, question, fits, left = self._run, opening, 1, 2
         while left:

@@ -57,8 +57,10 @@ class ReadyQueue:
 
 
 class Resources:
-    """Who writes what. Two writers of one resource never run at the same time, except writers that share it: each of
-    those writes in its own copy.
+    """Who writes what.
+
+    Two writers of one resource never run at the same time, except writers that share it: each of those writes in its
+    own copy.
     """
 
     def __init__(self) -> None:

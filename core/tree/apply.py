@@ -420,8 +420,9 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
 
 
 def _held(tree: Tree, agent: Agent, blocks: Sequence[Block]) -> Literal["", "children"]:
-    """Why a text without actions is no reply yet. Empty if it is one, or if the agent must read a waiting message
-    first.
+    """Why a text without actions is no reply yet.
+
+    Empty if it is one, or if the agent must read a waiting message first.
     """
     acts = any(block.action for block in blocks)
     waits = agent.caller != "user" and any(one.kind == "intervention" for one in agent.mail.inbox)

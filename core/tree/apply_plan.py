@@ -773,8 +773,9 @@ def waits(tree: Tree, plan: Agent, pending: Pending, record: Record) -> None:
 
 
 def _read_all(plan: Agent, run: PlanRun) -> None:
-    """Let the plan read all results. Judging a plan or reporting its end reads every result; a step only reads its
-    refs.
+    """Let the plan read all results.
+
+    Judging a plan or reporting its end reads every result; a step only reads its refs.
     """
     origin.read(plan, run.failures | join(frozenset(record.labels) for record in run.state.nodes.values()))
 

@@ -83,8 +83,9 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
 
 
 def noted(notes: Mapping[str, int] | tuple[str, ...] | None) -> dict[str, int]:
-    """Return the notes of a turn's record. In the first journals they were a mere list, which came before everything
-    else.
+    """Return the notes of a turn's record.
+
+    In the first journals they were a mere list, which came before everything else.
     """
     if isinstance(notes, tuple):
         return dict.fromkeys(notes, _FRONT)

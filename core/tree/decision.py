@@ -40,8 +40,9 @@ _INLINE: Final = 16_384
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The gate's current decision. `tally`: the rates after it. `asked`: the question that an authority must answer or
-    has.
+    """The gate's decision about a call.
+
+    `tally`: the rates after it. `asked`: the question that an authority must answer or has answered.
     """
 
     verdict: Ticket | Denial | Question
@@ -140,8 +141,9 @@ def answer_content(
     then: Literal["", "person"] = "",
     remember: JSON = None,
 ) -> ClearanceAnswer:
-    """Build the `clearance` record of an answer. `by`: who gave it; "time" if the time ran out, "policy" if no person
-    was available. `remember`: as `kept` takes it.
+    """Build the `clearance` record of an answer.
+
+    `by`: who gave it; "time" if the time ran out, "policy" if no person was available. `remember`: as `kept` takes it.
     """
     return ClearanceAnswer(
         turn=agent.turn,

@@ -53,8 +53,10 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class LookOutcome:
-    """What follows from an inspection. `fresh`: the transaction. `restated`: changes that wait already, compared with a
-    directory that has changed meanwhile.
+    """What follows from an inspection.
+
+    `fresh`: the transaction. `restated`: changes that wait already, compared with a directory that has changed
+    meanwhile.
     """
 
     works: tuple[UnseenCall, ...]

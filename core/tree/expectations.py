@@ -59,8 +59,9 @@ def expect_content(tree: Tree, record: Record, expected: Content) -> None:
 
 
 def _identical(one: Content, other: Content) -> bool:
-    """Whether two contents are exactly the same. Compares by `repr` where needed, because `true` and 1 are equal in
-    Python.
+    """Whether two contents are exactly the same.
+
+    Compares by `repr` where needed, because `true` and 1 are equal in Python.
     """
     if type(one) is not type(other):
         return False

@@ -53,8 +53,9 @@ KEPT: Final = 5
 
 
 def begin(tree: Tree, agent: Agent, blocks: Sequence[Block], *, cut_off: bool) -> None:
-    """Queue the actions of a reply with these blocks. `cut_off`: it ended at a length limit, so an unclosed block is
-    not run.
+    """Queue the actions of a reply with these blocks.
+
+    `cut_off`: it ended at a length limit, so an unclosed block is not run.
     """
     registry = tree.registry(agent.path)
     for block in blocks:
@@ -258,8 +259,9 @@ def summarizer(tree: Tree, agent: Agent) -> str:
 
 
 def cut_of(tree: Tree, agent: Agent, first: ChatMessage) -> History | None:
-    """Cut an agent's history after `first` to its last turns, or to fewer if these fill most of its window. None if it
-    is too short to cut.
+    """Cut an agent's history after `first` to its last turns, or to fewer if these fill most of its window.
+
+    None if it is too short to cut.
     """
     history, role = agent.context.history, tree.roles.get(agent.model)
     most = role.context * 4 // 5 if role is not None else history.tokens

@@ -17,8 +17,9 @@ After = Literal["call", "person", "open"]
 
 @dataclass(frozen=True, slots=True)
 class UnseenCall:
-    """A call that could write, and whose effects were not inspected yet. `n`: its record. `labels`: of all that it
-    wrote.
+    """A call that could write, and whose effects were not inspected yet.
+
+    `n`: its record. `labels`: of all that it wrote.
     """
 
     n: int
@@ -46,8 +47,9 @@ class PendingChange:
 
 @dataclass(frozen=True, slots=True)
 class Intention:
-    """Changes that are about to be applied or dropped, recorded in advance as record `n`. `force`: paths that are
-    applied in spite of a conflict.
+    """Changes that are about to be applied or dropped, recorded in advance as record `n`.
+
+    `force`: paths that are applied in spite of a conflict.
     """
 
     n: int

@@ -33,8 +33,9 @@ _SEVERAL: Final = 3
 
 
 def touches(spec: ActionSpec, text: str, lower: str, words: AbstractSet[str]) -> bool:
-    """Whether a text is about a function: it contains a keyword, its name or its alias. `lower`: the text in lower
-    case; `words`: the words in it.
+    """Whether a text is about a function: it contains a keyword, its name or its alias.
+
+    `lower`: the text in lower case; `words`: the words in it.
     """
     if spec.name == PLAN.name:
         return _ACTION.search(text) is not None

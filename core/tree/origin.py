@@ -164,9 +164,7 @@ def vouch(tree: Tree, agent: Agent, variable: str, *, by: str) -> None:
 
 
 def inside(tree: Tree, label: str) -> bool:
-    """Whether a label is of a shipped module that has reached nothing outside, so its results are as trusted as its
-    input.
-    """
+    """Whether a label is of a shipped module that has reached nothing outside: as trusted as its input."""
     kind, _, function = label.partition(":")
     module = function.split(".", 1)[0]
     if kind != "tool" or module in OUTSIDE:

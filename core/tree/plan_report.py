@@ -65,8 +65,9 @@ def ending_from(reply: Reply) -> Ending | None:
 
 
 def answer_of(run: PlanRun, ending: Ending) -> str:
-    """The report for a person who asked for the plan: the answer, and then only what it lacks. The person can see the
-    steps.
+    """The report for a person who asked for the plan: the answer, and then only what it lacks.
+
+    The person can see the steps.
     """
     if ending.status == "failed":
         return report(run, ending)

@@ -38,8 +38,9 @@ _UNFIT: Final = re.compile(r"[^A-Za-z0-9_]")
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What a call wrote in a copy of the workspace. `call`, `result`: its records. `base`, `version`: the workspace
-    before and after. `labels`: of what was written.
+    """What a call wrote in a copy of the workspace.
+
+    `call`, `result`: its records. `base`, `version`: the workspace before and after. `labels`: of what was written.
     """
 
     call: int

@@ -344,8 +344,9 @@ class _Log:
 
 
 class Profile(Mode):
-    """One run of Profile-Then-Reason. `history`: failure rates in [0, 1] by function and shape of arguments, from
-    earlier runs.
+    """One run of Profile-Then-Reason.
+
+    `history`: failure rates in [0, 1] by function and shape of arguments, from earlier runs.
     """
 
     name = "profile"
