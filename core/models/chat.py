@@ -1,10 +1,10 @@
 """A request for a chat completion, and its reply chunk by chunk.
 
-The SDK says where requests go and what stands in their heads; they travel over a transport of our own, which takes a
-fraction of the time. What that does not speak (proxies, redirects, encoded bodies, users in addresses) goes through
-the SDK's own transport, from the first time on that it is met. Both fail in the same ways.
+The SDK determines the address and the headers of requests. They are sent over our own transport, which takes a fraction
+of the time. What our transport does not support (proxies, redirects, encoded bodies, users in addresses) goes through
+the SDK's own, from its first occurrence on. Both fail in the same ways.
 
-Import this module only where an endpoint is in use: the SDK takes half a second to load.
+Import this module only if an endpoint is in use: the SDK takes half a second to load.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ from iact.core.ports import JSON
 
 _PATH: Final = "/chat/completions"
 _WRITING: Final = 60.0
-"""Seconds that the SDK's transport may take to send a request."""
+"""For how many seconds the SDK's transport may take to send a request."""
 
 _REPLY: Final = 256 * 1024 * 1024
-"""Bytes of a reply: a million tokens in chunks of their own."""
+"""The largest reply in bytes: enough for a million tokens in separate chunks."""
 
 _REFUSAL: Final = 64 * 1024
-"""Bytes that are read of why there is no reply."""
+"""How many bytes are read of the reason for a refusal."""
 
 _REFUSAL_SECONDS: Final = 10.0
 _DONE: Final = b"[DONE]"
 
 
 class HttpRefusal(Exception):
-    """The endpoint answered with a status that is no success. `body`: what it says about it, decoded if that is JSON."""
+    """The endpoint answered with a status other than success. `body`: its message, decoded if it is JSON."""
 
     def __init__(self, status: int, body: object, headers: Mapping[str, str]) -> None:
         super().__init__(status)
@@ -50,7 +50,7 @@ class HttpRefusal(Exception):
 
 
 class ErrorChunk(Exception):
-    """The stream says that there was an error. `body`: what it says about it."""
+    """The stream reports an error. `body`: its message."""
 
     def __init__(self, body: object) -> None:
         super().__init__("an error in the stream")
@@ -58,11 +58,11 @@ class ErrorChunk(Exception):
 
 
 class Overlong(Exception):
-    """The endpoint sends more than anybody has to say. The text says what."""
+    """The endpoint sends more than is allowed. The text says what."""
 
 
 class _Unspoken(Exception):
-    """The answer is one for the SDK's transport."""
+    """The response needs the SDK's transport."""
 
 
 class ChunkStream(Protocol):
@@ -72,26 +72,27 @@ class ChunkStream(Protocol):
         """The next chunk, decoded; None at the end.
 
         Raises:
-            TimeoutError: none came for so many seconds.
+            TimeoutError: none came for that many seconds.
             ErrorChunk: the endpoint says that it failed.
             OSError: the connection broke off.
-            ValueError: what came is no JSON, or no text.
-            Overlong: there is too much of it.
+            ValueError: the data is not JSON, or not text.
+            Overlong: there is too much data.
         """
         ...
 
     async def close(self) -> None:
-        """Nothing more is wanted."""
+        """Stop reading: nothing more is wanted."""
         ...
 
 
 class Completions:
-    """Where chat completions are asked for. `connect`: seconds for a connection; `direct`: past the environment's proxies."""
+    """Sends requests for chat completions. `connect`: seconds for a connection; `direct`: ignore the environment's
+    proxies."""
 
     def __init__(self, *, base_url: str, key: str | None, connect: float, direct: bool) -> None:
         secure = httpx2.create_ssl_context(trust_env=not direct)
         waits = openai.Timeout(None, connect=connect, write=_WRITING)
-        # Silence is bounded by whoever waits, not by the transport: a keep-alive comment is not a token.
+        # Silence is bounded by the caller, not by the transport: a keep-alive comment is not a token.
         self._client = openai.AsyncOpenAI(
             base_url=base_url,
             api_key=key or "none",
@@ -113,9 +114,9 @@ class Completions:
         """Send a request and wait for the beginning of the reply.
 
         Raises:
-            HttpRefusal: the endpoint does not reply.
+            HttpRefusal: the endpoint refuses to reply.
             ConnectTimeout: there is no connection in time.
-            TimeoutError: nothing came for so many seconds.
+            TimeoutError: nothing came for that many seconds.
             OSError: there is no connection, or it broke off.
             ValueError: a field can't be sent.
         """
@@ -126,7 +127,7 @@ class Completions:
                 self._spoken = False
         with _translated():
             async with asyncio.timeout(seconds):
-                # The body as it stands: the SDK's own method walks through every field of every message by its type.
+                # Send the body as it is: the SDK's own method walks through every field of every message by its type.
                 stream = await self._client.post(
                     _PATH,
                     body=dict(fields),
@@ -163,7 +164,8 @@ class Completions:
             raise
 
     def _written_head(self) -> bytes:
-        """What stands in front of each request; made at the first, since the SDK tells in it which loop it runs on."""
+        """The headers of each request; made with the first one, because the SDK includes the running event loop in
+        them."""
         assert self._destination is not None
         named = {**self._client.auth_headers, **self._client.default_headers, "X-Stainless-Retry-Count": "0"}
         headers = {name.lower(): value for name, value in named.items() if isinstance(value, str)}
@@ -175,7 +177,7 @@ class Completions:
 
 
 def _proxies(origin: requests.Origin) -> bool:
-    """Whether the environment may have a proxy for this address; the SDK knows all forms of its exceptions."""
+    """Whether the environment may have a proxy for this address; the SDK knows all forms of exceptions."""
     found = urllib.request.getproxies()
     if not (found.get("https" if origin.secure else "http") or found.get("all")):
         return False
@@ -184,7 +186,7 @@ def _proxies(origin: requests.Origin) -> bool:
 
 
 async def _refusal(connection: HttpConnection, until: float) -> object:
-    """What a refusal says, as far as it comes."""
+    """The content of a refusal, as far as it arrives."""
     said, until = bytearray(), min(until, asyncio.get_running_loop().time() + _REFUSAL_SECONDS)
     try:
         while not connection.over and len(said) < _REFUSAL:
@@ -201,7 +203,7 @@ async def _refusal(connection: HttpConnection, until: float) -> object:
 
 
 class _OwnReply:
-    """Over a connection of ours."""
+    """A reply over our own connection."""
 
     def __init__(self, pool: HttpPool, connection: HttpConnection) -> None:
         self._pool = pool
@@ -255,7 +257,7 @@ class _OwnReply:
 
 
 class _SdkReply:
-    """Over the SDK's transport."""
+    """A reply over the SDK's transport."""
 
     def __init__(self, stream: openai.AsyncStream[object]) -> None:
         self._stream = stream
@@ -272,7 +274,7 @@ class _SdkReply:
 
 @contextmanager
 def _translated() -> Iterator[None]:
-    """What the SDK raises, as what our own transport would."""
+    """Turn the SDK's exceptions into those of our own transport."""
     try:
         yield
     except openai.APIStatusError as error:

@@ -1,8 +1,8 @@
-"""Models that insist on function calls: one function is offered, and its calls are written back as action blocks.
+"""Models that insist on function calls: they are offered one function, and its calls are rewritten as action blocks.
 
-So history, journal and everything behind them know one language only. A call is written when it is complete,
-in the order in which text and calls began. What a block can't say (a call that is no JSON, names that are
-none) becomes a block that can't be read, so the model is told what was wrong with it and nothing is lost.
+So history, journal and everything after them know only one language. A call is written when it is complete, in the
+order in which text and calls began. A call that can't be expressed as a block (it is not JSON, or a name is invalid)
+becomes a block that can't be parsed, so the model is told what was wrong and nothing is lost.
 
 Pure: fragments in, text out.
 """
@@ -44,10 +44,10 @@ ACT: Final[dict[str, JSON]] = {
         },
     },
 }
-"""The one function; the same for every agent, since it stands in front of every prompt."""
+"""The one function; the same for every agent, because it precedes every prompt."""
 
 FEEDBACK: Final = "SHOW"
-"""The action in whose name a call that can't be written comes back: every agent has it, and it changes nothing."""
+"""The action used to report a call that can't be written: every agent has it, and it changes nothing."""
 
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]*")
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -60,7 +60,7 @@ _QUOTED: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class CallFragment:
-    """A piece of one function call. `call`: which one, by the endpoint's count; `id` stands in its first piece."""
+    """A piece of one function call. `call`: which call, by the endpoint's count; `id` is in its first piece."""
 
     call: int
     id: str = ""
@@ -72,16 +72,17 @@ class CallReader(Protocol):
     """Turns text and function calls, as they stream in, into the text of the reply."""
 
     def feed(self, text: str, fragments: Sequence[CallFragment]) -> Iterator[str]:
-        """Take the next pieces; give the text that became certain."""
+        """Take the next pieces; yield the text that is now certain."""
         ...
 
     def end(self) -> Iterator[str]:
-        """The reply is complete: give what is left."""
+        """End the reply; yield what is left."""
         ...
 
 
 class ArgumentReader:
-    """A reply that is the arguments of one forced function; further calls are ignored, plain text passes."""
+    """A reply that consists of the arguments of one forced function; further calls are ignored, plain text passes
+    through."""
 
     def feed(self, text: str, fragments: Sequence[CallFragment]) -> Iterator[str]:
         yield from (piece for piece in (text, *(one.arguments for one in fragments if not one.call)) if piece)
@@ -92,21 +93,21 @@ class ArgumentReader:
 
 @dataclass(slots=True)
 class _Text:
-    """Text that waits behind a call."""
+    """Text that waits for an earlier call."""
 
     pieces: list[str]
 
 
 @dataclass(slots=True)
 class _Call:
-    """One call as far as it is known."""
+    """One call, as far as it has arrived."""
 
     id: str
     name: str
     arguments: list[str]
 
     def decoded(self) -> dict[str, JSON] | None:
-        """Its arguments, if they are complete."""
+        """The arguments, if they are complete; otherwise None."""
         try:
             found = json.loads("".join(self.arguments))
         except (ValueError, RecursionError):
@@ -115,7 +116,7 @@ class _Call:
 
 
 class ActionWriter:
-    """Text passes; calls of `ACT` become action blocks."""
+    """Passes text through and turns calls of `ACT` into action blocks."""
 
     def __init__(self) -> None:
         self._waiting: list[_Text | _Call] = []  # in order of their beginning; the first is a call
@@ -154,7 +155,7 @@ class ActionWriter:
             call.arguments.append(fragment.arguments)
 
     def _release(self) -> Iterator[str]:
-        """Something new began: write what stands before it, as far as that is complete, and text itself at once."""
+        """Write what comes before a new item, as far as it is complete; text is written at once."""
         while self._waiting:
             first = self._waiting[0]
             if isinstance(first, _Call) and (len(self._waiting) == 1 or first.decoded() is None):
@@ -163,7 +164,7 @@ class ActionWriter:
             yield self._say(first)
 
     def _say(self, item: _Text | _Call) -> str:
-        """The text of what stands next."""
+        """The text of the next item."""
         if isinstance(item, _Call):
             text = self._block(item)
             self._written.clear()
@@ -174,11 +175,11 @@ class ActionWriter:
         return text
 
     def _block(self, call: _Call) -> str:
-        """A complete call as blocks, set off from what stands before."""
+        """A complete call as blocks, separated from the text before."""
         return self._lead() + "\n\n".join(self._blocks(call)) + "\n"
 
     def _lead(self) -> str:
-        """What makes a block of the top level possible here: blank lines, and the end of what is still open."""
+        """What must come first so that a block can start here: blank lines, and the end of an open fence or comment."""
         if not self._begun:
             return ""
         text = "".join(self._written).replace("\r\n", "\n").replace("\r", "\n")
@@ -216,7 +217,8 @@ class ActionWriter:
 
 
 def _parts(found: dict[str, JSON]) -> tuple[JSON, JSON, str | None]:
-    """Action, arguments and body; arguments that stand beside them, or are JSON in a text, are taken as well."""
+    """Action, arguments and body. Arguments next to the `arguments` field, or JSON inside a string, are accepted as
+    well."""
     beside = {key: value for key, value in found.items() if key not in ("action", "arguments", "body")}
     arguments, body = found.get("arguments"), found.get("body")
     if isinstance(arguments, str):
@@ -240,7 +242,7 @@ def block(info: str, body: str | None) -> str:
 
 
 def written(value: JSON) -> str:
-    """A value in the argument grammar; line ends in a text, which it has no sign for, become spaces."""
+    """A value in the argument grammar, which has no line ends in texts; they become spaces."""
     if isinstance(value, str) and _REFERENCE.fullmatch(value):
         return value
     if isinstance(value, str):
@@ -250,7 +252,7 @@ def written(value: JSON) -> str:
 
 
 def _refused(what: str, raw: str) -> str:
-    """A block with an argument that can't be read, since its quote is never closed: the feedback repeats it."""
+    """A block whose argument can't be parsed because its quote is never closed; the feedback repeats it."""
     said = " ".join(f"{what}. It was: {raw[:_QUOTED]}".replace('"', "'").split())
     return block(f'{FEEDBACK} "{said}', None)
 

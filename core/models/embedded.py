@@ -1,10 +1,9 @@
 """The model for a machine without any endpoint: llama.cpp in this process, behind the same protocol.
 
-llama.cpp's own server listens on the loopback interface, on a free port and with a key that only this
-process knows, so the embedded model is an `OpenAIModel` like any other and everything around it is
-tested with it. What is different: it starts when it is first needed, in a thread; it works out its
-prejudices and leaves the static prompt in its cache before the first request; and it is steered (see
-`small_model`) because a model of this size does not act by itself.
+llama.cpp's own server listens on the loopback interface, on a free port and with a key that only this process knows. So
+the embedded model is an `OpenAIModel` like any other, and tests of it cover everything around it. There are three
+differences: it starts in a thread when it is first needed; before the first request it measures its bias and leaves the
+static prompt in its cache; and it is steered (see `small_model`), because a model of this size does not act on its own.
 
 `python -m iact.core.models.embedded fetch` downloads the model's file.
 """
@@ -52,10 +51,10 @@ if TYPE_CHECKING:
     from iact.core.models.openai import OpenAIModel
 
 LIBRARY: Final = "libgomp1"
-"""Debian's package of the library that llama.cpp needs besides; a system with little in it lacks it."""
+"""Debian's package of a library that llama.cpp also needs; minimal systems lack it."""
 
 CONTEXT: Final = 8192
-"""The window that the model was trained for."""
+"""The context window that the model was trained for."""
 
 PROFILE: Final = ModelProfile(
     name="SmolLM2-135M-Instruct",
@@ -68,7 +67,7 @@ PROFILE: Final = ModelProfile(
 _THREADS: Final = (
     1  # its threads spin while they wait for each other; measured on a busy machine, two are 4x slower
 )
-_BATCH: Final = 256  # tokens; a request that is given up is noticed between batches
+_BATCH: Final = 256  # tokens; a cancelled request is noticed between batches
 _CACHE_MIB: Final = 256
 _FLOOR: Final = -15.0  # log probability of a token that is not even among the most likely ones
 _LIKELY: Final = 4000
@@ -88,7 +87,7 @@ class _Running:
 class EmbeddedModel:
     """Implements `core.ports.Model`. Cheap to make: nothing is loaded before `warm` or the first stream.
 
-    `report` takes progress while the model's file is downloaded, from another thread.
+    `report` receives progress while the model's file is downloaded, from another thread.
     """
 
     def __init__(self, *, clock: Clock, rng: random.Random, report: Report = lambda line: None) -> None:
@@ -105,10 +104,10 @@ class EmbeddedModel:
         return PROFILE
 
     async def warm(self) -> None:
-        """Get ready: download what is missing, load, and read the static prompt. Quick if it is.
+        """Get ready: download what is missing, load the model, and read the static prompt. Quick if already done.
 
         Raises:
-            ModelUnreachable: the file or llama.cpp can't be had.
+            ModelUnreachable: the file or llama.cpp is not available.
         """
         await self._ready()
 
@@ -129,7 +128,7 @@ class EmbeddedModel:
 
     @property
     def ladder(self) -> FormLadder:
-        """See `core.models.structured.Formed`; llama.cpp makes a grammar of the schema."""
+        """See `core.models.structured.Formed`; llama.cpp derives a grammar from the schema."""
         return self._ladder
 
     async def stream_formed(
@@ -180,7 +179,7 @@ class EmbeddedModel:
                 yield event
 
     async def _point(self, running: _Running, messages: Sequence[ChatMessage]) -> tuple[str, Usage]:
-        """The first step: the phrase that the model takes from the menu, or "" for small talk."""
+        """The first step: the phrase that the model chooses from the menu, or "" for small talk."""
         plan = small_model.pointing()
         said, usage = plan.begin, Usage()
         fields: dict[str, JSON] = {**_FIXED, "grammar": plan.grammar, "logit_bias": running.bias}
@@ -200,7 +199,7 @@ class EmbeddedModel:
 async def _shown(
     reply: AsyncGenerator[ModelEvent], plan: ReplyForm, first: Usage
 ) -> AsyncGenerator[ModelEvent]:
-    """A reply's events as the consumer gets them: its given parts added, the mark of small talk taken off."""
+    """A reply's events for the consumer: with the given parts added and the mark of small talk removed."""
     held: str | None = ""
     async with aclosing(reply) as events:
         async for event in events:
@@ -214,7 +213,7 @@ async def _shown(
                     held = ""
                     yield event
                 case StreamUnproven():
-                    pass  # this one is ours, and thinks nothing beforehand
+                    pass  # the embedded model does not think before it replies
                 case UsageReport(usage):
                     yield UsageReport(_both(first, usage))
                 case StreamEnd("stop") if plan.end:
@@ -225,7 +224,8 @@ async def _shown(
 
 
 def _both(first: Usage, second: Usage) -> Usage:
-    """One usage for two requests over the same messages: what the second found in the cache is the first's work."""
+    """Merge the usage of two requests over the same messages. The second's cache hits are the first's work and don't
+    count."""
     if not first.prompt_tokens:
         return second
     completion = first.completion_tokens + second.completion_tokens
@@ -236,7 +236,7 @@ def _both(first: Usage, second: Usage) -> Usage:
 
 
 async def _start(clock: Clock, rng: random.Random, report: Report) -> _Running:
-    """Start llama.cpp's server and warm it up. Cancelling it takes no longer than loading the file does."""
+    """Start llama.cpp's server and warm it up. Cancelling takes no longer than loading the file."""
     from iact.core.models.openai import OpenAIModel
 
     key = secrets.token_hex(16)
@@ -260,7 +260,7 @@ def _load(key: str, report: Report) -> tuple[object, str]:
 
 
 def serve(path: str, key: str) -> tuple[object, str]:
-    """Start llama.cpp's server over the model's file: the object that keeps it alive, and its address. Blocking.
+    """Start llama.cpp's server over the model's file. Returns the object that keeps it alive, and its address. Blocks.
 
     Raises:
         ModelUnreachable: llama.cpp is not installed, or can't load the file.
@@ -305,7 +305,7 @@ def serve(path: str, key: str) -> tuple[object, str]:
 
 
 def _seen_working(address: str, key: str) -> None:
-    """Wait for the server's first reply: one that is dropped before its loop has begun never ends."""
+    """Wait for the server's first reply: a server that is dropped before its loop has begun never ends."""
     headers = {"Authorization": f"Bearer {key}"}
     with httpx.Client(base_url=address, headers=headers, timeout=_SECONDS, trust_env=False) as client:
         client.post("/completion", json={"prompt": "a", "n_predict": 1})
@@ -317,7 +317,7 @@ def _release(running: _Running) -> None:
 
 
 class _Native:
-    """The few calls to llama.cpp's server that are not the OpenAI protocol's business."""
+    """The few calls to llama.cpp's server that are not part of the OpenAI protocol."""
 
     def __init__(self, address: str, key: str) -> None:
         self._client = httpx.AsyncClient(
@@ -334,7 +334,7 @@ class _Native:
         return found
 
     async def first_token(self, text: str) -> int:
-        """The id of the token that `text` begins with."""
+        """The id of the first token of `text`."""
         tokens = (await self.post("/tokenize", {"content": text}))["tokens"]
         assert isinstance(tokens, list)
         token = tokens[0]
@@ -342,7 +342,7 @@ class _Native:
         return token
 
     async def next_token(self, messages: Sequence[ChatMessage], begun: str) -> dict[int, float]:
-        """Log probabilities of the likeliest tokens to follow `begun` in the reply to `messages`."""
+        """Log probabilities of the likeliest next tokens after `begun` in the reply to `messages`."""
         listed: list[JSON] = [{"role": message.role, "content": message.content} for message in messages]
         prompt = (await self.post("/apply-template", {"messages": listed}))["prompt"]
         assert isinstance(prompt, str)
@@ -353,7 +353,7 @@ class _Native:
 
 
 def _likeliest(found: JSON) -> dict[int, float]:
-    """Token ids to log probabilities, from what the server says about its first token."""
+    """Token ids to log probabilities, from the server's data about its first token."""
     match found:
         case {"completion_probabilities": [{"top_logprobs": list(listed)}, *_]}:
             return {
@@ -369,8 +369,8 @@ def _likeliest(found: JSON) -> dict[int, float]:
 async def _prejudice(native: _Native) -> list[JSON]:
     """How much to add to each phrase's first token: its log probability after requests that say nothing.
 
-    The same for the same model, prompt and menu, so it is kept beside the model's file. Either way the
-    static prompt is left in the server's cache.
+    It is the same for the same model, prompt and menu, so it is stored next to the model's file. Either way the static
+    prompt is left in the server's cache.
     """
     asked = [_blank(text) for text in small_model.BLANKS]
     kept = weights.cache_folder() / f"prejudice-{_digest(asked)}.json"
@@ -390,7 +390,7 @@ async def _prejudice(native: _Native) -> list[JSON]:
 
 
 def _digest(asked: Sequence[Sequence[ChatMessage]]) -> str:
-    """Of everything that the prejudice depends on."""
+    """The digest of everything that the bias depends on."""
     said = [[[message.role, message.content] for message in messages] for messages in asked]
     parts: JSON = [weights.SHA256, LEAD, list(MENU), STRENGTH, small_model.DOUBT, _FLOOR, json.dumps(said)]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]

@@ -1,8 +1,8 @@
 """What went wrong at a model endpoint, in words for a person, and whether trying again makes sense.
 
-Pure: an HTTP status, a body and headers go in, a `AttemptFailure` comes out. What an endpoint says about an
-error is untrusted text that ends up on screens and in journals, so it is cleaned, shortened and freed
-of keys here, in the one place that quotes it.
+Pure: an HTTP status, a body and headers go in, an `AttemptFailure` comes out. What an endpoint says about an error is
+untrusted text that ends up on screens and in journals. So it is cleaned, shortened and stripped of keys here, in the
+one place that quotes it.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ class ContextTooLong(ModelRefused):
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailure:
-    """Why one attempt gave no reply.
+    """Why one attempt brought no reply.
 
-    `why` continues "The model endpoint URL …", `remedy` continues it after a semicolon. `again`: whether
-    another attempt makes sense; "once" for what is rarely cured by patience. `after`: seconds that the
-    endpoint asked us to wait. `limited`: it counts requests, and this was one too many.
+    `why` continues "The model endpoint URL …", `remedy` continues it after a semicolon. `again`: whether another
+    attempt makes sense; "once" for errors that waiting rarely cures. `after`: seconds that the endpoint asked us to
+    wait. `limited`: the endpoint's rate limit was exceeded.
     """
 
     kind: type[ModelError]
@@ -68,10 +68,10 @@ class AttemptFailure:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """When to try again. `attempts` in all, none begun later than `seconds` after the first began.
+    """When to try again: `attempts` in total, none started later than `seconds` after the first.
 
-    The wait before attempt n+1 is `base`·2^(n-1) seconds, at most `cap`, of which a random half is taken
-    off so that many agents don't come back at once; an endpoint's Retry-After is obeyed up to `longest`.
+    The wait before attempt n+1 is `base`·2^(n-1) seconds, at most `cap`, minus up to half of it at random, so that many
+    agents don't come back at the same time. An endpoint's Retry-After is obeyed up to `longest`.
     """
 
     attempts: int = 5
@@ -81,7 +81,7 @@ class Retries:
     longest: float = 60.0
 
     def limit(self, failure: AttemptFailure) -> int:
-        """How many attempts there are in all where they end like this."""
+        """How many attempts there are in total if they fail like this."""
         return {"no": 1, "once": min(2, self.attempts), "yes": self.attempts}[failure.again]
 
     def wait(
@@ -96,7 +96,7 @@ class Retries:
 
 
 def endpoint_name(base_url: str) -> str:
-    """`base_url` as it may be shown: without user, password, query and fragment.
+    """`base_url` in a form that may be shown: without user, password, query and fragment.
 
     Raises:
         UsageError: it is not an http or https address.
@@ -125,7 +125,7 @@ def words(text: str, secret: str | None = None) -> str:
 
 
 def message_of(body: object) -> str:
-    """The text that matters of an error body: `error.message`, `message`, `detail`, or all of it."""
+    """The relevant text of an error body: `error.message`, `message`, `detail`, or all of it."""
     if isinstance(body, Mapping):
         for name in ("error", "message", "detail"):
             if body.get(name):
@@ -135,7 +135,7 @@ def message_of(body: object) -> str:
 
 
 def codes_of(body: object) -> str:
-    """`code` and `type` of an error body, to look for known ones in."""
+    """`code` and `type` of an error body, to be searched for known codes."""
     if isinstance(body, Mapping):
         inner = body.get("error")
         source = inner if isinstance(inner, Mapping) else body
@@ -204,7 +204,7 @@ def unreachable(why: str, *, again: Literal["no", "once", "yes"] = "yes") -> Att
 
 
 def garbled(what: str) -> AttemptFailure:
-    """An answer that isn't the protocol."""
+    """An answer that does not follow the protocol."""
     remedy = "check that OPENAI_BASE_URL is the address of an OpenAI-compatible API (it often ends in /v1)"
     return AttemptFailure(
         ModelGarbled, f"did not answer in the OpenAI protocol ({what})", remedy, again="once"

@@ -1,11 +1,11 @@
 """A model behind any endpoint that speaks the OpenAI protocol: streaming, with retries of our own.
 
-Requests and chunks travel by `core.models.chat`. What they mean is here: a reply that was cut off in the
-middle starts over (`StreamRestart`), silence is bounded between tokens as well as before the first, and
-every failure ends as one sentence that says what a person can do. Nobody below retries what an endpoint
-answered, so that waiting goes through the `Clock` and everyone sees why it is waited.
+`core.models.chat` transports requests and chunks; this module interprets them. A reply that was cut off in the middle
+starts again (`StreamRestart`). Silence is bounded between tokens as well as before the first. Every failure ends as one
+sentence that says what a person can do. Lower layers never retry a request that an endpoint answered, so waiting goes
+through the `Clock` and people see the reason.
 
-Import this module only where an endpoint is in use: the SDK takes half a second to load.
+Import this module only if an endpoint is in use: the SDK takes half a second to load.
 """
 
 from __future__ import annotations
@@ -48,22 +48,23 @@ from iact.core.ports import (
 )
 
 _REASONING: Final = ("reasoning_content", "reasoning")
-"""Fields of a delta in which endpoints send what a model thinks."""
+"""Fields of a delta in which endpoints send a model's reasoning."""
 
 _UNMARKED: Final = re.compile(r"deepseek-r1|qwq|thinking|reasoner", re.IGNORECASE)
-"""Names of models whose prompt ends in the beginning of their reasoning, so that a reply may have its end alone."""
+"""Matches models whose prompt ends in the opening mark of reasoning, so that a reply may contain only the closing
+mark."""
 
 _REPORT_EVERY: Final = 16
-"""An estimated usage is reported anew after so many deltas, for consumers that close early."""
+"""After how many deltas an estimated usage is reported again, for consumers that close early."""
 
 
 _FAULTS: Final = (HttpRefusal, ErrorChunk, ConnectTimeout, Overlong, OSError, ValueError)
-"""What a request can end in."""
+"""The exceptions with which a request can end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Timeouts:
-    """Bounds on silence, in seconds: to connect, to the first event, between events, after the finish."""
+    """Limits on silence, in seconds: to connect, to the first event, between events, after the finish."""
 
     connect: float = 10.0
     first: float = 300.0
@@ -85,11 +86,11 @@ class _Dialect:
 
     usage_option: bool = True
     unmarked: bool | None = None
-    """Whether replies hold the end of reasoning alone; None: not known, so the model's name is all there is."""
+    """Whether replies contain only the end of reasoning; None if unknown, so that only the model's name can tell."""
     limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
 
     def learn(self, refusal: Exception) -> bool:
-        """Adapt to a refusal; False if it is not about the dialect."""
+        """Adapt to a refusal. Returns False if it is not about the dialect."""
         if not isinstance(refusal, HttpRefusal) or refusal.status not in (400, 422):
             return False
         words = failures.message_of(refusal.body)
@@ -104,9 +105,9 @@ class _Dialect:
 
 @dataclass(slots=True)
 class _Reading:
-    """Turns the chunks of one reply into events. Pure but for its own counters.
+    """Turns the chunks of one reply into events. Pure except for its own counters.
 
-    `usage` stays an estimate until the endpoint says something.
+    `usage` stays an estimate until the endpoint reports it.
     """
 
     usage: Usage
@@ -121,10 +122,10 @@ class _Reading:
     pairs: Pairs = field(default_factory=Pairs)
     thought_pairs: Pairs = field(default_factory=Pairs)
     told: list[ModelEvent] = field(default_factory=list)
-    """What the newest chunk comes to; a list, since generators within generators cost more than all else here."""
+    """The events of the newest chunk; a list, because nested generators cost more than everything else here."""
 
     def feed(self, chunk: object) -> Sequence[ModelEvent]:
-        """Take a `chat.completion.chunk`, decoded. Raises TypeError or ValueError if it is not shaped like one."""
+        """Take a decoded `chat.completion.chunk`. Raises TypeError or ValueError if it does not have that shape."""
         self.events += 1
         self.told = []
         said = _fields(chunk)
@@ -140,7 +141,7 @@ class _Reading:
         return self.told
 
     def end(self) -> Sequence[ModelEvent]:
-        """The reply is complete: what was held back."""
+        """End the reply; returns the events that were held back."""
         self.told = []
         self._take_all(self.thoughts.end(whole=self.finish != "length"))
         for text in self.calls.end() if self.calls else ():
@@ -197,7 +198,7 @@ class _Reading:
             self.told.append(UsageReport(self.estimated()))
 
     def estimated(self) -> Usage:
-        """The usage so far, the reply's tokens estimated."""
+        """The usage so far, with the reply's tokens estimated."""
         return replace(self.usage, completion_tokens=tokens.estimate("".join((*self.reasoning, *self.text))))
 
     @property
@@ -206,11 +207,11 @@ class _Reading:
 
 
 _Fields = Mapping[str, object]
-"""A JSON object of a chunk. What the SDK would make of it costs more than all else that is done to a chunk."""
+"""A JSON object of a chunk. The SDK's own types would cost more than everything else that is done to a chunk."""
 
 
 def _fields(value: object) -> _Fields:
-    """An object of a chunk; none if there is none. Raises TypeError."""
+    """An object of a chunk; empty if it is missing. Raises TypeError."""
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -219,7 +220,7 @@ def _fields(value: object) -> _Fields:
 
 
 def _list(value: object) -> Sequence[_Fields]:
-    """A list of objects of a chunk; empty if there is none. Raises TypeError."""
+    """A list of objects of a chunk; empty if it is missing. Raises TypeError."""
     if value is not None and not isinstance(value, list):
         raise TypeError("no list where one is due")
     for one in value or ():
@@ -229,14 +230,14 @@ def _list(value: object) -> Sequence[_Fields]:
 
 
 def _text(value: object) -> str:
-    """A text of a chunk; empty if there is none. Raises TypeError."""
+    """A text of a chunk; empty if it is missing. Raises TypeError."""
     if value is not None and not isinstance(value, str):
         raise TypeError("no text where one is due")
     return value or ""
 
 
 def _count(value: object) -> int:
-    """A number of tokens; 0 if there is none. Raises TypeError or ValueError."""
+    """A number of tokens; 0 if it is missing. Raises TypeError or ValueError."""
     if value is not None and not isinstance(value, int | float):
         raise TypeError("no number where one is due")
     if isinstance(value, float) and not math.isfinite(value):
@@ -252,14 +253,14 @@ def _fragment(call: _Fields) -> CallFragment:
 
 
 def _reported(chunk: _Fields) -> Usage | None:
-    """What a chunk says about usage: the standard field, or the timings of a llama.cpp server."""
+    """The usage in a chunk: the standard field, or the timings of a llama.cpp server."""
     if usage := _fields(chunk.get("usage")):
         known = _fields(usage.get("prompt_tokens_details")).get("cached_tokens")
         return Usage(
             _count(usage.get("prompt_tokens")), _count(known), _count(usage.get("completion_tokens"))
         )
     timings = chunk.get("timings")
-    if isinstance(timings, dict):  # a look for `Mapping`, at each piece, takes three calls to say no
+    if isinstance(timings, dict):  # checking for `Mapping` at each piece takes three calls to say no
         cached, fresh, written = (timings.get(name) for name in ("cache_n", "prompt_n", "predicted_n"))
         if isinstance(cached, int) and isinstance(fresh, int) and isinstance(written, int):
             return Usage(cached + fresh, cached, written)
@@ -267,7 +268,7 @@ def _reported(chunk: _Fields) -> Usage | None:
 
 
 class OpenAIModel:
-    """Implements `core.ports.Model`, and `core.models.structured.Formed`.
+    """Implements `core.ports.Model` and `core.models.structured.Formed`.
 
     `extra`: further fields for every request, such as a temperature. `direct`: ignore the proxies of the
     environment. `dialect`: "tools" for a model that insists on function calls, which are then written back
@@ -308,11 +309,11 @@ class OpenAIModel:
 
     @property
     def endpoint(self) -> str:
-        """The endpoint's address as it may be shown."""
+        """The endpoint's address in a form that may be shown."""
         return self._name
 
     async def warm(self) -> None:
-        """Nothing to do: the endpoint is somebody else's."""
+        """Do nothing: the endpoint is run by others."""
 
     async def close(self) -> None:
         await self._chat.close()
@@ -329,7 +330,7 @@ class OpenAIModel:
 
     @property
     def ladder(self) -> FormLadder:
-        """Which forms of structured output the endpoint serves, as far as it is known."""
+        """The forms of structured output that the endpoint serves, as far as known."""
         return self._ladder
 
     def stream_formed(
@@ -355,7 +356,8 @@ class OpenAIModel:
         extra: Mapping[str, JSON],
         calls: Callable[[], CallReader] | None = None,
     ) -> AsyncGenerator[ModelEvent]:
-        """As `stream`, with request fields for this call alone. `calls` makes what reads function calls, if any come."""
+        """Like `stream`, with request fields for this call only. `calls` makes the reader of function calls, if any
+        come."""
         began = self._clock.monotonic()
         attempt = 0
         while True:
@@ -439,7 +441,7 @@ class OpenAIModel:
             raise _Failed(failure)
 
     async def _next(self, reply: ChunkStream, reading: _Reading) -> object | None:
-        """The next chunk; None at the end, which is anything at all once the finish was seen."""
+        """The next chunk; None at the end. After the finish was seen, any fault counts as the end."""
         wait: Literal["first", "between", "ending"]
         wait = "ending" if reading.finish else "between" if reading.events else "first"
         try:
@@ -451,7 +453,7 @@ class OpenAIModel:
         raise _Failed(failure)
 
     def _failure(self, error: Exception, wait: Literal["first", "between", "ending"]) -> AttemptFailure:
-        """What one of `_FAULTS` means."""
+        """The failure that one of `_FAULTS` means."""
         silence = getattr(self._timeouts, wait)
         match error:
             case HttpRefusal():
@@ -508,7 +510,7 @@ def _wire(messages: Sequence[ChatMessage]) -> list[JSON]:
 
 
 def _in_parts(message: ChatMessage) -> JSON:
-    """The content of a message with parts: a list in which each stands behind its name."""
+    """The content of a message with parts: a list in which each part follows its name."""
     content: list[JSON] = [{"type": "text", "text": message.content}]
     for part in message.parts:
         content += [{"type": "text", "text": f"${part.name}:"}, _part(part)]
@@ -560,7 +562,7 @@ def _no_connection(error: Exception, *, begun: bool) -> AttemptFailure:
 
 
 def _status_in(body: object) -> int:
-    """The HTTP status that an error object in a stream stands for; 500 if it doesn't say."""
+    """The HTTP status that an error object in a stream stands for; 500 if it has none."""
     code = body.get("code") if isinstance(body, Mapping) else None
     if isinstance(code, str) and code.isdigit():
         code = int(code)

@@ -1,7 +1,7 @@
-"""Asks for room before each call of a model, and tells afterwards what it took.
+"""Reserves room in the quotas before each call of a model, and reports its real usage afterwards.
 
-What a call can take at most is known before: its messages, and the reply's limit. So no number of calls at once comes
-to more than there is. Who would be too much only if those that are under way took all that they may waits for them.
+The maximum usage of a call is known in advance: its messages, and the reply's limit. So concurrent calls never exceed a
+quota. A call that would exceed it only if the running calls used their maximum waits for them.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from iact.core.ports import (
 )
 
 _SOON: Final = 0.2
-"""Seconds after which people are told that a call waits for others."""
+"""After how many seconds people are told that a call waits for others."""
 
 _REPLY: Final = 4096
-"""Tokens of a reply whose length nobody limits."""
+"""The assumed length of an unlimited reply, in tokens."""
 
 
 class QuotaModel:
-    """A model that is asked only where all of `quotas` have room."""
+    """A model that is asked only if all `quotas` have room."""
 
     def __init__(self, model: Model, quotas: Sequence[ModelQuota]) -> None:
         self._model = model
@@ -94,10 +94,10 @@ class QuotaModel:
 
 
 async def _reserve(quotas: Sequence[ModelQuota], most: Spending) -> list[Reservation]:
-    """Room in each of the quotas, or in none.
+    """Reserve room in each of the quotas, or in none.
 
     Raises:
-        QuotaExceeded: one has none.
+        QuotaExceeded: a quota has no room.
     """
     held: list[Reservation] = []
     try:
@@ -110,12 +110,12 @@ async def _reserve(quotas: Sequence[ModelQuota], most: Spending) -> list[Reserva
 
 
 async def _settle(held: Sequence[Reservation], used: Spending) -> None:
-    """Whoever stops a call can't stop that it is counted."""
+    """Report the usage even if the call is cancelled."""
     await asyncio.shield(asyncio.gather(*(one.settle(used) for one in held)))
 
 
 async def _give_back(asked: asyncio.Future[list[Reservation]]) -> None:
-    """Nobody wants the room any more that was asked for."""
+    """Release a reservation that is no longer wanted."""
     asked.cancel()
     try:
         held = await asked

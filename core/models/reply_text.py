@@ -1,11 +1,12 @@
-"""What an endpoint's text is made into before anything else sees it: storable, and without what the model only thought.
+"""Prepares an endpoint's text before anything else sees it: makes it storable, and separates the model's reasoning.
 
-An endpoint may send half of a surrogate pair, which JSON can hold and a journal can't: halves are put together where
-both arrive, also in pieces, and one alone becomes a replacement sign. And it may leave a model's reasoning in the text,
-as `<think>…</think>` before the reply. That is a draft: nothing in it acts, and no other agent reads it. Some leave out
-the opening, which stood in their prompt: then only `</think>` on a line of its own tells that all before it was thought.
+An endpoint may send half of a surrogate pair, which JSON can hold and a journal can't: halves are joined if both
+arrive, even in separate pieces, and a single half becomes a replacement character. It may also leave a model's
+reasoning in the text, as `<think>…</think>` before the reply. Reasoning is only a draft: nothing in it acts, and no
+other agent reads it. Some models omit the opening mark, because it was in their prompt: then only `</think>` on its own
+line shows that everything before it was reasoning.
 
-Pure: pieces in, pieces out, whatever way they were cut.
+Pure: pieces in, pieces out, no matter how they were cut.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ _FENCE: Final = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 
 
 class Pairs:
-    """Text in pieces, each of which can be stored."""
+    """Joins surrogate pairs, so that each piece of text can be stored."""
 
     def __init__(self) -> None:
         self._half = ""
 
     def feed(self, text: str) -> str:
-        """Take the next piece; gives what is certain now."""
+        """Take the next piece; returns the text that is now certain."""
         if text.isascii() and not self._half:
             return text
         text = self._half + text
@@ -42,14 +43,14 @@ class Pairs:
         return paired(text[: len(text) - len(self._half)])
 
     def end(self) -> str:
-        """There is no more: what was held back."""
+        """End the text; returns what was held back."""
         half, self._half = self._half, ""
         return paired(half)
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A piece of a reply, or of what its model thought first. `recast`: all that came before is void, and comes again."""
+    """A piece of a reply, or of the reasoning before it. `recast`: everything before is void, and is sent again."""
 
     text: str
     thought: bool
@@ -57,10 +58,11 @@ class Piece:
 
 
 class Thoughts:
-    """Tells a reply from reasoning that stands before it. Behind the first word of a reply everything is the reply,
-    until the end of reasoning shows that its beginning was not marked.
+    """Separates a reply from the reasoning before it. After the first word of a reply everything is the reply, unless
+    the end of reasoning shows that its beginning was not marked.
 
-    `unmarked`: that is expected of this model, so all is taken for reasoning until it ends. `closed_alone`: it was so.
+    `unmarked`: unmarked reasoning is expected of this model, so everything counts as reasoning until it ends.
+    `closed_alone`: the reply did contain unmarked reasoning.
     """
 
     def __init__(self, *, unmarked: bool = False) -> None:
@@ -68,11 +70,11 @@ class Thoughts:
         self._held = ""
         self._closing = "</think>" if unmarked else ""
         self._begun = self._marked = False
-        self._said: list[str] = []  # as text, or as reasoning of which the beginning was not marked
+        self._said: list[str] = []  # as text, or as reasoning whose beginning was not marked
         self._unmarked = unmarked
 
     def feed(self, text: str) -> Iterator[Piece]:
-        """Take the next piece; give what is certain now."""
+        """Take the next piece; yields what is now certain."""
         if self._begun and self._marked:
             text, self._held = self._held + text, ""
             yield Piece(text, False)
@@ -80,7 +82,7 @@ class Thoughts:
         self._held += text
         if (
             self._begun and "<" not in self._held
-        ):  # as nearly every piece of a reply: nothing in it can be an end
+        ):  # true for nearly every piece of a reply: it can't contain an end
             said, self._held = self._held, ""
             if said:
                 self._said.append(said)
@@ -95,9 +97,9 @@ class Thoughts:
                 return
 
     def end(self, *, whole: bool = True) -> Iterator[Piece]:
-        """There is no more: what was held back. Reasoning that nothing ended is reasoning.
+        """End the text; yields what was held back. Reasoning without an end stays reasoning.
 
-        `whole`: the model ended by itself; then what was only expected to be reasoning was the reply.
+        `whole`: the model finished on its own; then text that was only expected to be reasoning was the reply.
         """
         held, self._held = self._held, ""
         if self._unmarked and whole and (self._said or held):
@@ -107,7 +109,7 @@ class Thoughts:
             yield Piece(held, bool(self._closing))
 
     def marked(self) -> Iterator[Piece]:
-        """The endpoint tells reasoning apart itself, so none is to be looked for in the text."""
+        """Note that the endpoint marks reasoning itself, so the text is not searched for it."""
         if self._unmarked:
             text, self._held, self._closing = "".join(self._said) + self._held, "", ""
             if text:
@@ -117,7 +119,7 @@ class Thoughts:
         self._unmarked, self._marked = False, True
 
     def _opened(self) -> Generator[Piece, None, bool]:
-        """Look for the beginning of reasoning, or of the reply; whether there is more to be looked at."""
+        """Look for the beginning of reasoning, or of the reply. Returns whether there is more to search."""
         found = self._held.lstrip()
         lowered = found[:_LONGEST].lower()
         opening = next((one for one in _OPENINGS if lowered.startswith(one)), "")
@@ -135,7 +137,7 @@ class Thoughts:
         return True
 
     def _closed(self) -> Generator[Piece, None, bool]:
-        """Look for the end of the reasoning; whether there is more to be looked at."""
+        """Look for the end of the reasoning. Returns whether there is more to search."""
         if self._unmarked and not self._said:
             found = self._held.lstrip().lower()
             if found.startswith(_OPENINGS):
@@ -157,7 +159,7 @@ class Thoughts:
         return at >= 0
 
     def _going_on(self) -> Generator[Piece, None, bool]:
-        """The reply goes on; look for the end of reasoning in it."""
+        """Continue the reply, and look for the end of reasoning in it. Returns whether there is more to search."""
         found = next((one for one in _CLOSING.finditer(self._held) if self._stands_alone(one.start())), None)
         if found is not None:
             thought, self._held = "".join(self._said) + self._held[: found.start()], self._held[found.end() :]
@@ -175,7 +177,7 @@ class Thoughts:
         return False
 
     def _stands_alone(self, at: int) -> bool:
-        """Whether what is at this place of what is held begins its line, in no fenced block."""
+        """Whether the text at this position begins its line, outside of fenced blocks."""
         before = "".join(self._said) + self._held[:at]
         return not before.rpartition("\n")[2].strip() and len(_FENCE.findall(before)) % 2 == 0
 

@@ -1,6 +1,6 @@
-"""A request as the bytes that go over the wire. Pure.
+"""Formats a request as bytes for the wire. Pure.
 
-Where it goes and under which headers is the same for every request to an endpoint, so it is written once.
+Address and headers are the same for every request to an endpoint, so they are formatted once.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Destination:
-    """Where requests go: over connections to `origin`, for `path`. `named`: what the header Host says."""
+    """Where requests go: over connections to `origin`, for `path`. `named`: the value of the Host header."""
 
     origin: Origin
     named: str
@@ -40,7 +40,7 @@ class Destination:
 
 
 def destination_of(url: str) -> Destination | None:
-    """The parts of an address in ASCII; None if it has others than these, such as a user, or can't be read."""
+    """The parts of an address in ASCII; None if it has other parts, such as a user, or can't be parsed."""
     try:
         parts = urlsplit(url)
         host, port = parts.hostname, parts.port
@@ -58,10 +58,10 @@ def destination_of(url: str) -> Destination | None:
 
 
 def head(destination: Destination, headers: Mapping[str, str]) -> bytes | None:
-    """The head of a POST but for the length of its body; None if a header can't be written as it stands."""
+    """The head of a POST without the length of its body; None if a header can't be written as it is."""
     lines = [f"POST {destination.path} HTTP/1.1", f"Host: {destination.named}"]
     for name, value in headers.items():
-        # RFC 9110, 5.5: whoever could put a line end into a value could write requests of his own.
+        # RFC 9110, 5.5: anyone who could put a line end into a value could write requests of their own.
         if not _NAME.fullmatch(name) or not _VALUE.fullmatch(value):
             return None
         lines.append(f"{name}: {value}")
@@ -69,14 +69,14 @@ def head(destination: Destination, headers: Mapping[str, str]) -> bytes | None:
 
 
 def body(fields: Mapping[str, JSON]) -> bytes:
-    """A JSON body, as the SDK writes it.
+    """A JSON body, formatted as the SDK does.
 
     Raises:
-        ValueError: a number is not finite, or a text is no Unicode.
+        ValueError: a number is not finite, or a text is not valid Unicode.
     """
     return json.dumps(fields, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
 
 
 def whole(begun: bytes, content: bytes) -> bytes:
-    """A request from its `head` and its body."""
+    """Join a request from its `head` and its body."""
     return b"%b%d\r\n\r\n%b" % (begun, len(content), content)

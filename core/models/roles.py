@@ -15,17 +15,17 @@ FAST: Final = "fast"
 
 
 class Models:
-    """Roles to models. A role without a model of its own is played by "smart".
+    """Maps roles to models. A role without its own model is played by "smart".
 
-    Owns the models: `close` closes each once, also one that plays several roles.
+    Owns the models: `close` closes each once, even if it plays several roles.
     """
 
     def __init__(
         self, models: Mapping[str, Model], *, source: Models | None = None, quotas: Sequence[ModelQuota] = ()
     ) -> None:
-        """`source`: whose models these are, which closes them. `quotas`: what all of them are asked under.
+        """`source`: the owner of these models, which closes them. `quotas`: the quotas for all of them.
 
-        Raises UsageError if nobody plays "smart".
+        Raises UsageError if no model plays "smart".
         """
         if SMART not in models:
             raise UsageError(
@@ -38,16 +38,16 @@ class Models:
         self._lent = False
 
     def view(self, *quotas: ModelQuota) -> Models:
-        """The same models for one session, which goes on with them until it takes those that are chosen by then.
+        """The same models for one session, which keeps them until it calls `renew`.
 
-        `quotas`: what they are asked under there.
+        `quotas`: additional quotas for this session.
         """
         return Models(self._models, source=self, quotas=(*self._quotas, *quotas))
 
     def lend(self, *quotas: ModelQuota) -> Models:
-        """The same models, now and whenever others take their place, for whoever doesn't close them.
+        """The same models, including later replacements, for a borrower that doesn't close them.
 
-        `quotas`: what they are asked under there.
+        `quotas`: additional quotas for the borrower.
         """
         lent = Models(self._models, quotas=(*self._quotas, *quotas))
         lent._models, lent._lent = self._models, True
@@ -55,22 +55,22 @@ class Models:
 
     @property
     def newest(self) -> Models:
-        """Of a view: the models that are chosen now."""
+        """For a view: the models that are chosen now."""
         return self if self._source is None else self._source
 
     def renew(self) -> None:
-        """Of a view: take the models that are chosen now."""
+        """For a view: take the models that are chosen now."""
         self._models = dict(self.newest._models)
 
     def replace(self, others: Models) -> None:
-        """Other models play the roles, for each view once it takes them. Until `close` the old ones can be asked."""
+        """Use other models for the roles; views use them after `renew`. The old models keep working until `close`."""
         self._retired += [one for one in self._models.values() if one not in others._models.values()]
         new = dict(others._models)
-        self._models.clear()  # in place, since they may be lent
+        self._models.clear()  # in place, because they may be lent
         self._models.update(new)
 
     def roles(self) -> tuple[str, ...]:
-        """The roles that have a model of their own."""
+        """The roles that have their own model."""
         return tuple(self._models)
 
     def model(self, role: str) -> Model:
@@ -78,19 +78,19 @@ class Models:
         return self._held(self._models.get(role) or self._models[SMART])
 
     def own(self, role: str) -> Model | None:
-        """The model that a role has of its own."""
+        """The role's own model; None if it has none."""
         own = self._models.get(role)
         return None if own is None else self._held(own)
 
     def profile(self, role: str) -> ModelProfile:
-        """What to know about the model for `role`."""
+        """The profile of the model for `role`."""
         return (self._models.get(role) or self._models[SMART]).profile
 
     def _held(self, model: Model) -> Model:
         return QuotaModel(model, self._quotas) if self._quotas else model
 
     async def warm(self) -> None:
-        """Get every model ready; what fails is told by the first call."""
+        """Get every model ready; failures are reported by the first call."""
         for model in {id(model): model for model in self._models.values()}.values():
             with contextlib.suppress(ModelError):
                 await model.warm()

@@ -1,8 +1,9 @@
-"""Server-sent events: bytes as they come in, the data of whole events out. Pure.
+"""Parses server-sent events: bytes in, the data of whole events out. Pure.
 
-Only what a stream of chunks needs of the standard (https://html.spec.whatwg.org/multipage/server-sent-events.html,
-9.2.6): `data` counts; names, ids and times to wait are read over, and an event without data is none. Data stay bytes,
-so that one which is no text fails where it stands in the order of events, however the stream was cut into pieces.
+Implements only what a stream of chunks needs of the standard
+(https://html.spec.whatwg.org/multipage/server-sent-events.html, 9.2.6): `data` counts; names, ids and retry times are
+ignored, and an event without data is skipped. Data stays bytes, so that an event that is not text fails at its place in
+the order of events, no matter how the stream was cut into pieces.
 """
 
 from __future__ import annotations
@@ -11,25 +12,25 @@ from collections.abc import Sequence
 from typing import Final
 
 LONGEST: Final = 16 * 1024 * 1024
-"""Bytes of an event: far more than any chunk of a reply has, and little enough to hold."""
+"""The largest event, in bytes: far more than any chunk of a reply needs, and small enough to hold."""
 
 _ENDS: Final = (b"\n", b"\r")
 
 
 class EventReader:
-    """Takes the bytes of one stream. `longest`: bytes that an event may have, and a line."""
+    """Reads the bytes of one stream. `longest`: the limit on an event, and on a line, in bytes."""
 
     def __init__(self, longest: int = LONGEST) -> None:
         self.overlong = False
-        """An event was longer than it may be; nothing is read any more."""
+        """Whether an event exceeded the limit; nothing more is read then."""
         self._longest = longest
-        self._line = bytearray()  # as far as the newest line has come
-        self._data: list[bytes] = []  # of the event that is under way
+        self._line = bytearray()  # the newest line, as far as it has arrived
+        self._data: list[bytes] = []  # of the current event
         self._size = 0  # of its lines with data
-        self._returned = False  # the last piece ended in CR, so a LF at once is the same line's end
+        self._returned = False  # the last piece ended in CR, so a LF that follows ends the same line
 
     def feed(self, piece: bytes) -> Sequence[bytes]:
-        """Take the next bytes, give the data of the events that they complete."""
+        """Take the next bytes; returns the data of the events that they complete."""
         if self._returned and piece:
             self._returned = False
             piece = piece.removeprefix(b"\n")
@@ -43,7 +44,7 @@ class EventReader:
         if self._line:
             piece = bytes(self._line) + piece
             self._line.clear()
-        lines = piece.splitlines()  # of bytes, these are the standard's three ends of a line and no others
+        lines = piece.splitlines()  # for bytes, these are the standard's three line ends and no others
         if not piece.endswith(_ENDS):
             self._line += lines.pop()
         events = self._events(lines)

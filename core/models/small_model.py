@@ -1,14 +1,13 @@
-"""How a model of 135 million parameters is made to act: it points, and a grammar writes.
+"""Makes a model of 135 million parameters act: the model chooses, and a grammar writes.
 
-Left alone, a model this small invents commands. But it knows which of a few short phrases a request is
-about: so it completes "The user wants the …" with one phrase of a menu ("disk usage of a directory"),
-and a grammar then lets it write only commands that fit this phrase, with arguments taken from the
-request. Which phrase it takes is the model's choice, corrected by what it would say to a request that
-says nothing (contextual calibration, Zhao et al. 2021, arXiv 2102.09690): without that, the phrase that
-it likes best wins every time. After a command ran, a grammar lets it introduce and quote what was
-printed, so that numbers in its answers are real.
+Left alone, a model this small invents commands. But it knows which of a few short phrases a request is about. So it
+completes "The user wants the …" with one phrase of a menu ("disk usage of a directory"), and a grammar then lets it
+write only commands that fit this phrase, with arguments taken from the request. The model chooses the phrase, corrected
+by what it would say to a request that says nothing (contextual calibration, Zhao et al. 2021, arXiv 2102.09690):
+without that, its favourite phrase wins every time. After a command ran, a grammar lets it introduce and quote the
+output, so that numbers in its answers are real.
 
-All of this is pure: messages in, grammars out (llama.cpp's GBNF). Nobody but `embedded` knows of it.
+All of this is pure: messages in, grammars out (llama.cpp's GBNF). Only `embedded` uses it.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ WANTS: Final = "The user wants"
 LEAD: Final = f"{WANTS} the"
 TALK: Final = f"{WANTS} some small talk. "
 STRENGTH: Final = 0.85
-"""How much of a phrase's prior is taken off; 1 would be all of it. Between 0.7 and 1 it hardly matters."""
+"""How much of a phrase's prior is subtracted; 1 would be all of it. Between 0.7 and 1 it hardly matters."""
 
 DOUBT: Final = 0.13
 """How much likelier than a task small talk must be (log probability)."""
@@ -34,7 +33,7 @@ BLANKS: Final = (
     *("Show it to me", "List them all", "What is it?", "How many are there?"),
     *("Print it", "Tell me about it", "Find it", "Which one is it?"),
 )
-"""Requests that say nothing: what the model wants then is its prejudice."""
+"""Requests that say nothing: what the model chooses for them is its bias."""
 
 MENU: Final[dict[str, tuple[str, ...]]] = {
     "disk usage of a directory": ("du -sh {path}",),
@@ -106,7 +105,7 @@ MENU: Final[dict[str, tuple[str, ...]]] = {
     "network addresses": ("hostname -I", "cat /proc/net/fib_trie"),
     "checksum of a file": ("sha256sum {path}",),
 }
-"""Phrases and the commands that they may become; the later ones of a phrase when the first failed."""
+"""Phrases and their possible commands; the later ones are used if the first failed."""
 
 _QUOTED_LINES: Final = 12
 _QUOTED_CHARACTERS: Final = 800
@@ -116,7 +115,7 @@ _FILLER_WORDS: Final = (
     "what where which with word you your"
 )
 _FILLERS: Final = frozenset(_FILLER_WORDS.split())
-"""Words that are no arguments."""
+"""Words that are not arguments."""
 _FENCE: Final = re.compile(r"^(`{3,})[^`\n]*$")
 _SHELL: Final = re.compile(r"\(alias `BASH`\)|^- `shell\.run`", re.MULTILINE)
 _RESULT: Final = re.compile(r"(?:Result|Error) of `[^`]*`.*?(?:, exit status (\d+))?:$")
@@ -139,7 +138,7 @@ class Task:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A command has ended. `status` is None if it did not complete; `tried`: commands since the request.
+    """A command has ended. `status`: None if it did not complete; `tried`: commands since the request.
 
     `phrase`: the phrase of the menu that the first of them came from, or "".
     """
@@ -170,7 +169,7 @@ def read(messages: Sequence[ChatMessage], examples: int) -> Task | Outcome:
 
 
 def _newest_request(own: Sequence[ChatMessage]) -> tuple[str, int]:
-    """The newest message from the caller and the index at which it stands."""
+    """The newest message from the caller, and its index."""
     for index in range(len(own) - 1, -1, -1):
         if own[index].role == "user":
             found = [content for label, content in _labelled(own[index].content) if _MESSAGE.match(label)]
@@ -180,7 +179,7 @@ def _newest_request(own: Sequence[ChatMessage]) -> tuple[str, int]:
 
 
 def _labelled(text: str) -> list[tuple[str, str]]:
-    """(line, fenced content behind it or "") for each line outside of fences."""
+    """For each line outside of fences: the line, and the fenced content after it or ""."""
     found: list[tuple[str, str]] = []
     fence, body = "", list[str]()
     for line in text.split("\n"):
@@ -198,7 +197,7 @@ def _labelled(text: str) -> list[tuple[str, str]]:
 
 
 def phrase_of(reply: str) -> str:
-    """The phrase of the menu at the head of `reply`, or ""."""
+    """The phrase of the menu at the beginning of `reply`, or ""."""
     if not reply.startswith(f"{LEAD} "):
         return ""
     phrase = reply.removeprefix(f"{LEAD} ").split("\n", 1)[0].rstrip(":")
@@ -221,7 +220,7 @@ def one_of(texts: Iterable[str]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ReplyForm:
-    """How a reply is written: `begin` is given, the model goes on under `grammar`, `end` is put behind it."""
+    """How a reply is written: `begin` is given, the model continues under `grammar`, `end` is appended."""
 
     grammar: str
     begin: str = ""
@@ -251,7 +250,7 @@ def commanding(phrase: str, request: str, tried: Sequence[str] = ()) -> ReplyFor
 
 
 def answering(outcome: Outcome) -> ReplyForm:
-    """The reply that tells what came out, quoting it: the model never writes a number of its own."""
+    """The reply that reports the output and quotes it: the model never writes a number of its own."""
     quoted = _quoted(outcome.output)
     if outcome.status is None:
         said = literal("The command did not complete, so I can not answer this.")

@@ -1,10 +1,9 @@
-"""A model's verdict as a typed value: the one function for everybody who needs more than text from a model.
+"""A model's verdict as a typed value: the one function for code that needs more than text from a model.
 
-Endpoints differ in what they can be made to promise, so it is asked for in three steps, the strictest first:
-a native schema (or, where that is refused, a forced function call), JSON mode, plain text. The request's
-messages are the same in every step, so a step costs no re-reading of the prompt, and whatever comes is read
-with tolerance. A step that an endpoint refuses, though it serves a later one, or that gives nothing that fits
-several times, is not tried there again.
+Endpoints differ in what they can guarantee, so the value is requested in three steps, the strictest first: a native
+schema (or a forced function call, if that is refused), JSON mode, plain text. The messages of the request are the same
+in every step, so a step costs no re-reading of the prompt, and every reply is parsed with tolerance. A step is not
+tried again at an endpoint that refuses it but serves a later one, or whose replies to it did not fit several times.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from iact.core.ports import (
 
 Step = Literal["native", "json", "text"]
 Form = Literal["schema", "function", "json", "text"]
-"""How a request asks for an object: `response_format` with a schema, a forced function, JSON mode, not at all."""
+"""How a request asks for an object: `response_format` with a schema, a forced function, JSON mode, or not at all."""
 
 FORMS: Final[tuple[Form, ...]] = ("schema", "function", "json", "text")
 _STEPS: Final[dict[Form, Step]] = {"schema": "native", "function": "native", "json": "json", "text": "text"}
@@ -47,13 +46,13 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(slots=True)
 class FormLadder:
-    """What one endpoint turned out to serve; starts out trusting."""
+    """What one endpoint turned out to serve; starts by trusting it."""
 
     _useless: dict[Form, int] = field(default_factory=dict)
 
     @classmethod
     def plain(cls) -> FormLadder:
-        """Of a model that can only be asked in text."""
+        """The ladder of a model that can only be asked in text."""
         return cls(dict.fromkeys(FORMS, _PATIENCE))
 
     def forms(self) -> list[Form]:
@@ -61,17 +60,17 @@ class FormLadder:
         return [form for form in FORMS if form == "text" or self._useless.get(form, 0) < _PATIENCE]
 
     def refused(self, form: Form) -> None:
-        """The endpoint does not know this form of request."""
+        """Note that the endpoint does not support this form of request."""
         self._useless[form] = _PATIENCE
 
     def served(self, form: Form, *, fits: bool) -> None:
-        """The endpoint replied; whether with what was asked for."""
+        """Note that the endpoint replied, and whether the reply fits."""
         self._useless[form] = 0 if fits else self._useless.get(form, 0) + 1
 
 
 @runtime_checkable
 class Formed(Protocol):
-    """A model whose endpoint can be told the form of its reply. Others are asked in plain text."""
+    """A model whose endpoint can be told the form of its reply. Other models are asked in plain text."""
 
     @property
     def ladder(self) -> FormLadder:
@@ -87,7 +86,7 @@ class Formed(Protocol):
         schema: dict[str, JSON],
         max_tokens: int | None,
     ) -> AsyncGenerator[ModelEvent]:
-        """As `core.ports.Model.stream`, in form `form`; arguments of a forced function come as text.
+        """Like `core.ports.Model.stream`, in the form `form`; arguments of a forced function arrive as text.
 
         `schema`: JSON Schema of an object, called `name` (letters, digits, `_`).
         """
@@ -113,18 +112,18 @@ async def structured(
 ) -> Structured[T]:
     """Ask `model` for an object of `shape`, whose JSON Schema must be that of an object.
 
-    `messages` say what is wanted; the form of the answer is added behind them. `tell`: told of every event.
+    `messages` say what is wanted; the form of the answer is appended. `tell`: called with every event.
 
     Raises:
-        StructuredFailed: the model replied, but at no step with something that fits.
-        ModelError: the endpoint can't be used at all (as from `Model.stream`).
+        StructuredFailed: the model replied, but in no step with a value that fits.
+        ModelError: the endpoint can't be used at all (as for `Model.stream`).
     """
     return await _Asking(model, messages, shape, max_tokens, tell).run()
 
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """What came back. `cut`: the length limit ended it."""
+    """A reply. `cut`: the length limit ended it."""
 
     text: str
     cut: bool
@@ -132,7 +131,7 @@ class _Reply:
 
 @dataclass(frozen=True, slots=True)
 class _Wrong:
-    """A reply does not fit; `what` continues "because …"."""
+    """A reply that does not fit; `what` continues "because …"."""
 
     what: str
 
@@ -162,7 +161,7 @@ class _Asking(Generic[T]):
         answered = False
         for form in ladder.forms():
             if form == "function" and answered:
-                continue  # it is the substitute for a schema that was refused, not for one that did not help
+                continue  # it replaces a schema that was refused, not one that did not help
             try:
                 reply = await self._ask(form, self._messages)
             except ContextTooLong:
@@ -174,7 +173,7 @@ class _Asking(Generic[T]):
                     refused.append(form)
                 continue
             answered = True
-            while refused:  # it was the form that was refused, since something else is served
+            while refused:  # the form was the reason for the refusal, because another form is served
                 ladder.refused(refused.pop())
             value = self._read(reply)
             ladder.served(form, fits=not isinstance(value, _Wrong))
@@ -205,7 +204,7 @@ class _Asking(Generic[T]):
         )
 
     async def _ask(self, form: Form, messages: Sequence[ChatMessage]) -> _Reply:
-        """One request; its usage is counted also if it fails."""
+        """One request; its usage is counted even if it fails."""
         text, usage, cut = "", Usage(), False
         try:
             async with aclosing(self._stream(form, messages)) as events:
@@ -251,7 +250,7 @@ class _Asking(Generic[T]):
 
 
 def _instructed(messages: Sequence[ChatMessage], schema: dict[str, JSON]) -> list[ChatMessage]:
-    """`messages` with the form of the answer said at the end of the last one of the user."""
+    """`messages` with the form of the answer appended to the user's last one."""
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     wanted = f"Answer with one JSON object that fits this JSON Schema, and nothing else:\n{text}"
     *before, last = messages or [ChatMessage("user", "")]
@@ -266,7 +265,8 @@ def schema_of(shape: type[BaseModel]) -> dict[str, JSON]:
 
 
 def _untitled(schema: dict[str, JSON]) -> dict[str, JSON]:
-    """A schema without the titles that pydantic makes of names: they say nothing, and every question pays for them."""
+    """A schema without the titles that pydantic derives from names: they say nothing, and every question pays for
+    them."""
     found: dict[str, JSON] = {}
     for name, rule in schema.items():
         if name == "title" and isinstance(rule, str):

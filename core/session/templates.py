@@ -1,6 +1,6 @@
-"""Plans that a person kept, by name: `plans/NAME.yaml` in the data directory, as `iact plan run` takes them.
+"""Plans that a person saved, by name: `plans/NAME.yaml` in the data directory, in the format of `iact plan run`.
 
-A file may change whenever somebody edits it. So what it held is in the journal of each session that used it.
+A user may edit a file at any time, so its content is in the journal of each session that used it.
 """
 
 from __future__ import annotations
@@ -17,22 +17,22 @@ _LARGEST: Final = 1 << 20
 
 
 class Templates:
-    """The kept plans of one data directory."""
+    """The saved plans of one data directory."""
 
     def __init__(self, data: Path) -> None:
         self._folder: Final = data / "plans"
 
     def names(self) -> list[str]:
-        """Which there are."""
+        """The names of the templates."""
         if not self._folder.is_dir():
             return []
         return sorted(one.stem for one in self._folder.glob("*.yaml") if _NAME.match(one.stem))
 
     def read(self, name: str) -> str:
-        """What a template holds.
+        """The text of a template.
 
         Raises:
-            UsageError: there is none, or it can't be read.
+            UsageError: there is no such template, or it can't be read.
         """
         file = self._file(name)
         try:
@@ -46,10 +46,10 @@ class Templates:
         return text
 
     def save(self, name: str, text: str) -> Path:
-        """Keep a plan under a name, in place of what was kept there.
+        """Save a plan under a name, and replace any earlier one.
 
         Raises:
-            UsageError: the name can't be one, or the text is no plan.
+            UsageError: the name is invalid, or the text is not a plan.
         """
         file = self._file(name)
         read_plan(text, id=name)

@@ -1,8 +1,8 @@
 """An agent's text as people are shown it: prose, action blocks, whom each CALL is for, and which variables it mentions.
 
-What is shown as an action is what the interpreter took for one, because both scan a reply by the same rules. Only
-which words begin an action may differ: aliases of functions are known to the session alone (`View.is_action`).
-Nothing but the language is loaded with this file: a process that only renders starts in a tenth of a second.
+What is shown as an action is what the interpreter took for one, because both scan a reply by the same rules. Only the
+words that begin an action may differ: only the session knows the aliases of functions (`View.is_action`). Importing
+this module loads nothing but the language, so a process that only renders starts in a tenth of a second.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from iact.core.language.grammar import Mistake, split
 from iact.core.language.scanner import Block, scan
 
 IsAction = Callable[[str], bool]
-"""Tells whether the first word of an info string names an action."""
+"""Whether the first word of an info string names an action."""
 
 CALLS: Final = frozenset({"CALL", "CALL_ASYNC"})
 """Actions whose text is a message to a child."""
 
 _ALIASES: Final = frozenset({"BASH"})
-"""Aliases of functions that ship with the product; others are known to a session alone."""
+"""Aliases of functions that ship with the product; only a session knows the others."""
 
 _FUNCTION: Final = re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z][a-z0-9_]*)+")
 
 
 @dataclass(frozen=True, slots=True)
 class ActionBlock:
-    """An action as it stands in a reply. `index`: its place among the reply's actions; `arguments`: as written.
+    """An action as written in a reply. `index`: its position among the reply's actions; `arguments`: as written.
 
-    `to`: the name of the child that a CALL is for, and `message`: what it says to that child; both empty for others,
-    and where the block is not well formed.
+    `to`: the name of the child that a CALL is for, and `message`: what it says to that child; both are empty for other
+    actions and for malformed blocks.
     """
 
     index: int
@@ -51,7 +51,7 @@ def looks_like_action(name: str) -> bool:
 
 
 def pieces(text: str, is_action: IsAction = looks_like_action) -> list[str | ActionBlock]:
-    """A reply in its order: prose, which holds more than white space, and actions."""
+    """Split a reply, in order, into prose (unless it is only white space) and actions."""
     found: list[str | ActionBlock] = []
     position = 0
     for index, block in enumerate(one for one in scan(text, is_action).blocks if one.action):

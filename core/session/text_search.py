@@ -1,4 +1,4 @@
-"""Finds text in one session: in what people and agents said, and in what tools gave."""
+"""Finds text in one session: in what people and agents said, and in the output of tools."""
 
 from __future__ import annotations
 
@@ -14,21 +14,22 @@ from iact.core.records.dialogue import Reply, Spawn, Turn, Upload
 from iact.core.records.record import Record
 
 Whose = Literal["", "user", "agents", "tools"]
-"""Whose words: anybody's, the user's, what agents wrote, what tools gave."""
+"""Whose words: anyone's, the user's, what agents wrote, the output of tools."""
 
 _WHOSE: Final = {
     "say": "user", "control": "user", "upload": "user", "spawn": "agents", "turn": "agents", "reply": "agents",
     "compress": "agents", "plan": "agents", "result": "tools", "notice": "tools",
 }  # fmt: skip
-"""By kind of record. The others are about the work, and hold no words of it."""
+"""The kinds of records for each. Other kinds are about the work, and contain no one's words."""
 
 _LINE: Final = 60
-"""Characters before and after what was found."""
+"""How many characters are shown before and after a match."""
 
 
 @dataclass(frozen=True, slots=True)
 class TextMatch:
-    """A record that holds the text. `before`, `match`, `after`: the line where it is first; `count`: how often."""
+    """A record that contains the text. `before`, `match`, `after`: the line with the first match; `count`: the number
+    of matches."""
 
     n: int
     agent: str
@@ -42,9 +43,9 @@ class TextMatch:
 def find(
     records: Iterable[Record], text: str, *, agent: str = "", whose: Whose = "", directory: Path
 ) -> Iterator[TextMatch]:
-    """Where `text` is, in order, upper and lower case alike. `agent`: only in its dialogue. `directory`: the session's, with its blobs.
+    """Find `text` in order, ignoring case. `agent`: only in its dialogue. `directory`: the session's, with its blobs.
 
-    What an agent answers in the words of its turn is found once.
+    If an agent's reply repeats the text of its turn, it is found once.
     """
     wanted = _folded(text)
     written: dict[str, str] = {}
@@ -88,7 +89,7 @@ def _place(record: Record, text: str, wanted: str) -> TextMatch | None:
 
 
 def _folded(text: str) -> str:
-    """Without regard to case, and of the same length, so that places in it are places in the text."""
+    """The text without case distinctions but with the same length, so that positions in both are the same."""
     lower = text.lower()
     return (
         lower

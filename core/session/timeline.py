@@ -1,8 +1,8 @@
-"""The tree of a session at every record of its journal, from one pass over it.
+"""The tree of a session at every record of its journal, from one pass over the journal.
 
-Folding a journal up to record n takes as long as n is large, which is too long for someone who moves a
-slider. A record changes few agents, so one fold notes after each record what these look like now; the tree
-at n is then, for every agent, the newest note at or before n.
+Folding a journal up to record n takes time proportional to n, which is too long for a person who moves a slider. A
+record changes few agents, so one fold notes after each record what these agents look like now. The tree at n is then,
+for every agent, the newest note at or before n.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Notes:
 
 
 class Timeline:
-    """Grows by `extend`; `blobs` reads a blob by its SHA-256."""
+    """A timeline that grows by `extend`; `blobs` reads a blob by its SHA-256."""
 
     def __init__(self, blobs: Callable[[str], bytes]) -> None:
         self._tree = Tree(strict=False, blobs=blobs)
@@ -44,14 +44,14 @@ class Timeline:
 
     @property
     def last(self) -> int:
-        """Number of the newest record taken in."""
+        """The number of the newest record taken in."""
         return self._tree.records
 
     def extend(self, records: Iterable[Record]) -> None:
-        """Take in the records that follow.
+        """Take in the next records.
 
         Raises:
-            ReplayMismatch: a record can't follow here.
+            ReplayMismatch: a record does not fit here.
         """
         for record in records:
             before = set(self._concerned(record))
@@ -62,11 +62,11 @@ class Timeline:
                 notes.add(record.n, node_view(self._tree, agent))
 
     def at(self, n: int) -> Sequence[NodeView]:
-        """Every agent as it was behind record `n`, in order of creation."""
+        """Every agent as it was after record `n`, in order of creation."""
         return [node for notes in self._notes.values() if (node := notes.at(n)) is not None]
 
     def _concerned(self, record: Record) -> Iterator[str]:
-        """The agents that this record may change the look of: its own, who called or pays it, whom it calls."""
+        """The agents whose view this record may change: its own, its callers and lender, and its children."""
         agent = self._tree.agents.get(record.agent)
         if agent is None:
             return
@@ -77,7 +77,7 @@ class Timeline:
     def _around(self, agent: Agent) -> Iterator[str]:
         yield agent.path
         yield agent.account.lender
-        # What an agent draws may come from all above it.
+        # An agent may draw from all agents above it.
         above = agent
         while above.caller in self._tree.agents:
             above = self._tree.agents[above.caller]

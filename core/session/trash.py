@@ -1,11 +1,11 @@
-"""Deleted sessions, until nothing of them is left.
+"""Deleted sessions, until they are permanently removed.
 
     sessions/ID/…  ──delete──▶  sessions/.trash/ID/session/…  ──purge──▶  nothing
                    ◀──restore──
 
-A session's whole directory is moved, and nothing in it is touched: restored, it is byte for byte what it was. Beside
-it, `deleted.json` says when that was, and whether memory has let go of it. What reads sessions looks for a journal one
-level below `sessions`, so it finds none of these. The trash is in the same directory, hence on the same file system.
+A session's whole directory is moved unchanged, so a restored session is byte for byte what it was. Next to it,
+`deleted.json` says when it was deleted, and whether memory has forgotten it. Readers look for journals one level below
+`sessions`, so they find none of these. The trash is in the same directory, and so on the same file system.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SESSION: Final = "session"
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A session in the trash. `at`: when it was deleted, ISO 8601, UTC. `forgotten`: memory has let go of it."""
+    """A session in the trash. `at`: when it was deleted, ISO 8601, UTC. `forgotten`: memory has forgotten it."""
 
     id: str
     at: str
@@ -42,31 +42,31 @@ class Deleted:
 
 
 class Trash:
-    """The deleted sessions of the directory `sessions`. Everything here blocks."""
+    """The deleted sessions of the directory `sessions`. All methods block."""
 
     def __init__(self, sessions: Path) -> None:
         self._sessions: Final = sessions
         self._folder: Final = sessions / FOLDER
 
     def all(self) -> list[Deleted]:
-        """What is in it, the newest first."""
+        """The deleted sessions, newest first."""
         found = [_read(path.parent.parent) for path in self._folder.glob(f"*/{_SESSION}/{FILE}")]
         return sorted(found, key=lambda one: (one.at, one.id), reverse=True)
 
     def find(self, session: str) -> Deleted | None:
-        """The deleted session with this id."""
+        """The deleted session with this id; None if there is none."""
         place = self._folder / session
         if not session.strip(".") or place.parent != self._folder:
             return None
         return _read(place) if (place / _SESSION / FILE).is_file() else None
 
     def put(self, session: str, now: datetime) -> Deleted:
-        """Move a session here.
+        """Move a session to the trash.
 
         Raises:
-            UsageError: a session of this id is here already.
-            JournalLocked: somebody has it open.
-            JournalUnwritable: it can't be moved; it is where it was.
+            UsageError: a session with this id is already in the trash.
+            JournalLocked: it is open elsewhere.
+            JournalUnwritable: it can't be moved, and stays where it was.
         """
         directory, place = self._sessions / session, self._folder / session
         if self.find(session) is not None:
@@ -83,7 +83,7 @@ class Trash:
         return _read(place)
 
     def forgotten(self, session: str) -> None:
-        """Memory has let go of it."""
+        """Note that memory has forgotten a session."""
         one = self.of(session)
         with _moving(f"The note on the deleted session {session} can't be written"):
             _write(one.directory.parent, one.at, forgotten=True)
@@ -92,7 +92,7 @@ class Trash:
         """Move a session back to where it was.
 
         Raises:
-            UsageError: it is not here, or there is one with its id now.
+            UsageError: it is not in the trash, or another session has its id now.
             JournalUnwritable: it can't be moved.
         """
         one, target = self.of(session), self._sessions / session
@@ -105,10 +105,10 @@ class Trash:
         return target
 
     def purge(self, session: str) -> None:
-        """Remove a session for good.
+        """Permanently remove a session.
 
         Raises:
-            UsageError: it is not here, or something is mounted in it.
+            UsageError: it is not in the trash, or something is mounted in it.
             JournalUnwritable: a part of it can't be removed; the rest is gone.
         """
         one = self.of(session)
@@ -119,7 +119,7 @@ class Trash:
                 "it takes such mounts away."
             )
         with _moving(f"The deleted session {session} can't be removed whole"):
-            # Its journal, by which it is found, goes last: what is cut short is taken up again.
+            # The journal, by which the session is found, goes last, so an interrupted removal can be continued.
             for entry in [*one.directory.iterdir()]:
                 if entry.name != FILE:
                     _remove(entry)
@@ -130,7 +130,7 @@ class Trash:
         """The deleted session with this id.
 
         Raises:
-            UsageError: it is not here.
+            UsageError: it is not in the trash.
         """
         found = self.find(session)
         if found is None:
@@ -139,7 +139,7 @@ class Trash:
 
 
 def _read(place: Path) -> Deleted:
-    """A deleted session; one without a note that can be read was deleted when its entry was made."""
+    """A deleted session; without a readable note, its time of deletion is when its entry was made."""
     at, forgotten = "", False
     with suppress(OSError, ValueError, TypeError, KeyError):
         said = json.loads((place / _NOTE).read_text(encoding="utf-8"))
@@ -163,7 +163,7 @@ def _write(place: Path, at: str, *, forgotten: bool) -> None:
 
 @contextmanager
 def _locked(directory: Path) -> Iterator[None]:
-    """Nobody else has the session open meanwhile."""
+    """Hold the session's lock, so that nothing else can open it."""
     try:
         descriptor = os.open(directory / FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
@@ -195,7 +195,7 @@ def _remove(path: Path) -> None:
 
 
 def _make_writable(remove: Callable[[str], object], path: str, error: object) -> None:
-    """Agents make directories that their owner can't write to: let him, and try again."""
+    """Make directories writable for their owner and try again: agents make directories that are not."""
     parent = os.path.dirname(path)
     for place in (parent, path):
         with suppress(OSError):
@@ -208,7 +208,7 @@ def _make_writable(remove: Callable[[str], object], path: str, error: object) ->
 
 
 def _mounted_below(path: Path) -> list[str]:
-    """Where something is mounted in a directory, so that removing what is in it would remove something else."""
+    """The mount points in a directory; removing its content would remove something else."""
     inside = f"{path.resolve()}/"
     try:
         lines = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()

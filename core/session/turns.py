@@ -1,4 +1,4 @@
-"""The turns of agents: a context is built, the model's reply streams, and what counts of it is recorded."""
+"""The turns of agents: builds a context, streams the model's reply, and records the part that counts."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from iact.core.tree.prepared_context import Foreseen, PreparedContext
 from iact.core.tree.tree import Tree
 
 _TELL: Final = 0.7
-"""Share of its window, less room for a reply, from which an agent is asked to compress its history."""
+"""How full the window may be, without the room for a reply, before an agent is asked to compress its history."""
 
 _COMPRESS: Final = 0.9
-"""Share from which the core does it."""
+"""How full it may be before the core compresses the history."""
 
 
 def _used_up(tree: Tree, agent: Agent) -> str:
-    """What whoever is answered must know of a budget that is used up."""
+    """The message about a used-up budget, for the user or the caller."""
     if agent.caller != "user":
         return "The budget of tokens is used up."
     return (
@@ -58,7 +58,7 @@ class Turns:
         self._grounding = grounding
 
     async def take(self, agent: Agent) -> None:
-        """Let the agent's model speak once, and record it: as a turn, a reply, or a failure."""
+        """Ask the agent's model once, and record the result as a turn, a reply, or a failure."""
         live, tree = self._live, self._live.tree
         await self._memory.recall(agent, live.clock.now())
         files = await self._grounding.look(tree, agent)
@@ -95,7 +95,7 @@ class Turns:
         await self._generate(agent, complete(tree, agent, composed, last=last, full=full))
 
     def _bound(self, agent: Agent, cost: int, now: datetime) -> End | None:
-        """Why the agent can't have even one more turn, of `cost` tokens."""
+        """The bound that prevents another turn, which would cost `cost` tokens; None if there is none."""
         bounds = self._live.tree.bounds
         if agent.guards.turns >= bounds.turns:
             return End("turns", f"The bound of {bounds.turns} turns for one task was reached.")
@@ -106,8 +106,8 @@ class Turns:
         return None
 
     def end(self, agent: Agent, why: End) -> None:
-        """Return to the caller because a bound was hit, with what the agent said last."""
-        # Only what it said in answer to this: what it answered before is no answer to what came since.
+        """Return to the caller because a bound was reached, with the agent's last answer."""
+        # Only an answer to the current task: an earlier answer does not answer later messages.
         last = agent.context.history.messages()[-1:] if agent.guards.turns else ()
         said = [one.content for one in last if one.role == "assistant"]
         text = why.sentence + (f"\n\nLast answer before the limit:\n\n{said[0]}" if said else "")
@@ -115,7 +115,7 @@ class Turns:
         self._live.record(reply, agent.path, body=text)
 
     def relay(self, root: Agent) -> None:
-        """Answer with what the plan came back with that a person wanted."""
+        """Answer with the result of the plan that a person asked for."""
         passed_on = plan_request.relay(root)
         assert passed_on is not None
         self._live.record(passed_on[0], root.path, body=passed_on[1])
@@ -129,20 +129,20 @@ class Turns:
             self._finish(generation)
 
     def is_short(self, agent: Agent) -> bool:
-        """Whether there is too little history to be compressed."""
+        """Whether there is too little history to compress."""
         return cut_of(self._live.tree, agent, self._unnoted(agent).newest) is None
 
     def _unnoted(self, agent: Agent) -> PreparedContext:
-        """What the agent would be asked now, with nothing that others have to tell it."""
+        """The context that the agent would get now, without anything new from others."""
         minute = self._live.clock.now().strftime("%Y-%m-%d %H:%M UTC")
         return prepare(self._live.tree, agent, Seen(minute, agent.directory), notes={})
 
     async def compress(self, root: Agent) -> Record:
-        """A person wants the root's history summarized and cut, also where that takes more than is left of its tokens.
+        """Summarize and cut the root's history for a person, even if that takes more tokens than it has left.
 
         Raises:
-            UsageError: it is at work, or its history is too short.
-            ModelError: no model could do it.
+            UsageError: the root is at work, or its history is too short.
+            ModelError: no model could summarize it.
         """
         live, tree = self._live, self._live.tree
         if root.active:
@@ -163,7 +163,8 @@ class Turns:
         return live.record(signed(cut), root.path, body=generation.text.strip())
 
     async def _compress(self, agent: Agent, prepared: PreparedContext) -> None:
-        """The agent did not cut its history itself: have it summarized, by the "fast" model if that can hold it."""
+        """Summarize the history of an agent that did not cut it, with the "fast" model if its window is large
+        enough."""
         live, roles = self._live, self._live.tree.roles
         role = summarizer(live.tree, agent)
         generation = RunningReply(live, agent, prepared, is_action=lambda name: False)
@@ -172,7 +173,8 @@ class Turns:
             live.record(cut, agent.path, body=generation.text.strip())
 
     async def _write(self, generation: RunningReply, model: Model, newest: ChatMessage) -> bool:
-        """Have one reply to the agent's history and `newest` written; False if it was stopped or failed."""
+        """Let the model write one reply to the agent's history and `newest`. Returns False if it was stopped or
+        failed."""
         agent = generation.agent
         try:
             with self._scheduler.working(agent, generation):
@@ -188,11 +190,11 @@ class Turns:
         return not generation.stopped
 
     def _finish(self, generation: RunningReply) -> None:
-        """Record a reply that came to its end."""
+        """Record a reply that is complete."""
         live, agent, tree = self._live, generation.agent, self._live.tree
         prepared = generation.prepared
         if tree.stamp(agent) != generation.stamp and not self._stands(generation):
-            # The functions on offer changed while the model wrote its first reply: it must see them.
+            # The available functions changed while the model wrote its first reply: it must see them.
             generation.discard("changed")
             return
         scanned = generation.scanned()
@@ -222,7 +224,7 @@ class Turns:
         live.record(Reply(to=agent.caller, status="ok", generation=told), agent.path, body=text)
 
     def _stands(self, generation: RunningReply) -> bool:
-        """Whether the context that was sent is still the one that a replay builds."""
+        """Whether a replay would still build the context that was sent."""
         prepared = generation.prepared
         again = prepare(
             self._live.tree, generation.agent, prepared.seen,

@@ -1,6 +1,6 @@
-"""What the gate would say to a call by a person's own agent, without making it: for administrators.
+"""What the gate would decide about a call by a person's own agent, without making it: for administrators.
 
-No module is started, and nobody is asked.
+No module is started, and no one is asked.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from iact.core.session.catalogue import KnownModule
 
 @dataclass(frozen=True, slots=True)
 class CallVerdict:
-    """A decision. `by`: which rule it is by; `impact`: of the call; `reason`: why, in a sentence or two."""
+    """A decision. `by`: the rule behind it; `impact`: of the call; `reason`: why, in a sentence or two."""
 
     allow: bool
     by: str
@@ -42,9 +42,9 @@ def verdict_on(
     scope: str,
     intent: float | str,
 ) -> CallVerdict:
-    """Decide a call. `body`: the lines of its block; `live`: it works in a directory of the user's.
+    """Decide a call. `body`: the lines of its block; `live`: the session works in a directory of the user's.
 
-    `module`: what the catalogue knows of the function's module; None where there is no sandbox to ask.
+    `module`: what the catalogue knows about the function's module; None without a sandbox.
 
     Raises:
         UsageError: there is no such scope or intent.
@@ -81,7 +81,7 @@ class _About:
 
 
 def _about(function: str, module: KnownModule | None) -> _About:
-    """Without a sandbox, or before its module ran once, only the shell is known."""
+    """What is known of a function. Without a sandbox, or before its module has run once, only the shell is known."""
     name = function.partition(".")[2]
     found = module.manifest.function(name) if module is not None and module.manifest is not None else None
     if module is not None and found is not None:
@@ -95,7 +95,7 @@ def module_of(function: str) -> str:
     """The name of a function's module.
 
     Raises:
-        UsageError: it is no name of a function.
+        UsageError: it is not a function's name.
     """
     module, dot, name = function.partition(".")
     if not dot or not name:
@@ -104,7 +104,8 @@ def module_of(function: str) -> str:
 
 
 def effects_of(function: str, params: Mapping[str, JSON]) -> list[tuple[str, str]]:
-    """All that the script of a call can do, the worst first: the effect, and the piece that has it. Of other calls none."""
+    """Everything the script of a call can do, the worst first, as pairs of effect and responsible piece. Empty for
+    other calls."""
     if function not in SCRIPTS:
         return []
     script_name, language_name = SCRIPTS[function]

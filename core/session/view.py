@@ -1,8 +1,8 @@
-"""A session as people see it: what every agent is at, what it holds, what its plans came to.
+"""A session as people see it: the state of every agent, its variables, and the results of its plans.
 
-Whoever shows a session reads it through a `View` and never through the tree behind it, so that the tree can be cut
-anew without anybody outside noticing. Nothing can be changed through one. The view of a running session shows it as
-it is at each question; that of a journal (`core.session.replay`), as it was after a record.
+Code that shows a session reads it through a `View` and never through the tree behind it, so the tree can be
+restructured without affecting that code. A view is read-only. The view of a running session shows its current state on
+every access; the view of a journal (`core.session.replay`) shows the state after a record.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from iact.core.tree.tree import Tree
 from iact.core.tree.uploads import waiting
 
 NodeState: TypeAlias = AgentState
-"""What an agent or a plan is at."""
+"""The state of an agent or a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class NodeView:
     """One node of the tree, as a person sees it.
 
-    `paused`: it is paused itself; `state` is "paused" where it or an ancestor is.
-    `doing`: a few words ("shell.run", "waiting for /coder"). Token counts are this node's own; `allowance` and
-    `left`: tokens for its work, and what neither it nor those below it have used of them, 0 for one that is not at
-    work; `lent`: of those left, how many are set aside for children at work.
+    `paused`: the node itself is paused; `state` is "paused" if it or an ancestor is. `doing`: a few words ("shell.run",
+    "waiting for /coder"). Token counts are this node's own; `allowance` and `left`: the tokens for its work, and how
+    many of them neither it nor its descendants have used, 0 if it is not at work; `lent`: how many of those left are
+    reserved for working children.
     """
 
     path: str
@@ -48,23 +48,23 @@ class NodeView:
     cached_tokens: int
     completion_tokens: int
     record: int
-    """Number of the newest record of this node."""
+    """The number of the newest record of this node."""
     allowance: int = 0
     left: int = 0
     lent: int = 0
     ended: str = ""
-    """How its last work ended, if it is done and not all was done: "partial" or "failed" of a plan, the name of a
-    bound ("tokens", …), or "length" where a limit cut its reply off."""
+    """How its last task ended, if it finished incompletely: "partial" or "failed" for a plan, the name of a bound
+    ("tokens", …), or "length" if a limit cut its reply off."""
     awaited: tuple[str, ...] = ()
-    """Paths of the children at work for which it waits."""
+    """Paths of the working children that it waits for."""
     awaited_of: int = 0
-    """For how many it waits in all, those that have replied included."""
+    """How many children it waits for in total, including those that have replied."""
     estimated: bool = False
     """Whether some of the token counts are estimates."""
     calls: tuple[int, ...] = ()
-    """Records of the calls of functions that run for it now."""
+    """Records of the function calls that are running for it now."""
     queued: tuple[int, ...] = ()
-    """Records of what a person said to it that it has not begun to answer."""
+    """Records of messages from a person that it has not begun to answer."""
 
     @property
     def depth(self) -> int:
@@ -79,9 +79,9 @@ class NodeView:
 
 @dataclass(frozen=True, slots=True)
 class BudgetView:
-    """A session's tokens: how many it may use in all, how many it has used, and whether its root can't go on.
+    """A session's tokens: how many it may use in total, how many it has used, and whether its root can't go on.
 
-    `cost`: what its calls of models came to, where prices are known; `money`: what they may, None: there is no bound.
+    `cost`: what its model calls cost, where prices are known; `money`: the limit on that, or None if there is none.
     """
 
     tokens: int
@@ -93,7 +93,7 @@ class BudgetView:
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable of an agent. `size` in bytes; `labels`: where its content comes from; `load` gives the content."""
+    """A variable of an agent. `size`: in bytes; `labels`: where its content comes from; `load`: returns the content."""
 
     name: str
     media: str
@@ -106,7 +106,7 @@ class Variable:
 
 
 class View:
-    """One session, to be read."""
+    """A read-only view of one session."""
 
     def __init__(self, tree: Tree) -> None:
         self._tree: Final = tree
@@ -118,7 +118,7 @@ class View:
 
     @property
     def record(self) -> int:
-        """Number of the record up to which this is what happened."""
+        """The number of the last record that the view includes."""
         return self._tree.records
 
     @property
@@ -138,7 +138,7 @@ class View:
 
     @property
     def workspace(self) -> str:
-        """The directory of the user's that it works in, or "scratch" for one of its own."""
+        """The directory of the user's that it works in, or "scratch" for its own."""
         return self._tree.workspace
 
     @property
@@ -169,7 +169,7 @@ class View:
         return plan_views(self._tree)
 
     def plan_result(self, path: str) -> dict[str, JSON]:
-        """What a finished plan came to, as `iact plan run --json` has it."""
+        """The result of a finished plan, as in `iact plan run --json`."""
         return plan_result(self._tree, path, self.model_calls)
 
     @property
@@ -179,8 +179,8 @@ class View:
 
     @property
     def open_ends(self) -> tuple[int, ...]:
-        """Numbers of the records on which something still hangs, in order: calls that run, questions without an
-        answer, and messages of a person that nobody has begun to answer."""
+        """The records that still have something open, in order: running calls, unanswered questions, and messages of a
+        person that no agent has begun to answer."""
         found = set[int]()
         for agent in self._tree.agents.values():
             if agent.active:
@@ -196,20 +196,20 @@ class View:
         return node_views(self._tree)
 
     def refused(self, n: int) -> tuple[str, ...]:
-        """What was wrong with actions of the turn before the one with record `n`, which could not even be begun."""
+        """What was wrong with actions of the turn before the one with record `n` that could not be started."""
         return self._tree.refused.get(n, ())
 
     def is_action(self, path: str) -> Callable[[str], bool] | None:
-        """Tells which words begin an action of an agent; None if there is no such agent."""
+        """A function that says which words begin an action of an agent; None if there is no such agent."""
         return self._tree.registry(path).is_action if path in self._tree.agents else None
 
     def names(self, path: str) -> Mapping[str, object]:
-        """The names of an agent's variables, to look them up; none if there is no such agent."""
+        """The names of an agent's variables, for lookup; empty if there is no such agent."""
         agent = self._tree.agents.get(path)
         return agent.table if agent is not None else {}
 
     def variables(self, path: str) -> tuple[Variable, ...]:
-        """The variables of an agent, the one bound last first, with those that it is about to read.
+        """The variables of an agent, most recently bound first, including those that it is about to read.
 
         Raises:
             UsageError: there is no such agent.
@@ -231,7 +231,7 @@ class View:
         agent = self._tree.agents.get(path)
         if agent is None:
             raise UsageError(f"There is no agent {path!r} in this session.")
-        # What waits to be read counts, so that a file that was uploaded is there at once.
+        # Unread messages count, so that an uploaded file is available at once.
         return waiting(agent)
 
 

@@ -1,4 +1,4 @@
-"""Watchers of a session: each has a bounded queue of its own and can cost nobody else anything."""
+"""Watchers of a session: each has its own bounded queue and can't slow down anything else."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ _LIMIT: Final = 4096
 
 
 class Lagging(IactError):
-    """The watcher was too slow: it must come back and read the records that it missed."""
+    """The watcher was too slow: it must watch again and read the records that it missed."""
 
 
 class Watcher:
-    """Events from the moment of entering. Text that streams is joined while it waits; records never are."""
+    """The events from the moment of entering. Streamed text is merged while it waits; records never are."""
 
     def __init__(self, watchers: set[Watcher], first: tuple[Event, ...]) -> None:
         self._watchers = watchers
@@ -64,7 +64,7 @@ class Watcher:
         self._ready.set()
 
     def close(self) -> None:
-        """The session ends: what is queued is still given, then the stream ends."""
+        """End the stream after the queued events, because the session ends."""
         self._closed = True
         self._ready.set()
 

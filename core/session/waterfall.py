@@ -1,13 +1,13 @@
-"""What each agent of a session did when, and which of it the session's answers waited for, from its records alone.
+"""What each agent of a session did when, and which parts the session's answers waited for, from its records alone.
 
-A span is a stretch of time in which an agent's model wrote, a tool of its ran, it waited for a child or for a person, or
-it was paused. The critical path of an answer is found from its end: what ended last before it, what ended last before
-that began, and so on; where an agent waited for a child, the path goes through the child's work, from its reply back to
-the moment in which it was called. So it names what had to be faster for the answer to come earlier (J. E. Kelley and
-M. R. Walker, Critical-path planning and scheduling, 1959).
+A span is a stretch of time in which an agent's model wrote, one of its tools ran, it waited for a child or for a
+person, or it was paused. The critical path of an answer is found from its end: the span that ended last before it, the
+span that ended last before that one began, and so on. Where an agent waited for a child, the path goes through the
+child's work, from its reply back to the moment of the call. So the path names what would have had to be faster for an
+earlier answer (J. E. Kelley and M. R. Walker, Critical-path planning and scheduling, 1959).
 
-Records tell when something ended, and of a model's text and most calls how long it took. A wait begins with the record
-that the agent wrote last.
+Records say when something ended, and for a model's text and most calls how long it took. A wait begins with the agent's
+previous record.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from iact.core.records.session import Close
 SpanKind = Literal["model", "tool", "wait", "approval", "paused"]
 
 _SLACK: Final = 0.02
-"""Seconds by which what follows may seem to begin before what it follows: milliseconds are rounded."""
+"""By how many seconds a span may seem to begin before the end of its predecessor, because milliseconds are rounded."""
 _WAITS: Final = frozenset({"CALL", "PLAN"})
-"""Actions after which an agent waits for whom it called."""
+"""Actions after which an agent waits for its callee."""
 
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """One stretch. `begin`, `end`: seconds since the first record; `end` is None for what goes on.
+    """One span. `begin`, `end`: seconds since the first record; `end` is None while it goes on.
 
-    `n`: the record that tells of it; `label`: a function, a model, or who is waited for.
+    `n`: the record that reports it; `label`: a function, a model, or the agent waited for.
     """
 
     agent: str
@@ -51,9 +51,9 @@ class Stretch:
 
 @dataclass(frozen=True, slots=True)
 class Waterfall:
-    """All spans, in the order in which they ended; those that go on come last. `agents`: in order of creation.
+    """All spans, in the order in which they ended; unfinished ones come last. `agents`: in order of creation.
 
-    `started`: the time of the first record; `seconds`: from there to the last.
+    `started`: the time of the first record; `seconds`: from the first to the last record.
     """
 
     started: str
@@ -68,7 +68,7 @@ class Waterfall:
 
 
 def waterfall(records: Iterable[Record]) -> Waterfall:
-    """What the agents did when. What has ended is the same, whatever records follow."""
+    """What the agents did when. Spans that have ended don't change with later records."""
     read = _Read()
     for record in records:
         read.take(record)
@@ -77,7 +77,7 @@ def waterfall(records: Iterable[Record]) -> Waterfall:
 
 @dataclass(frozen=True, slots=True)
 class _Reply:
-    """A child's reply: to whom, when, and when it had been called for it."""
+    """A child's reply: when it was called, and when it replied."""
 
     called: float
     at: float
@@ -85,7 +85,7 @@ class _Reply:
 
 @dataclass(slots=True)
 class _Wait:
-    """An agent waits for whom it called."""
+    """A wait of an agent for its callee."""
 
     begin: float
     n: int
@@ -94,7 +94,7 @@ class _Wait:
 
 @dataclass(slots=True)
 class _Read:
-    """The records so far."""
+    """What was found in the records so far."""
 
     first: datetime | None = None
     started: str = ""
@@ -102,21 +102,21 @@ class _Read:
     agents: dict[str, None] = field(default_factory=dict)
     spans: list[Stretch] = field(default_factory=list)
     followed: dict[int, tuple[str, _Reply]] = field(default_factory=dict)
-    """By the place of a wait among the spans: whose reply ended it."""
+    """By the position of a wait among the spans: the reply that ended it."""
     calls: dict[int, tuple[str, float, str]] = field(default_factory=dict)
     asked: dict[int, tuple[str, float, str]] = field(default_factory=dict)
     waits: dict[tuple[str, str], _Wait] = field(default_factory=dict)
     """By agent and child."""
     called: dict[str, float] = field(default_factory=dict)
-    """When an agent was called last."""
+    """When an agent was last called."""
     replies: dict[int, tuple[str, _Reply]] = field(default_factory=dict)
     last: dict[str, float] = field(default_factory=dict)
     """When an agent wrote its last record."""
     pauses: dict[str, tuple[float, int]] = field(default_factory=dict)
     said: float | None = None
-    """Since when the root has something to answer."""
+    """The time since which the root has something to answer."""
     answers: list[tuple[float, float]] = field(default_factory=list)
-    """From what the user said to the root's reply."""
+    """Times from the user's message to the root's reply."""
 
     def take(self, record: Record) -> None:
         at = datetime.fromisoformat(record.at)
@@ -192,7 +192,7 @@ class _Read:
             self.last[reply.to] = self.now
 
     def _selected(self, path: str, took: Sequence[int], n: int, function: str) -> None:
-        """WAIT ends: the last of the replies that it takes is the one that it waited for."""
+        """End a WAIT: it waited for the last of the replies that it takes."""
         told = [self.replies[one] for one in took if one in self.replies]
         if told:
             self.followed[len(self.spans)] = max(told, key=lambda one: one[1].at)
@@ -208,7 +208,7 @@ class _Read:
         yield from (one for one in self.agents if one == path or one.startswith(prefix))
 
     def told(self) -> Waterfall:
-        """All of it, with the critical paths of the root's answers, and of what it is at."""
+        """The complete waterfall, with the critical paths of the root's answers and of its current work."""
         spans = [*self.spans, *self._under_way()]
         critical = _Critical(spans, self.followed)
         for begin, end in self.answers:
@@ -231,7 +231,7 @@ class _Read:
 
 
 class _Critical:
-    """Finds critical paths. `found`: places among the spans."""
+    """Finds critical paths. `found`: positions among the spans."""
 
     def __init__(self, spans: Sequence[Stretch], followed: dict[int, tuple[str, _Reply]]) -> None:
         self.found: set[int] = set()
@@ -243,7 +243,7 @@ class _Critical:
                 self._of[one.agent].append(place)
 
     def walk(self, agent: str, end: float, begin: float) -> None:
-        """What an agent's reply at `end` waited for, back to `begin`."""
+        """Find what an agent's reply at `end` waited for, back to `begin`."""
         left = [(agent, end, begin)]
         while left:
             agent, end, begin = left.pop()
@@ -259,7 +259,8 @@ class _Critical:
                     end = min(end, reply.called)
 
     def _before(self, agent: str, end: float, begin: float) -> int | None:
-        """What of an agent's ended last before `end`, of several at once the longest; None: nothing since `begin`."""
+        """The agent's span that ended last before `end`, the longest of several; None if nothing happened since
+        `begin`."""
         own = self._of[agent]
         best: int | None = None
         for at in range(_last(own, self._spans, end + _SLACK), -1, -1):
@@ -276,7 +277,7 @@ class _Critical:
 
 
 def _last(places: Sequence[int], spans: Sequence[Stretch], until: float) -> int:
-    """The last of `places`, which are in order, whose span ended by then; -1 if none did."""
+    """The last of the ordered `places` whose span had ended by `until`; -1 if none had."""
     low, high = 0, len(places)
     while low < high:
         middle = (low + high) // 2

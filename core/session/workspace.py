@@ -1,13 +1,14 @@
-"""The files of one session, the versions that are kept of them (one after each call that wrote), and copies of them.
+"""The files of one session, the versions kept of them (one after each call that wrote), and copies of them.
 
-A version's id stands in the record of the call's result; where none could be kept, the record says `unkept`. What is kept lies beside the workspace, in the
-session's directory, where nothing that works in the workspace can reach it. A directory of the user's own
-has no versions: it is theirs, and how much is at stake there is the gate's business.
+A version's id is in the record of the call's result; if no version could be kept, the record says `unkept`. Versions
+are stored next to the workspace, in the session's directory, where nothing that works in the workspace can reach them.
+A directory of the user's own has no versions: it belongs to the user, and the gate decides how much may be risked
+there.
 
-Where other hosts share the session, a version is stored for them before the record that names it; whoever takes the
-session over makes its workspace what it was at the newest.
+If other hosts share the session, a version is stored for them before the record that names it. A host that takes the
+session over restores its workspace from the newest version.
 
-A copy is a folder beside the workspace in which one step of a race works. All that outlasts it is its versions.
+A copy is a folder next to the workspace in which one step of a race works. Only its versions outlast it.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ from iact.core.session.fork import STORE
 from iact.core.tree.apply import read_tree
 
 COPIES: Final = "copies"
-"""The name, in a session's directory, of the folder that its copies are in."""
+"""The name of the folder for copies in a session's directory."""
 _Found = TypeVar("_Found")
 
 
 class Workspace:
-    """The files of one session. `versions`: None if none are kept. `segments`: where other hosts share it, too."""
+    """The files of one session. `versions`: None if none are kept. `segments`: set if other hosts share the session."""
 
     def __init__(
         self, folder: Path, directory: Path, versions: Versions | None, segments: SegmentWriter | None = None
@@ -50,17 +51,17 @@ class Workspace:
         self._versions = versions
         self._segments = segments
         self._shared = ""
-        """The newest version that other hosts can have."""
+        """The newest version that is available to other hosts."""
         self._using = asyncio.Lock()
         self._asked = 0
-        """How often a version was asked for."""
+        """How often a version was requested."""
         self._kept = 0, ""
-        """The newest version, and up to which of those."""
+        """The number of requests that the newest version covers, and that version."""
 
     async def keep(self) -> str:
-        """Keep what stands there now; gives the version's id, empty if none are kept.
+        """Keep a version of the current files. Returns its id, or empty if no versions are kept.
 
-        One version is good for all who asked before it was begun.
+        One version serves all requests made before it was begun.
 
         Raises:
             WorkspaceError: it could not be kept.
@@ -77,7 +78,7 @@ class Workspace:
             return self._kept[1]
 
     def _share(self, version: str) -> str:
-        """Let other hosts have a version, before it is named. Blocks.
+        """Make a version available to other hosts, before it is named. Blocks.
 
         Raises:
             JournalUnwritable: the store does not answer.
@@ -89,10 +90,10 @@ class Workspace:
         return version
 
     async def fetch(self, newest: str) -> None:
-        """Have all versions here that other hosts made, and make the files what they were at the `newest`.
+        """Fetch all versions that other hosts made, and restore the files of the `newest`.
 
         Raises:
-            WorkspaceError: it can't be done.
+            WorkspaceError: the files can't be restored.
             StoreUnavailable: the store does not answer.
         """
         versions, segments = self._needed(), self._segments
@@ -109,10 +110,10 @@ class Workspace:
         self._shared = newest
 
     async def restore(self, version: str) -> None:
-        """Make the files what they were.
+        """Restore the files of a version.
 
         Raises:
-            WorkspaceError: there are no versions, or it can't be done.
+            WorkspaceError: there are no versions, or the files can't be restored.
         """
         versions = self._needed()
         async with self._using:
@@ -122,14 +123,14 @@ class Workspace:
     # --- copies ---------------------------------------------------------------------------------
 
     def copy(self, name: str) -> Path:
-        """Where the copy of a name is, if it is there."""
+        """Where the copy with this name is, if it exists."""
         return self._copies / name
 
     async def make_copy(self, copy: Path, base: str = "") -> str:
-        """Make a copy of what stands there now, or stood at the version `base`; gives the version.
+        """Make a copy of the current files, or of the version `base`. Returns the version.
 
         Raises:
-            WorkspaceError: it can't be made, or would lack something.
+            WorkspaceError: it can't be made, or would be incomplete.
         """
         versions = self._needed()
 
@@ -145,19 +146,19 @@ class Workspace:
         return await self._in_turn(make)
 
     async def keep_copy(self, copy: Path) -> str:
-        """Keep what stands in a copy now.
+        """Keep a version of the current files in a copy.
 
         Raises:
-            WorkspaceError: not all of it can be kept.
+            WorkspaceError: not all files can be kept.
         """
         versions = self._needed()
         return await self._in_turn(lambda: self._share(versions.keep(copy, self._store, whole=True)))
 
     async def take_over(self, base: str, version: str) -> Taken:
-        """Change in the workspace what was changed in a copy, from `base` to `version`.
+        """Apply to the workspace what was changed in a copy, from `base` to `version`.
 
         Raises:
-            WorkspaceError: it can't be done.
+            WorkspaceError: it can't be applied.
         """
         versions = self._needed()
 
@@ -169,7 +170,7 @@ class Workspace:
         return await self._in_turn(take_over)
 
     async def remove_copy(self, copy: Path) -> None:
-        """Let go of a copy, whether it is there or not."""
+        """Remove a copy, if it exists."""
 
         def remove() -> None:
             shutil.rmtree(copy, ignore_errors=True)
@@ -179,7 +180,7 @@ class Workspace:
         await self._in_turn(remove)
 
     async def remove_copies(self) -> None:
-        """Let go of all copies."""
+        """Remove all copies."""
         await self._in_turn(lambda: shutil.rmtree(self._copies, ignore_errors=True))
 
     def _needed(self) -> Versions:
@@ -188,13 +189,13 @@ class Workspace:
         return self._versions
 
     async def _in_turn(self, work: Callable[[], _Found]) -> _Found:
-        """Do blocking work on the store, where one works at a time."""
+        """Do blocking work on the store, which allows only one job at a time."""
         async with self._using:
             return await _whole(work)
 
 
 async def _whole(work: Callable[[], _Found]) -> _Found:
-    """Do blocking work, and stay until it is done: whoever leaves before lets the next begin beside it."""
+    """Do blocking work, and wait for its end even if cancelled; otherwise the next job would run at the same time."""
     thread = asyncio.get_running_loop().run_in_executor(None, work)
     try:
         return await asyncio.shield(thread)
@@ -205,7 +206,7 @@ async def _whole(work: Callable[[], _Found]) -> _Found:
 
 
 def _make_like(folder: Path, workspace: Path) -> None:
-    """Make an empty folder that belongs to whom the workspace belongs to; what stands there goes."""
+    """Make an empty folder with the owner and mode of the workspace; its old content is removed."""
     shutil.rmtree(folder, ignore_errors=True)
     folder.parent.mkdir(mode=0o700, exist_ok=True)
     folder.mkdir()
@@ -221,7 +222,7 @@ def versions_of(records: Iterable[Record]) -> list[Record]:
 
 
 def version_of(record: Record) -> str:
-    """The version of the workspace that a record names; empty if it names none, or one of a copy."""
+    """The version of the workspace that a record names; empty if it names none, or that of a copy."""
     match record.content:
         case Result(copied=False) | Restore() | TakeOver() as content:
             return content.version
@@ -229,15 +230,16 @@ def version_of(record: Record) -> str:
 
 
 def is_unkept(record: Record) -> bool:
-    """Whether it is the result of a call that may have written, behind which the files could not be kept."""
+    """Whether a record is the result of a call that may have written, and whose files could not be kept."""
     return isinstance(record.content, Result) and record.content.unkept and not record.content.copied
 
 
 def find_version(records: Iterable[Record], wanted: str) -> str:
-    """The version that a person means: the beginning of its id, or the number of a record, as it was behind that.
+    """The version that a person means: by the beginning of its id, or by the number of a record after which it was
+    current.
 
     Raises:
-        UsageError: there is none, there are several, or the files were not kept at that record.
+        UsageError: there is none, there are several matches, or the files were not kept at that record.
     """
     written = [record for record in records if version_of(record) or is_unkept(record)]
     named = versions_of(written)
@@ -262,7 +264,8 @@ def find_version(records: Iterable[Record], wanted: str) -> str:
 async def restore_at_rest(
     journal: Journal, contents: Contents, versions: Versions, version: str, now: datetime
 ) -> Record:
-    """Restore the files of a session whose journal was opened for this, and record it; the journal is closed at the end.
+    """Restore the files of a session whose journal was opened for this, and record it. The journal is closed at the
+    end.
 
     Raises:
         UsageError: it works in a directory of the user's.
