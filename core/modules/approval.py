@@ -1,8 +1,8 @@
-"""Which functions of which manifests a person has approved. One file for a data directory.
+"""Which functions of which manifests a person has approved. One file per data directory.
 
-What a manifest declares is believed if its module ships with the product or a person approved it, function by
-function. An approval is bound to the module's digest, so changed source is a stranger again. A reader follows
-the file, since another process may approve while a session runs; a file that can't be read approves nothing.
+A declaration in a manifest is trusted if its module ships with the product or a person approved it, function by
+function. An approval is bound to the module's digest, so changed source must be approved again. Readers watch the file,
+because another process may approve while a session runs; an unreadable file approves nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from iact.core.json_file import Version, locked, replace_json, version_of
 from iact.core.ports import JSON
 
 FILE: Final = "approvals.json"
-"""Its name in the data directory."""
+"""The name of the file in the data directory."""
 
 _WHAT: Final = "approvals"
 
@@ -38,7 +38,7 @@ _FILE: Final = TypeAdapter(dict[str, _Approved])
 class Approvals:
     """The approvals of one data directory. Functions are named without their module (`search`, not `web.search`).
 
-    `shared`: those of an administrator for everybody, which count beside a user's own.
+    `shared`: the administrator's approvals for all users, which count in addition to a user's own.
     """
 
     def __init__(self, path: Path, shared: Approvals | None = None) -> None:
@@ -49,13 +49,13 @@ class Approvals:
 
     @classmethod
     def load(cls, path: Path) -> Approvals:
-        """The approvals in `path`, which need not exist yet.
+        """Load the approvals in `path`, which need not exist yet.
 
         Raises:
-            UsageError: the file holds something else.
+            UsageError: the file can't be understood.
         """
         made = cls(path)
-        made._version = version_of(path)  # first: what changes meanwhile is read again
+        made._version = version_of(path)  # first, so that changes made meanwhile are read again
         made._known = _read(path)
         return made
 
@@ -68,7 +68,8 @@ class Approvals:
         return known is not None and known.digest == digest and function in known.functions
 
     def approve(self, name: str, digest: str, functions: Iterable[str]) -> None:
-        """A person approves these functions, beside those approved before of the same digest. On disk on return.
+        """Approve these functions for a person, in addition to earlier approvals for the same digest. On disk on
+        return.
 
         Raises:
             UsageError: the file can't be read or written.
@@ -82,7 +83,7 @@ class Approvals:
             self._known, self._version = known, version_of(self._path)
 
     def withdraw(self, name: str) -> None:
-        """A person approves nothing of a module any more. On disk on return.
+        """Withdraw all approvals of a module. On disk on return.
 
         Raises:
             UsageError: the file can't be read or written.

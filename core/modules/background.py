@@ -1,7 +1,7 @@
-"""Tasks that outlive the call which began them: each has an owner that ends it, and a bug in one is in the log.
+"""Tasks that outlive the call that began them: each has an owner that ends it, and a bug in one is logged.
 
-They run in the task group of their session, which so has none left when it ends. Where modules run for no session (to be
-described), their owner alone ends them.
+They run in the task group of their session, so none is left when it ends. If modules run without a session (to be
+described), only the owner ends them.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Job = Callable[[], Coroutine[object, object, None]]
 
 
 class Supervisor:
-    """Where the tasks of a session's modules run: in its group, from when there is one."""
+    """Runs the tasks of a session's modules: in the session's group, once it has one."""
 
     def __init__(self) -> None:
         self.group: asyncio.TaskGroup | None = None
@@ -30,7 +30,7 @@ class Supervisor:
 
 
 class Background:
-    """The tasks of one owner. A failure costs the task alone; nothing waits for it, so it is told in the log."""
+    """The tasks of one owner. A failure ends only the task; nothing waits for it, so it is logged."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._supervisor = supervisor
@@ -44,17 +44,17 @@ class Background:
         return task
 
     async def end(self, *tasks: asyncio.Task[None]) -> None:
-        """Stop some of them, and wait until they have."""
+        """Stop some tasks, and wait until they have ended."""
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
     async def close(self) -> None:
-        """Stop all of them, and wait until they have."""
+        """Stop all tasks, and wait until they have ended."""
         await self.end(*self._tasks)
 
     async def finish(self) -> None:
-        """Wait until all have come to their own end."""
+        """Wait until all tasks have ended on their own."""
         if self._tasks:
             await asyncio.wait(self._tasks)
 

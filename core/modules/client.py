@@ -1,11 +1,11 @@
-"""Calls a module over gRPC, as one talks to a hostile party.
+"""Calls a module over gRPC, and treats it as a hostile party.
 
-One channel, one module. Every call has a total deadline, every stream a budget of text, artifacts and
-events, and messages reach us as bytes that are parsed here, so that garbage is the module's fault and
-not an exception of the transport. What a module says in a gRPC status is never shown as it is.
+One channel, one module. Every call has a total deadline, every stream a budget of text, artifacts and events, and
+messages arrive as bytes that are parsed here, so garbage is the module's fault and not an exception of the transport.
+The text of a gRPC status comes from the module and is never shown unchanged.
 
-How a call ends is a value, if the function ran (`Outcome`), and an exception if the module did not do
-its part: `ModuleLost` (it is gone) or `ModuleFault` (it broke the contract).
+If the function ran, the end of a call is a value (`Outcome`). If the module did not do its part, it is an exception:
+`ModuleLost` (it is gone) or `ModuleFault` (it broke the contract).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ __all__ = [
 SERVICE: Final = pb.DESCRIPTOR.services_by_name["ExtModule"].full_name
 
 LARGEST_REQUEST: Final = 64 << 20
-"""Bytes of one call's arguments and attached content together."""
+"""The limit on one call's arguments and attached content together, in bytes."""
 
 OPTIONS: Final = (
     ("grpc.max_receive_message_length", 4 << 20),
@@ -75,22 +75,22 @@ OPTIONS: Final = (
     ("grpc.use_local_subchannel_pool", 1),
     ("grpc.default_authority", "module"),
     ("grpc.initial_reconnect_backoff_ms", 50),
-    # This is also how long one attempt to connect may take.
+    # This also limits how long one attempt to connect may take.
     ("grpc.min_reconnect_backoff_ms", 5000),
     ("grpc.max_reconnect_backoff_ms", 200),
 )
 
 DESCRIBE_WITHIN: Final = 10.0
 SERVES_WITHIN: Final = 4.0
-"""Seconds that a module has to say that it serves; what it runs may take all of its processor."""
+"""How many seconds a module has to report that it serves; its own work may take all of its processor."""
 FRESH: Final = 5.0
-"""Seconds for which an answer is proof enough that a connected module is well."""
+"""For how many seconds an answer proves that a connected module is well."""
 _ANSWER_WITHIN: Final = 5.0
-"""Seconds that a module has to take the answer to what it asked."""
+"""How many seconds a module has to accept the answer to its question."""
 _EARLY: Final = 0.2
-"""Seconds before our own deadline at which gRPC's may be over; sooner, it is the module's word."""
+"""How many seconds before our own deadline gRPC's may pass; an earlier timeout is the module's doing."""
 _LARGEST_INLINE: Final = 64 << 10
-"""Bytes of arguments that are serialised on the event loop; more go to a thread."""
+"""How many bytes of arguments are serialised on the event loop; more are serialised in a thread."""
 
 
 _ACTIONS: Final = {
@@ -108,7 +108,7 @@ OnArtifact = Callable[[ArtifactChunk], Awaitable[None]]
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """Who is told of what comes in the course of a call."""
+    """The callbacks for what arrives during a call."""
 
     on_output: OnText | None
     on_progress: OnProgress | None
@@ -153,10 +153,10 @@ class ModuleClient:
         await self._channel.close(None)
 
     async def wait_serving(self, timeout: float) -> None:  # noqa: ASYNC109
-        """Wait until the module's health service says that it serves.
+        """Wait until the module's health service reports that it serves.
 
         Raises:
-            ModuleLost: it does not within `timeout` seconds.
+            ModuleLost: it does not serve within `timeout` seconds.
         """
         request = health_pb2.HealthCheckRequest(service=SERVICE).SerializeToString()
         try:
@@ -176,12 +176,12 @@ class ModuleClient:
 
     @property
     def fresh(self) -> bool:
-        """Whether it is connected, and answered within the last few seconds."""
+        """Whether it is connected, and has answered within the last few seconds."""
         connected = self._channel.get_state() is grpc.ChannelConnectivity.READY
         return connected and time.monotonic() - self._heard < FRESH
 
     async def serves(self) -> bool:
-        """Whether it answers that it serves, on the connection that there is, and in time."""
+        """Whether it reports in time, on the existing connection, that it serves."""
         try:
             data = await self._unary("/grpc.health.v1.Health/Check", b"", SERVES_WITHIN)
             serving = bool(health_pb2.HealthCheckResponse.FromString(data).status == 1)
@@ -218,12 +218,12 @@ class ModuleClient:
         on_artifact: OnArtifact | None = None,
         on_ask: OnAsk | None = None,
     ) -> Outcome:
-        """Run one function and wait for its end, `timeout` seconds at most. `told`: how long the module is told that
-        it has, if that is another time. `waited`: for how many seconds the call had to wait for a person so far, which
+        """Run one function and wait for its end, for at most `timeout` seconds. `told`: the time limit that is passed
+        to the module, if it differs. `waited`: for how many seconds the call has waited for a person so far, which
         don't count.
 
-        Cancelling this cancels the call in the module. `on_output` and `on_progress` must return at once;
-        without `on_artifact` the content of artifacts is dropped, and without `on_ask` there is nobody to ask.
+        Cancelling this cancels the call in the module. `on_output` and `on_progress` must return at once; without
+        `on_artifact` the content of artifacts is dropped, and without `on_ask` no person can be asked.
 
         Raises:
             ModuleLost: the module died or can't be reached.
@@ -259,7 +259,7 @@ class ModuleClient:
     async def _converse(
         self, stream: Stream, request: bytes, reading: OutcomeReader, told: _Told, call: str
     ) -> None:
-        """Make a call on a stream that has been opened."""
+        """Make a call on an open stream."""
         begun = time.monotonic()
         try:
             await stream.ask(request)
@@ -289,7 +289,7 @@ class ModuleClient:
             await on_ask(asked, reply)
 
     async def _answer(self, call: str, ask: str, reply: ModuleReply) -> None:
-        """Carry an answer to the module. One that does not take it has its call, and the time limit, to go on with."""
+        """Send an answer to the module. If the module does not accept it, the call continues until its time limit."""
         request = pb.AnswerRequest(
             call_id=call,
             ask_id=ask,
@@ -301,10 +301,10 @@ class ModuleClient:
             await self._unary(f"/{SERVICE}/Answer", request, _ANSWER_WITHIN)
 
     async def watch(self, session: str, agent: str) -> AsyncIterator[StateChange]:
-        """The module's state for an agent: the present one, and each that it comes to by itself, until it is gone.
+        """The module's state for an agent: the current one, and each change outside of calls, until the module is gone.
 
         Raises:
-            ModuleLost: it is gone.
+            ModuleLost: the module is gone.
             ModuleFault: it broke the contract, or can't be watched.
         """
         request = pb.WatchRequest(session=session, agent=agent).SerializeToString()
@@ -320,7 +320,7 @@ class ModuleClient:
             call.cancel()
 
     async def end_background(self, session: str, agent: str, within: float) -> bool:
-        """Have it end what runs on for an agent behind calls that ended; whether it said so in time."""
+        """End what the module still runs for an agent after its calls. Returns whether it confirmed in time."""
         request = pb.EndBackgroundRequest(session=session, agent=agent).SerializeToString()
         try:
             async with asyncio.timeout(within):
@@ -348,7 +348,7 @@ class _Stream(Protocol):
     def cancel(self) -> bool: ...
 
     async def read(self) -> bytes | object:
-        """The next message, or something that is none at the end."""
+        """The next message; at the end, an object that is not a message."""
         ...
 
 
@@ -391,7 +391,7 @@ def _cached(value: Attached | None) -> pb.Value | None:
 
 
 def _failure(error: grpc.aio.AioRpcError) -> ModuleLost | ModuleFault:
-    """What a gRPC status means. The text in it is the module's, and only quoted in part."""
+    """The exception for a gRPC status. Its text comes from the module, and is only quoted in part."""
     code = error.code()
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED):
         return ModuleLost(f"The module is gone or does not answer ({code.name}).")

@@ -1,4 +1,4 @@
-"""Asks running modules now and then whether they still serve, so that one that died is known before its next call."""
+"""Asks running modules regularly whether they still serve, so that a dead one is noticed before its next call."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from iact.core.modules.background import Background, Supervisor
 from iact.core.ports import Clock
 
 EVERY: Final = 30.0
-"""Seconds between two questions."""
+"""Seconds between two checks."""
 
 
 Name = TypeVar("Name", bound=Hashable)
 
 
 class HealthMonitor(Generic[Name]):
-    """Looks after what runs, on `clock`; without one, not at all.
+    """Checks what is running, by `clock`; without a clock, never.
 
-    `running`: what is to be asked now. `look`: asks one of them, and does what follows.
+    `running`: what to check now. `look`: checks one, and acts on the result.
     """
 
     def __init__(
@@ -37,12 +37,12 @@ class HealthMonitor(Generic[Name]):
         self._task: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Something runs now; it ends by itself once nothing does."""
+        """Start checking, because something is running; checking ends on its own once nothing is."""
         if self._clock is not None and (self._task is None or self._task.done()):
             self._task = self._background.begin(partial(self._beat, self._clock), "health of modules")
 
     async def close(self) -> None:
-        """Ask nothing any more."""
+        """Stop checking."""
         await self._background.close()
 
     async def _beat(self, clock: Clock) -> None:

@@ -1,6 +1,6 @@
-"""The hosts that persons allow modules to reach: a file for all sessions of a data directory, and one for each session.
+"""The hosts that people allow modules to reach: one file for all sessions of a data directory, and one per session.
 
-A file that can't be read allows nothing.
+An unreadable file allows nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from iact.core.json_file import Version, locked, replace_json, version_of
 from iact.core.ports import JSON
 
 FILE: Final = "hosts.json"
-"""Its name in the data directory, and in that of a session."""
+"""The name of the file in a data directory, and in a session's directory."""
 
 _WHAT: Final = "allowed hosts"
 _FILE: Final = TypeAdapter(dict[str, list[str]])
@@ -32,7 +32,7 @@ class HostFile:
         self._known: frozenset[Rule] = frozenset()
 
     def rules(self) -> frozenset[Rule]:
-        """What stands there now."""
+        """The rules that the file holds now."""
         version = version_of(self._path)
         if version != self._version:
             try:
@@ -43,7 +43,7 @@ class HostFile:
         return self._known
 
     def change(self, *, add: Iterable[Rule] = (), remove: Iterable[Rule] = ()) -> None:
-        """Allow more, or less. On disk on return.
+        """Add and remove rules. On disk on return.
 
         Raises:
             UsageError: the file can't be read or written.

@@ -1,4 +1,4 @@
-"""When what runs for a session is stopped because nobody calls it."""
+"""Decides when modules of a session are stopped because they are not being called."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ Name = TypeVar("Name", bound=Hashable)
 
 
 class IdleTimer(Generic[Name]):
-    """Stops what was not called for a while on `clock`; without a clock or with 0 seconds, never.
+    """Stops modules that were not called for a while, by `clock`; without a clock or with 0 seconds, never.
 
-    `running`: what could be stopped, each with the seconds without a call after which it may be. `seconds`: the
-    least of these that there is. `stop`: stops one of them.
+    `running`: what could be stopped, each with the number of seconds without a call after which it may be. `seconds`:
+    the smallest such number. `stop`: stops one of them.
     """
 
     def __init__(
@@ -41,7 +41,7 @@ class IdleTimer(Generic[Name]):
 
     @contextmanager
     def awake(self, name: Name) -> Iterator[None]:
-        """It is not stopped within, nor for as long afterwards."""
+        """Keep a module from being stopped inside the context, and for its idle time afterwards."""
         self._calls[name] += 1
         try:
             yield
@@ -53,7 +53,7 @@ class IdleTimer(Generic[Name]):
                     self._task = self._background.begin(partial(self._wait, self._clock), "idle modules")
 
     def due(self, name: Name) -> bool:
-        """Whether something was not called for so long that it may be stopped."""
+        """Whether a module has not been called for so long that it may be stopped."""
         return self._clock is not None and self._left(self._clock).get(name, 1) <= 0
 
     async def close(self) -> None:
@@ -61,7 +61,7 @@ class IdleTimer(Generic[Name]):
         await self._background.close()
 
     def _left(self, clock: Clock) -> dict[Name, float]:
-        """Seconds until each that is not called now may be stopped."""
+        """Seconds until each module that is not being called may be stopped."""
         now, running = clock.monotonic(), self._running()
         return {
             name: self._last.setdefault(name, now) + seconds - now
@@ -72,12 +72,12 @@ class IdleTimer(Generic[Name]):
     async def _wait(self, clock: Clock) -> None:
         while running := self._running():
             for gone in self._last.keys() - running.keys():
-                if not self._calls[gone]:  # else it is being started
+                if not self._calls[gone]:  # otherwise it is being started
                     del self._last[gone], self._calls[gone]
             left = self._left(clock)
             due = [name for name, seconds in left.items() if seconds <= 0]
             for name in due:
                 await self._stop(name)
             if not due:
-                # What may be stopped when can change meanwhile, so look again after the least pause at the latest.
+                # These times can change while waiting, so check again after the smallest idle time at the latest.
                 await clock.sleep(min([self._seconds, *left.values()]))

@@ -1,4 +1,4 @@
-"""How many instances of modules run at once for all sessions of one user together."""
+"""Limits how many instances of modules run at the same time for all sessions of one user together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iact.core.ports import ConcurrencyLimits
 
 
 class InstanceLimit:
-    """Shared by the sessions of a runtime. `limits`: how many may run now."""
+    """The limit shared by the sessions of a runtime. `limits`: how many instances may run now."""
 
     def __init__(self, limits: ConcurrencyLimits) -> None:
         self._limits = limits
@@ -18,7 +18,7 @@ class InstanceLimit:
         limits.count("containers", self._taken)
 
     def hold(self, instances: Instances) -> None:
-        """Count what runs for a session, and ask here before more of it does."""
+        """Count the instances of a session, and let it ask here before it starts more."""
         self._sessions.add(instances)
         instances.refusal = self._refusal
 

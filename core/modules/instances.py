@@ -1,7 +1,8 @@
-"""The instances of modules that run for one session: found or started, bounded in number, let go of.
+"""The instances of modules that run for one session: found or started, limited in number, stopped.
 
-A module that has the workspace for writing runs as a *viewer*, which can't write, and as a *worker*; one whose
-manifest says so runs for each agent alone. So what is looked after here is not a module but a `InstanceKey`.
+A module that needs the workspace for writing runs as a *viewer*, which can't write, and as a *worker*. A module whose
+manifest says so runs separately for each agent. So this module manages instances by `InstanceKey`, and not whole
+modules.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from iact.core.modules.registry import Start
 from iact.core.ports import ModuleHost, ModuleInstance, Permit, Report, Right
 
 MOST: Final = 24
-"""Instances of one session that run at a time. The one that was idle longest is stopped for another."""
+"""How many instances of one session run at the same time. For a further one, the instance idle longest is stopped."""
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceKey:
-    """One instance of a session: of which module, what it may do, and whose alone it is (empty: everybody's).
+    """One instance of a session: its module, what it may do, and the agent that owns it (empty: shared by all).
 
     `copy`: the copy of the workspace that it works in; None: the workspace itself.
     """
@@ -38,27 +39,28 @@ class InstanceKey:
 
 @dataclass(slots=True, eq=False)
 class Running:
-    """One instance that runs, and how it was started."""
+    """One running instance, and how it was started."""
 
     instance: ModuleInstance
     client: ModuleClient
     start: Start
     calls: int = 0
-    """How many are under way."""
+    """How many calls are under way."""
     used: int = 0
     """When it was last called, counted in calls of the session."""
     ending: bool = False
-    """It is stopped as soon as no call is under way."""
+    """Whether it is stopped as soon as no call is under way."""
     served: set[str] = field(default_factory=set)
     """The names under which it was called (`core.modules.state_names`)."""
 
     async def well(self) -> bool:
-        """Whether it can be called. It is asked, and at last its host, unless it has just answered."""
+        """Whether it can be called. Unless it has just answered, it is asked, and if it does not answer, its host is
+        asked."""
         return self.client.fresh or await self.client.serves() or await self.instance.why_lost() is None
 
 
 def key_of(module: str, start: Start, right: Right, agent: str, copy: Path | None = None) -> InstanceKey:
-    """Which instance of a module serves a call of `agent` with this right, perhaps in a `copy` of the workspace."""
+    """The instance of a module that serves a call of `agent` with this right, possibly in a `copy` of the workspace."""
     return InstanceKey(module, right if start.views else "work", agent if start.own else "", copy)
 
 
@@ -68,9 +70,9 @@ async def _unlimited() -> SandboxError | None:
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Instances:
-    """What runs for one session. `holds`: whether an instance is in use though nobody calls it.
+    """The instances that run for one session. `holds`: whether an instance is in use although it is not being called.
 
-    `forget`: told of each that is let go of, before it is stopped. `most`: how many may run.
+    `forget`: called for each dropped instance, before it is stopped. `most`: how many may run.
     """
 
     host: ModuleHost
@@ -81,11 +83,11 @@ class Instances:
     most: int = MOST
     running: dict[InstanceKey, Running] = field(default_factory=dict)
     tell: Callable[[], None] = lambda: None
-    """Told whenever another number of them runs."""
+    """Called whenever the number of running instances changes."""
     permit: Callable[[str], Permit] | None = None
-    """By module, who says which hosts it may reach."""
+    """Returns, for a module, the function that decides which hosts it may reach."""
     refusal: Callable[[], Awaitable[SandboxError | None]] = _unlimited
-    """Why no other may be started for whoever has this session; None: one may."""
+    """Why no further instance may be started for this session's user; None if one may."""
     _locks: dict[InstanceKey, asyncio.Lock] = field(default_factory=dict)
     _begun: int = 0
     """How many are being started."""
@@ -93,11 +95,11 @@ class Instances:
     _count: itertools.count[int] = field(default_factory=itertools.count)
 
     def lock(self, key: InstanceKey) -> asyncio.Lock:
-        """Held by whoever starts, checks or stops an instance."""
+        """The lock that must be held to start, check or stop an instance."""
         return self._locks.setdefault(key, asyncio.Lock())
 
     async def reach(self, key: InstanceKey, report: Report, start: Start) -> Running:
-        """The instance for `key`, which runs as `start` says.
+        """Find or start the instance for `key`, running as `start` says.
 
         Raises:
             SandboxError: it can't be started.
@@ -134,14 +136,14 @@ class Instances:
 
     @property
     def taken(self) -> int:
-        """How many run or are being started."""
+        """How many are running or being started."""
         return len(self.running) + self._begun
 
     async def _room(self) -> None:
-        """Wait until one more may run; what is idle makes room for it.
+        """Wait until one more may run; an idle instance is stopped to make room.
 
         Raises:
-            SandboxError: others of the same user's run that are as many as may.
+            SandboxError: the user's other sessions use all the instances that are allowed.
         """
         while (refusal := await self.refusal()) is not None or self.taken >= self.most:
             idle = [key for key, one in self.running.items() if not one.calls and not self.lock(key).locked()]
@@ -156,19 +158,19 @@ class Instances:
                 await self._freed.wait()
 
     def began(self, running: Running) -> None:
-        """A call is made of it."""
+        """Note that a call to an instance begins."""
         running.calls += 1
         running.used = next(self._count)
 
     async def ended(self, key: InstanceKey, running: Running) -> None:
-        """That call is over."""
+        """Note that a call to an instance has ended."""
         running.calls -= 1
         self._freed.set()
         if running.ending and not running.calls and self.running.get(key) is running:
             await self.give_up(key)
 
     def move(self, key: InstanceKey, to: InstanceKey, start: Start) -> None:
-        """Let an instance be another's, for which it is as good."""
+        """Give an instance a new key that it can serve as well."""
         if to not in self.running:
             running = self.running.pop(key)
             running.start = start
@@ -182,7 +184,7 @@ class Instances:
             await self.stop(running)
 
     def take(self, key: InstanceKey) -> Running | None:
-        """Let an instance be nobody's, so that no call reaches it any more; it is to be stopped."""
+        """Remove an instance, so that no further call reaches it; the caller must stop it."""
         running = self.running.pop(key, None)
         if running is not None:
             self._freed.set()
@@ -190,24 +192,23 @@ class Instances:
         return running
 
     async def stop(self, running: Running) -> None:
-        """Stop what was taken."""
+        """Stop an instance that was removed with `take`."""
         await running.client.close()
         await running.instance.stop()
 
     async def give_up(self, key: InstanceKey) -> None:
-        """Stop an instance; what can't be stopped is removed by the host at the end of the session."""
+        """Drop an instance; if it can't be stopped, the host removes it at the end of the session."""
         with suppress(SandboxError):
             await self.drop(key)
 
     async def look_after(self, key: InstanceKey) -> None:
-        """Let go of an instance that serves no longer. While it is called, that call's time limit is what counts:
-        a function may keep its module from answering anything else.
-        """
+        """Drop an instance that no longer serves, unless it is being called: a function may keep its module from
+        answering anything else, and the call's own time limit applies."""
         async with self.lock(key):
             running = self.running.get(key)
             if running is not None and not running.calls and not await running.well():
                 await self.give_up(key)
 
     def of(self, module: str) -> Iterable[InstanceKey]:
-        """The instances of a module that run."""
+        """The running instances of a module."""
         return [key for key in self.running if key.module == module]

@@ -1,9 +1,9 @@
-"""The one way to a module: every call of every function in the product comes through `Invoker.call`.
+"""The only way to a module: every call of every function in the product goes through `Invoker.call`.
 
-It takes a ticket, which only the gate makes, and redeems it for exactly this call. The ticket says whether the call
-may write, and so which instance of the module serves it. Instances are started on first use and dropped when they
-are lost or nobody calls them, so that the next call starts afresh. What a module wants to last is carried from call
-to call here, as bytes that nobody looks into.
+It takes a ticket, which only the gate issues, and redeems it for exactly this call. The ticket says whether the call
+may write, and thereby which instance of the module serves it. Instances are started on first use, and dropped when they
+are lost or have not been called for a while; the next call starts a new one. What a module wants to keep is carried
+from call to call here, as opaque bytes.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ from iact.core.ports import JSON, Clock, ModuleHost, Permit, Report, Right
 
 @dataclass(frozen=True, slots=True)
 class FunctionCall:
-    """One call, ready to be made. `call`: number of its journal record; `timeout` in seconds.
+    """One call, ready to be made. `call`: number of its journal record; `timeout`: in seconds.
 
-    `start`: how the module is to run. `fills`: what it may write in, if that is bounded.
+    `start`: how the module runs. `fills`: the folder it may write to, if its size is limited.
     """
 
     agent: str
@@ -59,23 +59,24 @@ class FunctionCall:
     start: Start = field(default_factory=Start)
     fills: FolderUse | None = None
     exclusive: bool = False
-    """Such calls of the module under one name follow each other, in whichever instance."""
+    """Such calls of the module under one name run one after the other, in any instance."""
     states: Sequence[str] = ()
-    """The states that the module's manifest names, the one in which it holds nothing first."""
+    """The states that the module's manifest names, first the one in which it holds nothing."""
     on_state: OnState | None = None
-    """Told of the states that the module comes to by itself later, once a call under this name told of one."""
+    """Called with later changes of the module's state outside of calls, once a call under this name has reported a
+    state."""
     told: float | None = None
-    """Seconds that the module is told it has; None: `timeout`."""
+    """The time limit passed to the module, in seconds; None: `timeout`."""
     cached: Value | None = None
-    """What a call of the module with the same key found out in this session."""
+    """What an earlier call of the module with the same key returned in this session."""
     waited: Callable[[], float] = lambda: 0.0
-    """For how many seconds it had to wait for a person so far."""
+    """For how many seconds the call has waited for a person so far."""
     on_ask: OnAsk | None = None
-    """Told of what the module asks a person; None: there is nobody to ask."""
+    """Called with questions of the module to a person; None: no person can be asked."""
     step: str = ""
-    """The name of the plan's step whose state in the module this is (`core.modules.state_names`); empty: the agent's."""
+    """The name of the plan step whose state in the module is used (`core.modules.state_names`); empty: the agent's."""
     copy: Path | None = None
-    """The copy of the workspace in which it is made; None: in the workspace itself."""
+    """The copy of the workspace in which the call is made; None: the workspace itself."""
 
     @property
     def module(self) -> str:
@@ -84,34 +85,34 @@ class FunctionCall:
 
     @property
     def whose(self) -> str:
-        """The name under which the module keeps what lasts from this call to the next."""
+        """The name under which the module keeps its state from this call to the next."""
         return self.step or self.agent
 
     @property
     def request(self) -> CallRequest:
-        """What is really to be called, with what is really to be sent: a ticket must be for this."""
+        """What is really called, with what is really sent: the ticket must be for exactly this."""
         values = {name: value.sha256 for name, value in self.attached.items()}
         return CallRequest(self.agent, self.function, arguments_digest(self.arguments, values))
 
 
 class Modules(Protocol):
-    """The modules of one session, as the tree uses them. `Invoker` is the real thing."""
+    """The modules of one session, as the tree uses them. `Invoker` is the real implementation."""
 
     @property
     def running(self) -> int:
-        """How many instances run now."""
+        """How many instances are running."""
         ...
 
     def supervise(self, group: asyncio.TaskGroup) -> None:
-        """Let the tasks that begin from now on run in this group, which lasts as long as the session."""
+        """Run tasks that begin from now on in this group, which lasts as long as the session."""
         ...
 
     def on_change(self, tell: Callable[[], None]) -> None:
-        """Have `tell` called, on the loop, whenever another number of them runs."""
+        """Call `tell` on the event loop whenever the number of running instances changes."""
         ...
 
     def permit_by(self, permit: Callable[[str], Permit]) -> None:
-        """Have `permit` say, by module, which hosts may be reached."""
+        """Use `permit` to decide, by module, which hosts may be reached."""
         ...
 
     async def call(
@@ -140,11 +141,11 @@ class Modules(Protocol):
 
 
 HELD: Final = 16
-"""How many times longer an instance rests before it is stopped, while it is in use."""
+"""How many times longer an instance that is in use may be idle before it is stopped."""
 _CONNECTING: Final = 10.0
-"""Seconds that a module which was just started has to take our connection."""
+"""How many seconds a module that was just started has to accept our connection."""
 _ENDING: Final = 0.5
-"""Seconds that a module has to end what runs on behind its calls."""
+"""How many seconds a module has to end what it still runs after its calls."""
 
 OpenModules = Callable[[ModuleHost, str, Path], Modules]
 """Makes the modules of one session: host, session id, workspace."""
@@ -152,7 +153,7 @@ OpenModules = Callable[[ModuleHost, str, Path], Modules]
 
 @dataclass(slots=True, eq=False)
 class _Turn:
-    """Whose turn it is among exclusive calls under one name. `waiting`: how many there are, the one that runs included."""
+    """The queue of exclusive calls under one name. `waiting`: how many there are, including the running one."""
 
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     waiting: int = 0
@@ -160,7 +161,7 @@ class _Turn:
 
 @dataclass(slots=True, eq=False)
 class _Underway:
-    """A call that was let in. `scope`: ends it when its agent may do less."""
+    """A call that was accepted. `scope`: ends it when its agent's permissions are reduced."""
 
     key: InstanceKey
     agent: str
@@ -169,7 +170,7 @@ class _Underway:
     ending: bool = False
 
     def end(self) -> None:
-        """End it; once is enough."""
+        """End the call; repeating this has no effect."""
         if not self.ending:
             self.ending = True
             self.scope.reschedule(asyncio.get_running_loop().time())
@@ -178,10 +179,10 @@ class _Underway:
 class Invoker:
     """The modules of one session. `workspace`: the folder that they share.
 
-    `workspace_bytes`: what calls may fill on disk; 0: it has no bound. `idle`: seconds
-    without a call, on `clock`, after which an instance is stopped; 0: never. One that is not in its initial state
-    stays `HELD` times as long, since what it is doing (an app that is served) may be in use. With a clock, instances
-    that are not called are asked now and then whether they are well. `limit`: of all sessions together.
+    `workspace_bytes`: how much disk space calls may fill; 0 for no limit. `idle`: seconds without a call, by `clock`,
+    after which an instance is stopped; 0 for never. An instance outside its initial state stays `HELD` times as long,
+    because its work (such as serving an app) may be in use. With a clock, idle instances are regularly asked whether
+    they are well. `limit`: shared by all sessions.
     """
 
     def __init__(
@@ -215,24 +216,24 @@ class Invoker:
         self._underway: set[_Underway] = set()
         self._turns: dict[tuple[str, str], _Turn] = {}
         self._carried: dict[tuple[str, str], bytes] = {}
-        """What each module wants to last, under each name."""
+        """What each module wants to keep, for each name."""
         self._background = Background(self._supervisor)
 
     @property
     def running(self) -> int:
-        """How many instances run now."""
+        """How many instances are running."""
         return len(self._instances.running)
 
     def supervise(self, group: asyncio.TaskGroup) -> None:
-        """Let the tasks that begin from now on run in this group, which lasts as long as the session."""
+        """Run tasks that begin from now on in this group, which lasts as long as the session."""
         self._supervisor.group = group
 
     def on_change(self, tell: Callable[[], None]) -> None:
-        """Call `tell`, on the loop, whenever another number of them runs."""
+        """Call `tell` on the event loop whenever the number of running instances changes."""
         self._instances.tell = tell
 
     def permit_by(self, permit: Callable[[str], Permit]) -> None:
-        """Have `permit` say, by module, which hosts the instances that are started from now on may reach."""
+        """Use `permit` to decide, by module, which hosts may be reached by instances started from now on."""
         self._instances.permit = permit
 
     async def call(
@@ -275,9 +276,8 @@ class Invoker:
 
     @asynccontextmanager
     async def _turn(self, call: FunctionCall) -> AsyncIterator[None]:
-        """Let exclusive calls under one name follow each other: here, since several instances may serve them, and
-        since a call's time begins when its module has it.
-        """
+        """Run exclusive calls under one name one after the other. This is done here because several instances may serve
+        them, and because a call's time limit begins when its module has received it."""
         if not call.exclusive:
             yield
             return
@@ -314,7 +314,7 @@ class Invoker:
         return outcome
 
     def _take(self, key: InstanceKey, running: Running, call: FunctionCall, outcome: Completed) -> None:
-        """Take note of what a call left."""
+        """Take note of what a call left behind."""
         if outcome.carried is not None:
             self._carried[call.module, call.whose] = outcome.carried
         if outcome.state is not None:
@@ -380,7 +380,7 @@ class Invoker:
         on_output: Callable[[str], None],
         on_artifact: OnArtifact,
     ) -> Outcome:
-        """Make one call of a module that knows secrets: what it says is searched for them on its way out."""
+        """Make one call of a module that knows secrets: its output is searched for them on the way out."""
         artifacts: dict[str, ScrubBytes] = {}
 
         async def artifact(chunk: ArtifactChunk) -> None:
@@ -411,13 +411,13 @@ class Invoker:
         return scrub.outcome(outcome)
 
     async def describe(self, module: str, report: Report, *, digest: str | None = None) -> Manifest:
-        """Start a module (its version `digest`) if need be, and ask what it offers; the host keeps the answer.
+        """Ask a module (its version `digest`) for its manifest, and start it if necessary; the host keeps the answer.
 
-        Until it has said what it needs, it can only look.
+        Until its needs are known, it has read-only access.
 
         Raises:
-            SandboxError: it can't be reached.
-            ModuleFault: what it says of itself breaks the rules.
+            SandboxError: the module can't be reached.
+            ModuleFault: its manifest breaks the rules.
         """
         first = Start(digest, views=True)
         key = key_of(module, first, "look", "")
@@ -438,10 +438,10 @@ class Invoker:
     async def warm(
         self, module: str, report: Report, start: Start, *, right: Right = "work", agent: str = ""
     ) -> None:
-        """Start what would serve an agent's call with this right, so that its first one need not wait for that.
+        """Start the instance for an agent's call with this right, so that the first call need not wait for it.
 
         Raises:
-            SandboxError: it can't be reached.
+            SandboxError: the module can't be reached.
         """
         key = key_of(module, start, right, agent)
         with self._rest.awake(key):
@@ -453,15 +453,16 @@ class Invoker:
         self._pulse.begin()
         return running
 
-    # --- what ends ------------------------------------------------------------------------------
+    # --- ending -----------------------------------------------------------------------------------
 
     async def halt(self, agents: Callable[[str], bool], *, most: float, idle: bool) -> None:
-        """Let nothing of some agents' run that may not any more: returns when it is frozen, and it is stopped then.
+        """End whatever some agents may no longer run. Returns when it is frozen; it is stopped afterwards.
 
-        `agents`: whether one of them. `most`: the impact of calls that go on; an instance with a call above that is
-        ended whatever else it does. `idle`: end workers too that are not known to hold anything for them.
+        `agents`: whether an agent is one of them. `most`: the highest impact of calls that may go on; an instance with
+        a call above it is ended, no matter what else it does. `idle`: also end workers that are not known to hold
+        anything for these agents.
 
-        A worker whose calls go on ends what it runs besides, if it can, and is stopped behind the last of them.
+        A worker whose calls go on ends its other work, if it can, and is stopped after the last call.
         """
         gone: dict[InstanceKey, Running] = {}
         asked: list[tuple[InstanceKey, Running, frozenset[str]]] = []
@@ -486,14 +487,14 @@ class Invoker:
                 group.create_task(self._end_background(key, running, whose))
 
     async def _freeze(self, key: InstanceKey, running: Running) -> None:
-        """Let nothing of an instance run any more; its calls are lost, and it is stopped in the background."""
+        """Freeze an instance at once; its calls are lost, and it is stopped in the background."""
         if self._instances.running.get(key) is not running:
             return
         self._instances.take(key)
         for underway in self._underway:
             if underway.key == key:
                 underway.end()
-        with suppress(SandboxError):  # then stopping is what ends it
+        with suppress(SandboxError):  # stopping ends it then
             await running.instance.freeze()
         self._background.begin(partial(self._stop, key, running), f"end of {key}")
 
@@ -503,10 +504,10 @@ class Invoker:
             await self._instances.stop(running)
 
     async def _end_background(self, key: InstanceKey, running: Running, whose: frozenset[str]) -> None:
-        """Have an instance end what it runs behind its calls; one that can't, and is in use, is ended whole."""
+        """Have an instance end its background work; if it can't and is in use, the whole instance is ended."""
         running.ending = True
         held = self._holding.holds(key)
-        await self._observer.forget(key)  # what it comes to by that is no news
+        await self._observer.forget(key)  # changes of state caused by this are not reported
         for one in whose:
             if not await running.client.end_background(self._session, one, _ENDING) and held:
                 await self._freeze(key, running)
@@ -514,32 +515,32 @@ class Invoker:
         self._holding.forget(key)
 
     async def drop(self, module: str) -> None:
-        """Stop all instances of a module, and let go of what it carries; its next call starts it again."""
+        """Stop all instances of a module, and discard what it carries; the next call starts it again."""
         for key in list(self._instances.of(module)):
             await self._instances.drop(key)
         for whose in [one for one in self._carried if one[0] == module]:
             del self._carried[whose]
 
     async def leave(self, copy: Path) -> None:
-        """Stop all that works in a copy of the workspace, which goes away."""
+        """Stop everything that works in a copy of the workspace that will be removed."""
         async with asyncio.TaskGroup() as group:
             for key in [one for one in self._instances.running if one.copy == copy]:
                 group.create_task(self._instances.give_up(key))
         self._quotas = {room: quota for room, quota in self._quotas.items() if room.folder != copy}
 
     async def _forget(self, key: InstanceKey) -> None:
-        """An instance is not there any more."""
+        """Forget the state of an instance that is gone."""
         await self._observer.forget(key)
         self._holding.forget(key)
 
     def _restable(self) -> dict[InstanceKey, float]:
-        """What runs, and after how many seconds without a call it may be stopped."""
+        """The running instances, and after how many seconds without a call each may be stopped."""
         return {
             key: self._idle * (HELD if self._holding.holds(key) else 1) for key in self._instances.running
         }
 
     async def _stop_resting(self, key: InstanceKey) -> None:
-        """Stop an instance unless it is called meanwhile; a call that comes later waits, and starts it anew."""
+        """Stop an idle instance unless it is called meanwhile; a later call waits, and starts it again."""
         async with self._instances.lock(key):
             if key in self._instances.running and self._rest.due(key):
                 await self._instances.give_up(key)
@@ -556,7 +557,7 @@ class Invoker:
 
 
 def _attached(cached: Value | None) -> Attached | None:
-    """What is cached; nothing, where it was lost: the module finds it out again."""
+    """The cached value; None if it was lost, so that the module computes it again."""
     if cached is None:
         return None
     try:
@@ -566,10 +567,10 @@ def _attached(cached: Value | None) -> Attached | None:
 
 
 def _checked(change: StateChange, known: Sequence[str]) -> str:
-    """The initial state, if `change` is to one that the manifest names.
+    """The initial state, if the manifest names the state of `change`.
 
     Raises:
-        ModuleFault: it is not.
+        ModuleFault: it does not.
     """
     if change.state not in known:
         there = f"it names {', '.join(known)}" if known else "it names none"

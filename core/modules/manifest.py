@@ -1,9 +1,8 @@
-"""What a module says about itself, checked as the word of a hostile party.
+"""A module's description of itself, checked as the word of a hostile party.
 
-A manifest reaches agents' contexts, people's screens, journals and the argument validation, so every
-text in it is bounded and free of characters that could hide or reorder what is read, and every schema
-is one that can be evaluated in bounded time: no reference leaves it, none forms a cycle, and no regular
-expression of the module's runs in the core.
+A manifest reaches agents' contexts, people's screens, journals and the argument validation. So every text in it is
+bounded and free of characters that could hide or reorder what is read. Every schema can be evaluated in bounded time:
+no reference leaves it or forms a cycle, and no regular expression of the module runs in the core.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ MediaType: TypeAlias = Annotated[
 Egress: TypeAlias = Annotated[
     str, Field(max_length=262, pattern=r"\A(\*|[a-z0-9]([a-z0-9.-]*[a-z0-9])?:[1-9][0-9]{0,4})\z")
 ]
-"""A target, or "*": whichever ones a policy or a person allows while it runs."""
+"""A target, or "*": any host that a policy or a person allows while the module runs."""
 Secret: TypeAlias = Annotated[str, Field(pattern=r"\A[A-Z][A-Z0-9_]{0,63}\z")]
 Keyword: TypeAlias = Annotated[str, Field(min_length=1, max_length=40), AfterValidator(_one_line)]
 
@@ -74,15 +73,16 @@ class _Frozen(BaseModel):
 
 @functools.lru_cache(maxsize=1024)
 def _checked(schema: str) -> str:
-    """A schema of parameters in canonical form. Checking one takes milliseconds, and each session meets the same ones."""
+    """A schema of parameters in canonical form. Cached: checking takes milliseconds, and sessions meet the same
+    schemas."""
     return _canonical(check_schema(schema))
 
 
 class Function(_Frozen):
     """One function. `schema_text`: JSON Schema of the parameters, as canonical JSON. `timeout` in seconds.
 
-    `held`: it answers from what calls that do more than look left in the module's process. `cache_key`: the text
-    parameter by which what calls found out is cached with the session; empty: none.
+    `held`: it answers from state that writing calls left in the module's process. `cache_key`: the text parameter that
+    is the key for caching results with the session; empty: no caching.
     """
 
     name: FunctionName
@@ -169,15 +169,15 @@ class Manifest(_Frozen):
         return next((function for function in self.functions if function.name == name), None)
 
     def to_json(self) -> str:
-        """Canonical JSON: the same manifest always gives the same bytes."""
+        """Canonical JSON: the same manifest always produces the same bytes."""
         return _canonical(self.model_dump(mode="json"))
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read what `to_json` wrote; checked as strictly as anything else.
+        """Read what `to_json` wrote; checked as strictly as any other input.
 
         Raises:
-            ModuleFault: it is not a proper manifest; says what is wrong.
+            ModuleFault: it is not a valid manifest; the message says what is wrong.
         """
         try:
             return cls.model_validate_json(text)
@@ -193,7 +193,7 @@ class Manifest(_Frozen):
         """Read a serialized `iact.ext_module.v1.Manifest`.
 
         Raises:
-            ModuleFault: it is not a proper manifest; says what is wrong.
+            ModuleFault: it is not a valid manifest; the message says what is wrong.
         """
         if len(data) > LARGEST_MANIFEST:
             raise ModuleFault(
@@ -209,7 +209,7 @@ class Manifest(_Frozen):
             raise _fault(error) from error
 
     def to_proto(self) -> bytes:
-        """Serialized as `iact.ext_module.v1.Manifest`; holds only what was checked."""
+        """The manifest serialized as `iact.ext_module.v1.Manifest`; contains only what was checked."""
         return _message(self).SerializeToString(deterministic=True)
 
 

@@ -1,4 +1,4 @@
-"""Listens to the changes of state that modules come to by themselves, between the calls of an agent or a step."""
+"""Observes changes of state that modules make on their own, between the calls of an agent or a step."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ from iact.core.modules.instances import InstanceKey
 from iact.core.modules.outcome import StateChange
 
 _READ: Final = 10_000
-"""Changes of one module under one name that are read at most; only the newest is told of."""
+"""How many changes of one module under one name are read at most; only the newest is reported."""
 _TOLD: Final = 200
-"""Changes that are told of at most; then nobody listens any more."""
+"""How many changes are reported at most; then observing ends."""
 
 OnState = Callable[[StateChange], Awaitable[None]]
 _Who = tuple[InstanceKey, str]
 
 
 class Observer:
-    """One listener for each instance and name (`core.modules.state_names`) whose calls told of a state. What a call told of
-    is no news.
-    """
+    """One listener for each instance and name (`core.modules.state_names`) whose calls reported a state. A state that a
+    call reported is not reported again."""
 
     def __init__(self, supervisor: Supervisor) -> None:
         self._background = Background(supervisor)
@@ -37,7 +36,7 @@ class Observer:
 
     @contextmanager
     def calling(self, key: InstanceKey, whose: str) -> Iterator[None]:
-        """Changes are the call's own within."""
+        """Treat changes inside the context as the call's own."""
         self._calls[key, whose] += 1
         try:
             yield
@@ -48,13 +47,13 @@ class Observer:
                 self._ended = asyncio.Event()
 
     def told(self, key: InstanceKey, whose: str, state: StateChange) -> None:
-        """A call under this name told of this state."""
+        """Note the state that a call under this name reported."""
         self._told[key, whose] = state
 
     def listen(
         self, key: InstanceKey, whose: str, stream: AsyncIterator[StateChange], on_state: OnState
     ) -> None:
-        """Tell `on_state` of what comes on `stream`, unless somebody listens there already."""
+        """Report the changes on `stream` to `on_state`, unless there is already a listener."""
         who = key, whose
         if who not in self._tasks:
             self._tasks[who] = self._background.begin(
@@ -62,11 +61,11 @@ class Observer:
             )
 
     async def forget(self, key: InstanceKey) -> None:
-        """Listen to an instance no more."""
+        """Stop listening to an instance."""
         await self._end([who for who in self._tasks if who[0] == key])
 
     async def close(self) -> None:
-        """Listen to nothing any more."""
+        """Stop listening to all instances."""
         await self._end(list(self._tasks))
 
     async def _end(self, whose: list[_Who]) -> None:
@@ -89,7 +88,7 @@ class Observer:
             await self._background.end(reading)
 
     async def _next(self, who: _Who, newest: asyncio.Queue[StateChange | None]) -> StateChange | None:
-        """The next change that is news while no call is under way; None if there will be none."""
+        """The next change to a new state, while no call is under way; None if there will be none."""
         while True:
             state = await newest.get()
             while self._calls[who]:
@@ -101,9 +100,9 @@ class Observer:
 
 
 async def _read(stream: AsyncIterator[StateChange], newest: asyncio.Queue[StateChange | None]) -> None:
-    """Put what comes into a queue, and None behind it."""
+    """Put the changes into a queue, followed by None."""
     count = 0
-    with suppress(SandboxError, ModuleFault):  # its next call says what became of it
+    with suppress(SandboxError, ModuleFault):  # the next call reports what happened to the module
         async for state in stream:
             newest.put_nowait(state)
             count += 1

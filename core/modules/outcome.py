@@ -1,4 +1,4 @@
-"""What goes into a call of a module's function, and what comes out of it."""
+"""The inputs and the outcomes of a call of a module's function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iact.core.ports import JSON
 
 @dataclass(frozen=True, slots=True)
 class Attached:
-    """An argument passed by value: the content for `parameter`. `name`: what it was called, for the module."""
+    """An argument passed by value: the content for `parameter`. `name`: the name of the variable, for the module."""
 
     parameter: str
     media: str
@@ -21,9 +21,10 @@ class Attached:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """One call. `function`: without the module's name. `values`: arguments that are content.
+    """One call. `function`: without the module's name. `values`: arguments passed as content.
 
-    `carried`: what the agent's calls of this module left for the next. `cached`: what one with the same key found out.
+    `carried`: what the agent's earlier calls of this module left for the next. `cached`: what an earlier call with the
+    same key returned.
     """
 
     call_id: str
@@ -38,7 +39,7 @@ class Invocation:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a call is, for people; `fraction` from 0 to 1 if known."""
+    """The progress of a call, for people; `fraction`: from 0 to 1, if known."""
 
     text: str
     fraction: float | None
@@ -57,7 +58,7 @@ class ArtifactChunk:
 
 @dataclass(frozen=True, slots=True)
 class SentArtifact:
-    """An artifact that a call brought forth, `size` in bytes. Its content went to `on_artifact`."""
+    """An artifact that a call produced, `size` in bytes. Its content went to `on_artifact`."""
 
     id: str
     name: str
@@ -76,7 +77,7 @@ class StateChange:
 
 @dataclass(frozen=True, slots=True)
 class ModuleAsk:
-    """A question to a person, as the module words it. `schema`: what is to be filled in, as JSON; `url`: to be opened."""
+    """A question to a person, in the module's words. `schema`: what to fill in, as JSON; `url`: an address to open."""
 
     id: str
     message: str
@@ -86,7 +87,7 @@ class ModuleAsk:
 
 @dataclass(frozen=True, slots=True)
 class ModuleReply:
-    """What became of a question. `refused`: it can't be put to anybody. `reason`: why nobody decided."""
+    """What happened to a question. `refused`: it can't be shown to a person. `reason`: why no person decided."""
 
     action: Literal["accept", "decline", "cancel", "refused"]
     values: Mapping[str, JSON] = field(default_factory=dict)
@@ -94,20 +95,19 @@ class ModuleReply:
 
 
 SendReply: TypeAlias = Callable[[ModuleReply], Awaitable[None]]
-"""Carries an answer to the module; one that is gone, or knows the question no more, is not told."""
+"""Sends an answer to the module; a module that is gone, or no longer knows the question, is skipped."""
 
 OnAsk: TypeAlias = Callable[[ModuleAsk, SendReply], Awaitable[None]]
-"""Told of a question, and where its answer goes. It returns without waiting for a person."""
+"""Called with a question and the function for its answer. It returns without waiting for a person."""
 
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """The function ended well. `output`: what it gave back, as text (JSON text for `application/json`); empty
-    if that is the artifact with the id `artifact`. `media`: "" if neither the call nor, as far as the caller
-    looks there, the manifest says. `data`: what is not text for the agent, such as an exit status. `state`:
-    the module's state for this agent, if the call told of one. `carried`: what its next call is to find; None: what
-    this one found. `cached`: the id of the artifact that is for later calls with the same key; empty: none is.
-    """
+    """The function succeeded. `output`: its result as text (JSON text for `application/json`); empty if the result is
+    the artifact with the id `artifact`. `media`: "" if neither the call nor, as far as the caller looks there, the
+    manifest says. `data`: results that are not text for the agent, such as an exit status. `state`: the module's state
+    for this agent, if the call reported one. `carried`: what its next call receives; None: unchanged. `cached`: the id
+    of the artifact that is kept for later calls with the same key; empty: none."""
 
     output: str
     media: str
@@ -121,7 +121,7 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The function raised."""
+    """The function raised an error."""
 
     type: str
     message: str

@@ -1,7 +1,7 @@
-"""Puts the events of one call together, and holds them to the contract. Pure: bytes in, values out.
+"""Collects the events of one call, and checks them against the contract. Pure: bytes in, values out.
 
-Everything that a module may send without end is counted here, and everything that it may send in a
-wrong form is checked here, before anyone else sees it.
+Everything that a module could send without end is counted here, and everything that it could send in a wrong form is
+checked here, before anything else sees it.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from iact.core.records.form_fields import LONGEST_SCHEMA
 from protos.iact.ext_module.v1 import ext_module_pb2 as pb
 
 _LARGEST_VALUE: Final = 1 << 20
-"""Characters of a result in one message."""
+"""The maximum length of a result in one message, in characters."""
 _LARGEST_STATUS: Final = 10**9
-"""No exit status is as large."""
+"""No exit status is as large as this."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLimits:
-    """What one call may bring. Text counts characters' UTF-8 bytes over all events, the end included.
+    """The limits of one call. Text is counted in UTF-8 bytes over all events, including the end.
 
-    `tiny`: events that may hold less than `little` bytes of text and content on average, and `tiny_each` more for
-    each second: what streams, streams seldom so much in so little.
+    `tiny`: how many events may hold less than `little` bytes of text and content on average, plus `tiny_each` more per
+    second: real streams seldom send so many tiny events.
     """
 
     text: int = 8 << 20
@@ -54,10 +54,10 @@ class CallLimits:
 
 
 class OutcomeReader:
-    """The events of one call: `take` each message, then `end`.
+    """The events of one call: pass each message to `take`, then call `end`.
 
-    On a stream of several calls, `call` is the id that each event must name, and `before` that of the call before
-    this one, whose belated events are dropped.
+    On a stream of several calls, `call` is the id that each event must name, and `before` is the id of the previous
+    call, whose late events are dropped.
     """
 
     def __init__(self, limits: CallLimits, *, call: str = "", before: str = "") -> None:
@@ -80,16 +80,16 @@ class OutcomeReader:
 
     @property
     def ended(self) -> bool:
-        """Whether the call's last event came."""
+        """Whether the call's last event has arrived."""
         return self._end is not None
 
     def take(
         self, data: bytes, seconds: float = 0.0
     ) -> str | Progress | ArtifactChunk | StateChange | ModuleAsk | None:
-        """The next message, `seconds` after the call began; gives what it tells those who watch, text for an output.
+        """Take the next message, `seconds` after the call began. Returns what watchers see of it; output as text.
 
         Raises:
-            ModuleFault: it breaks the contract.
+            ModuleFault: the message breaks the contract.
         """
         self._events += 1
         if self._events > self._limits.events:
@@ -127,12 +127,12 @@ class OutcomeReader:
                 self._end = event.error
                 self._count(len(data))
             case None:
-                # An event of a newer revision of the contract.
+                # An event from a newer revision of the contract.
                 pass
         return None
 
     def _is_flood(self, seconds: float) -> bool:
-        """Whether there were too many events for what those before this one hold."""
+        """Whether there were too many events for what the earlier ones held."""
         limits = self._limits
         held = self._text + self._bytes
         before = self._events - 1
@@ -187,10 +187,10 @@ class OutcomeReader:
         return ModuleAsk(ask.id, ask.message, ask.schema_json, ask.url)
 
     def end(self) -> Completed | Raised:
-        """How the call ended, once the stream has.
+        """The outcome of the call, once its stream has ended.
 
         Raises:
-            ModuleFault: there was no end, or an improper one.
+            ModuleFault: there was no end, or an invalid one.
         """
         match self._end:
             case None:
@@ -256,7 +256,7 @@ def _data(text: str) -> Mapping[str, JSON]:
 
 
 def exit_status(data: JSON) -> int | None:
-    """The exit status in a result's data; None if there is none, or it can't be one."""
+    """The exit status in a result's data; None if it is missing or impossible."""
     found = data.get("exit_status") if isinstance(data, dict) else None
     if not isinstance(found, int) or isinstance(found, bool) or abs(found) >= _LARGEST_STATUS:
         return None
@@ -269,10 +269,10 @@ def line(text: str, limit: int) -> str:
 
 
 def read_state(state: pb.StateChange) -> StateChange:
-    """A change of state as a module tells it.
+    """A change of state as a module reports it.
 
     Raises:
-        ModuleFault: it breaks the contract.
+        ModuleFault: the message breaks the contract.
     """
     if len(state.entry_points) > 100:
         raise ModuleFault("The module sent a state with more than 100 entry points.")

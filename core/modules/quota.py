@@ -1,7 +1,7 @@
-"""How much the workspace of a session may take on disk, and what becomes of a call that takes more.
+"""Limits how much disk space the workspace of a session may take, and stops or refuses calls that exceed it.
 
-Nothing here needs rights over file systems, so it is not the kernel that holds the bound: we look before each call
-that may write, and while it runs. What is written between two looks is not held back.
+Nothing here needs rights over file systems, so the kernel does not enforce the limit: the size is measured before each
+call that may write, and while it runs. What is written between two measurements is not held back.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import Final
 from iact.core.modules.outcome import Outcome, Raised
 
 _LOOK: Final = 1.0
-"""Seconds between two looks while a call runs; more if looking itself takes long."""
+"""Seconds between two measurements while a call runs; more if measuring itself takes long."""
 _PATIENCE: Final = 10
-"""The least ratio of the time between two looks to the time of a look."""
+"""The minimum ratio of the time between two measurements to the duration of a measurement."""
 _DEPTH: Final = 200
 _ENDLESS: Final = 1 << 62
 _LEAST: Final = 4096
-"""Bytes that anything counts for, so that the number of files is bounded too."""
+"""How many bytes every entry counts for at least, so that the number of files is limited too."""
 _TRIES: Final = 3
-"""Calls that may run above the bound without making the workspace smaller."""
+"""How many calls may run above the limit without making the workspace smaller."""
 
 
 def disk_usage(folder: Path) -> int:
-    """Bytes that everything below `folder` takes on disk. Blocks.
+    """How many bytes on disk everything below `folder` takes. Blocks.
 
-    No link is followed, and what has several names counts once. Folders nested too deep count as endlessly much.
+    No link is followed, and a file with several names counts once. Folders nested too deep count as infinitely large.
     """
     total = 0
     seen: set[tuple[int, int]] = set()
@@ -50,7 +50,7 @@ def disk_usage(folder: Path) -> int:
 
 
 def _everything(folder: int, depth: int) -> Iterator[os.stat_result | None]:
-    """The status of all that is below an open folder, which it closes; None for what is too deep."""
+    """The status of everything below an open folder, which is closed at the end; None for entries that are too deep."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -66,26 +66,26 @@ def _everything(folder: int, depth: int) -> Iterator[os.stat_result | None]:
 
 @dataclass(frozen=True, slots=True)
 class FolderUse:
-    """What calls fill: a folder, and what it holds, as their agents are told."""
+    """The folder that calls fill, and a description of its content for agents."""
 
     folder: Path
     holds: str = "The workspace"
 
 
 class Quota:
-    """The bound of one workspace: `most` bytes on disk; 0 bounds nothing."""
+    """The limit of one workspace: `most` bytes on disk; 0 for no limit."""
 
     def __init__(self, room: FolderUse, most: int) -> None:
         self._room = room
         self._most = most
         self._tries: int | None = None
-        """Tries left to make room; None while there is room."""
+        """Attempts left to make room; None while there is room."""
 
     async def hold(self, run: Callable[[], Coroutine[None, None, Outcome]]) -> Outcome:
-        """Make a call that may write, unless the workspace is full; stop it once it takes more than it may.
+        """Make a call that may write, unless the workspace is full; stop it once it exceeds the limit.
 
-        A full workspace refuses one call, so that its agent knows; those that follow may run as long as they make
-        it smaller, so that it can make room.
+        A full workspace refuses one call, so that its agent knows. Later calls may run as long as they make it smaller,
+        so that the agent can make room.
         """
         if not self._most:
             return await run()

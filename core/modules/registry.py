@@ -1,4 +1,4 @@
-"""From a module's manifest to the actions that agents can write."""
+"""Turns a module's manifest into the actions that agents can write."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from iact.core.records.session import Module
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How a module is to run. `digest`: the version that the session knows; None: the one in the catalogue.
+    """How a module runs. `digest`: the version that the session knows; None: the one in the catalogue.
 
-    `egress`, `secrets`: what it may reach outside, and the names of what it is told; granted by a person.
+    `egress`, `secrets`: the hosts it may reach, and the names of the secrets it is given; granted by a person.
 
-    `views`: calls that only look run in an instance of their own, which can't write. `own`: each agent has its own.
+    `views`: read-only calls run in a separate instance, which can't write. `own`: each agent has its own instance.
     """
 
     digest: str | None = None
@@ -32,8 +32,8 @@ class Start:
 class Loaded:
     """A module that a session knows: one version of it, as its `module` record says.
 
-    `approved`: the functions (without the module's name) whose declaration is believed, because they ship
-    with the product or because a person approved them for this digest.
+    `approved`: the functions (without the module's name) whose declaration is trusted, because they ship with the
+    product or because a person approved them for this digest.
     """
 
     manifest: Manifest
@@ -43,27 +43,29 @@ class Loaded:
 
     @property
     def whole(self) -> bool:
-        """Whether the whole manifest is approved, what it says of its needs included."""
+        """Whether the whole manifest is approved, including its needs."""
         return all(function.name in self.approved for function in self.manifest.functions)
 
     @property
     def egress(self) -> tuple[str, ...]:
-        """What it may reach outside by its manifest alone: all that this names once the whole is approved, else nothing."""
+        """The hosts it may reach by its manifest alone: all that the manifest names once it is approved as a whole,
+        else none."""
         return tuple(one for one in self.manifest.needs.egress if one != ANY) if self.whole else ()
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """Names of the secrets that it is given, granted as its egress is."""
+        """Names of the secrets that it is given, under the same condition as its egress."""
         return self.manifest.needs.secrets if self.whole else ()
 
     @property
     def start(self) -> Start:
-        """How it is to run."""
+        """How the module runs."""
         needs = self.manifest.needs
         return Start(self.digest, self.egress, self.secrets, needs.workspace == "write", needs.own_instances)
 
     def content(self, *, live: bool) -> Module:
-        """As a `module` record has it, beside the manifest in its body. `live`: the session works in a user's directory."""
+        """The content of a `module` record, without the manifest in its body. `live`: the session works in a user's
+        directory."""
         return Module(
             name=self.manifest.name,
             version=self.manifest.version,
@@ -75,22 +77,22 @@ class Loaded:
 
     @staticmethod
     def of(said: Module, manifest: Manifest) -> Loaded:
-        """Back from a `module` record. One without `approved` is believed whole."""
+        """Restore from a `module` record. A record without `approved` is trusted as a whole."""
         names = frozenset(function.name for function in manifest.functions)
         approved = names if said.approved is None else names & frozenset(said.approved)
         return Loaded(manifest, said.digest, said.origin, approved)
 
 
 UNAPPROVED: Final = "(nobody has approved what it says of itself)"
-"""In place of the summary of such a function."""
+"""The summary shown instead for such a function."""
 
 
 def specs_of(loaded: Loaded) -> list[ActionSpec]:
     """One action for each function of a module. Keywords of the module count for all of them.
 
-    What an agent wrote gets no aliases, so that it can't take the place of what others know under one. Summaries
-    stand in what every agent reads first, so those that nobody vouches for are not there. That a function which
-    runs where others write only looks is believed of what ships alone.
+    A module that an agent wrote gets no aliases, so that it can't replace a function that others know by an alias.
+    Summaries are in the text that every agent reads first, so unapproved ones are left out. A function that runs where
+    others write is trusted to be read-only only if it ships with the product.
     """
     manifest = loaded.manifest
     return [

@@ -1,7 +1,7 @@
-"""Decides whether a JSON Schema that a hostile party wrote can be trusted with evaluation.
+"""Decides whether a JSON Schema written by a hostile party can safely be evaluated.
 
-Validating arguments must take bounded time: no reference leaves the schema, none forms a circle or
-multiplies, and no regular expression runs here.
+Validating arguments must take bounded time: no reference leaves the schema, forms a cycle or multiplies, and no regular
+expression runs here.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ _PARAMETER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}")
 
 
 def clean(text: str) -> str:
-    """`text`, if it holds no invisible character.
+    """Return `text`, if it contains no invisible character.
 
     Raises:
-        ValueError: it does.
+        ValueError: it contains one.
     """
     found = HIDDEN.search(text)
     if found:
@@ -43,10 +43,10 @@ def clean(text: str) -> str:
 
 
 def check_schema(text: str) -> dict[str, JSON]:
-    """The parameter schema in `text`, if it can be trusted with evaluation; it has "properties".
+    """The parameter schema in `text`, if it can safely be evaluated; it has "properties".
 
     Raises:
-        ValueError: it can't; says why.
+        ValueError: it can't; the message says why.
     """
     if len(text.encode("utf-8", "replace")) > _SCHEMA_BYTES:
         raise ValueError("the parameter schema has more than 16 KiB")
@@ -92,7 +92,8 @@ def _check_depth(value: object, depth: int) -> None:
 
 
 def _check_size(schema: dict[str, JSON]) -> None:
-    """Refuse keywords that the core does not evaluate, and references that leave, turn round or multiply."""
+    """Refuse keywords that the core does not evaluate, and references that leave the schema, form cycles or
+    multiply."""
     definitions = schema.get("$defs", {})
     assert isinstance(definitions, dict)
     sizes: dict[str, int] = {}

@@ -1,7 +1,7 @@
-"""Takes a module's secrets out of what it says: the last line of defence, behind not telling it any.
+"""Removes a module's secrets from its output: the last line of defence, after not giving it any.
 
-Found are the exact value, and the value as it stands in JSON and in a URL. A module that means to give a secret
-away can write it in another form; what keeps it from that is that a person approved it.
+It finds the exact value, and the value as encoded in JSON and in a URL. A malicious module can still leak a secret in
+another encoding; the protection against that is that a person approved it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from iact.core.ports import JSON
 
 
 class Scrub:
-    """Replaces values of `secrets`, by name. Without any, everything is passed through as it is."""
+    """Replaces the values of `secrets`, by name. Without secrets, everything passes unchanged."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         found = {
@@ -38,20 +38,21 @@ class Scrub:
         return bool(self._forms)
 
     def text(self, text: str) -> str:
-        """A whole text."""
+        """Scrub a whole text."""
         for form, instead in self._forms.items():
             text = text.replace(form, instead)
         return text
 
     def feed(self, text: str) -> str:
-        """The next piece of a stream, without its end, which may be the beginning of a value; `flush` gives that."""
+        """Scrub the next piece of a stream, and hold back an end that may be the beginning of a value; `flush` returns
+        it."""
         held = self.text(self._held + text)
         keep = self._begun(held)
         self._held = held[len(held) - keep :]
         return held[: len(held) - keep]
 
     def flush(self) -> str:
-        """What is left of the stream."""
+        """The rest of the stream."""
         held, self._held = self._held, ""
         return held
 
@@ -64,7 +65,7 @@ class Scrub:
         return 0
 
     def json(self, value: JSON) -> JSON:
-        """Every text in a value, at any depth."""
+        """Scrub every text in a value, at any depth."""
         match value:
             case str():
                 return self.text(value)
@@ -76,13 +77,13 @@ class Scrub:
                 return value
 
     def state(self, change: StateChange) -> StateChange:
-        """A state that the module came to."""
+        """Scrub a state of the module."""
         return StateChange(
             self.text(change.state), tuple(map(self.text, change.entry_points)), self.text(change.note)
         )
 
     def outcome(self, outcome: Outcome) -> Outcome:
-        """How a call ended."""
+        """Scrub the outcome of a call."""
         match outcome:
             case Completed():
                 data = self.json(dict(outcome.data))
@@ -101,14 +102,14 @@ class Scrub:
 
 
 class ScrubBytes:
-    """The same for the content of one artifact, in chunks. A value is blanked out, so that sizes stay what they were."""
+    """The same for the content of one artifact, in chunks. A value is blanked out, so that sizes don't change."""
 
     def __init__(self, secrets: Mapping[str, str]) -> None:
         self._values = sorted((value.encode() for value in secrets.values()), key=len, reverse=True)
         self._held = b""
 
     def feed(self, data: bytes, *, last: bool) -> bytes:
-        """The next chunk, shorter or longer by what is held back between chunks."""
+        """Scrub the next chunk; the result differs in length by what is held back between chunks."""
         held = self._held + data
         for value in self._values:
             held = held.replace(value, b"*" * len(value))

@@ -1,8 +1,8 @@
-"""Whose part of a module a call is made in: that of its agent, or of one step of a plan.
+"""Names the part of a module in which a call is made: that of its agent, or of one step of a plan.
 
-What a module keeps between calls (a working directory, a page, jobs) it keeps for each name that calls come under,
-and the calls of one name that must not overlap follow each other. A plan's steps are independent of each other as far
-as the plan says so; so each comes under a name of its own, made of the plan's path and the step's id.
+A module keeps its state between calls (a working directory, a page, jobs) separately for each name under which calls
+are made, and calls under one name that must not overlap run one after the other. A plan's steps are independent of each
+other except as the plan says, so each step has its own name, made of the plan's path and the step's id.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from __future__ import annotations
 from typing import Final
 
 _MARK: Final = "#"
-"""In neither a path nor the id of a step."""
+"""Occurs neither in a path nor in the id of a step."""
 
 
 def of_step(plan: str, step: str) -> str:
-    """The name under which a step of a plan calls."""
+    """The name under which a step of a plan makes calls."""
     return f"{plan}{_MARK}{step}"
 
 

@@ -1,7 +1,7 @@
-"""Which instances of modules are doing something for somebody that would be gone if they were stopped.
+"""Which instances of modules hold something that would be lost if they were stopped.
 
-A module with states begins in its initial one, in which it holds nothing: no page is open, no app is served, no
-job runs. In any other it is in use, even if nobody calls it.
+A module with states begins in its initial state, in which it holds nothing: no page is open, no app is served, no job
+runs. In any other state it is in use, even if it is not being called.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ class StatefulInstances:
         self._held: dict[InstanceKey, set[str]] = {}
 
     def told(self, key: InstanceKey, whose: str, state: str, initial: str) -> None:
-        """An instance told of the state that it is in under a name. Without an `initial` one every state counts."""
+        """Note the state that an instance reported for a name. Without an `initial` state every state counts as in
+        use."""
         held = self._held.setdefault(key, set())
         if state != initial:
             held.add(whose)
@@ -24,11 +25,11 @@ class StatefulInstances:
             held.discard(whose)
 
     def forget(self, key: InstanceKey) -> None:
-        """An instance was stopped, or what it held has ended."""
+        """Note that an instance was stopped, or that what it held has ended."""
         self._held.pop(key, None)
 
     def held(self, key: InstanceKey) -> frozenset[str]:
-        """For whom it is in use."""
+        """The names for which it is in use."""
         return frozenset(self._held.get(key, ()))
 
     def holds(self, key: InstanceKey) -> bool:

@@ -1,7 +1,7 @@
-"""Streams on which the calls of a module follow each other, so that not each has to set one up.
+"""Streams that carry the calls of a module one after the other, so that not every call has to open one.
 
-A stream carries one call at a time: a call takes a stream that is free, or opens one, and gives it back when it ended
-as it should. Anything else ends the stream, and with it what the module does on it.
+A stream carries one call at a time: a call takes a free stream, or opens one, and returns it if it ended properly.
+Otherwise the stream is ended, and with it what the module does on it.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ import grpc.aio
 from iact.core.errors import ModuleLost
 
 MOST: Final = 64
-"""Free streams that are kept."""
+"""How many free streams are kept."""
 
 
 MARK: Final = "iact-converse"
-"""The initial metadata by which a module says that it takes calls on a stream."""
+"""The initial metadata by which a module declares that it accepts calls on a stream."""
 _OPENING: Final = 2.0
-"""Seconds that it has for that; one that takes longer is called without."""
+"""How many seconds a module has to send it; a slower module is called without a stream."""
 
 
 class StreamCall(Protocol):
-    """A running call of grpc.aio with a stream of raw messages each way."""
+    """A running call of grpc.aio with a stream of raw messages in each direction."""
 
     def done(self) -> bool: ...
 
@@ -41,7 +41,7 @@ class StreamCall(Protocol):
 
 @dataclass(slots=True)
 class Stream:
-    """One stream. `last`: the id of the call before, whose belated events are to be told from others."""
+    """One stream. `last`: the id of the previous call, so that its late events can be recognized."""
 
     call: StreamCall
     last: str = ""
@@ -67,7 +67,7 @@ class StreamPool:
         self._offered = True
 
     async def take(self) -> Stream | None:
-        """A stream for one call; None if the module has none."""
+        """A stream for one call; None if the module does not support streams."""
         while self._free:
             stream = self._free.pop()
             if not stream.call.done():
@@ -89,7 +89,7 @@ class StreamPool:
         return Stream(call) if opened else None
 
     def give_back(self, stream: Stream, call: str) -> None:
-        """A call ended as it should."""
+        """Return a stream whose call ended properly."""
         if len(self._free) < MOST:
             stream.last = call
             self._free.append(stream)

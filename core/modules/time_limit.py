@@ -1,6 +1,6 @@
-"""The time that a module has for a call. It stands while a person has to answer for the call to go on.
+"""The time limit of a module's call. It is suspended while the call waits for a person's answer.
 
-Whether somebody is asked is known to whoever asks them, and not to be had from the module.
+Only the code that asks the person knows of such a wait; the module's word does not count.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from contextlib import asynccontextmanager
 from typing import Final
 
 _LOOKS: Final = 0.05
-"""Seconds between two looks at least."""
+"""The minimum time between two checks, in seconds."""
 
 
 @asynccontextmanager
 async def time_limit(seconds: float, waited: Callable[[], float]) -> AsyncIterator[asyncio.Timeout]:
-    """Let what is inside take `seconds`, and as long as it had to wait besides: `waited` gives that so far.
+    """Let the body take `seconds`, plus the time it has waited, which `waited` returns.
 
     Raises:
-        TimeoutError: the time was over.
+        TimeoutError: the time is over.
     """
     loop = asyncio.get_running_loop()
     end = loop.time() + seconds
