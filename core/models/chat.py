@@ -164,7 +164,7 @@ class Completions:
             raise
 
     def _written_head(self) -> bytes:
-        """The headers of each request; made with the first one, because the SDK includes the running event loop in
+        """The headers of each request; made with the first one, because the SDK names the running async library in
         them."""
         assert self._destination is not None
         named = {**self._client.auth_headers, **self._client.default_headers, "X-Stainless-Retry-Count": "0"}

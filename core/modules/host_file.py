@@ -24,7 +24,7 @@ _FILE: Final = TypeAdapter(dict[str, list[str]])
 
 
 class HostFile:
-    """One such file, which need not exist."""
+    """A file of allowed hosts, which need not exist."""
 
     def __init__(self, path: Path) -> None:
         self._path = path

@@ -104,10 +104,10 @@ OnAsk: TypeAlias = Callable[[ModuleAsk, SendReply], Awaitable[None]]
 @dataclass(frozen=True, slots=True)
 class Completed:
     """The function succeeded. `output`: its result as text (JSON text for `application/json`); empty if the result is
-    the artifact with the id `artifact`. `media`: "" if neither the call nor, as far as the caller looks there, the
-    manifest says. `data`: results that are not text for the agent, such as an exit status. `state`: the module's state
-    for this agent, if the call reported one. `carried`: what its next call receives; None: unchanged. `cached`: the id
-    of the artifact that is kept for later calls with the same key; empty: none."""
+    the artifact with the id `artifact`. `media`: empty if neither the call nor, if the caller consults it, the manifest
+    names one. `data`: results that are not text for the agent, such as an exit status. `state`: the module's state for
+    this agent, if the call reported one. `carried`: what its next call receives; None: unchanged. `cached`: the id of
+    the artifact that is kept for later calls with the same key; empty: none."""
 
     output: str
     media: str

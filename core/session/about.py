@@ -85,7 +85,7 @@ def write_about(directory: Path, about: About) -> None:
 
 
 def title_of(text: str) -> str:
-    """Clean a name that a person gives, as one line; empty removes the name.
+    """Normalize the name that a person gives to one line; an empty text removes the name.
 
     Raises:
         UsageError: it is too long.

@@ -254,7 +254,7 @@ def _take_blob(source: Path, target: Path, room: CopyBudget) -> bool:
 
 
 def take_versions(versions: Versions | None, source: Path, target: Path) -> int:
-    """Import what is readable of the workspace's versions. Without them the session still works."""
+    """Import the readable versions of the workspace. Without them the session still works."""
     if versions is None or not os.path.lexists(source):
         return 0
     try:

@@ -21,7 +21,8 @@ from iact.core.tree.spawns import child_spawn, plan_spawn
 
 
 class ChildCalls:
-    """The dialogues between agents of one session. A child gets its task from the agent that wrote the action."""
+    """The dialogues between agents of one session. The code that asked for an action starts the child's asyncio
+    task."""
 
     def __init__(self, live: Live, experience: Experience, templates: Templates) -> None:
         self._live = live

@@ -48,7 +48,7 @@ _ROUND: Final = 4_000
 """How many passages are examined at a time, the newest first."""
 _ROUNDS: Final = 25
 _SILENT: Final = frozenset({"recall", "module", "discard", "gate", "clearance", "state", "close", "draft"})
-"""Kinds of records whose text nobody said, or whose text another record holds as well."""
+"""Kinds of records whose text no one wrote, or whose text is also in another record."""
 
 _SCHEMA: Final = f"""
 CREATE TABLE IF NOT EXISTS meta (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;

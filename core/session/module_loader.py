@@ -171,7 +171,7 @@ class ModuleLoader:
         )
         return await self._host.add(source, "agent")
 
-    # --- both -----------------------------------------------------------------------------------
+    # --- shared by both ---------------------------------------------------------------------------
 
     async def _try(self, entry: CatalogueEntry) -> None:
         """Add a module of the catalogue; a failure to read its manifest is reported to people only."""

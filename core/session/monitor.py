@@ -1,9 +1,9 @@
 """The reference monitor of a session: every call of a module's function passes here, and nowhere else.
 
-What follows from the tree is decided by `core.tree.decision`. This is the shell around it: it asks whoever must be
-asked, waits for the answer, records question, answer and decision, and makes a denial take as long as a failure. A
-question is in the journal before anyone is asked. So a question that a crash cut off is asked again, and an answered
-one is not.
+What follows from the tree is decided by `core.tree.decision`. This is the shell around it: it asks the endpoint or the
+person who must answer, waits for the answer, records question, answer and decision, and makes a denial take as long as
+a failure. A question is in the journal before anyone is asked. So a question that a crash cut off is asked again, and
+an answered one is not.
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ budget. Its records are described in `core.records.plans`.
 
 So a plan can be drawn at any record: nodes and edges (`after`, `refs`) come from its `plan` records, states from its
 `node` records. Decisions are made in the tree (`core.tree.apply_plan`), from records alone; this module only does what
-needs the world. So a restart is nothing special: whatever the tree still needs is done.
+needs the world. So a restart needs no special handling: the runner does what the tree still needs.
 """
 
 from __future__ import annotations

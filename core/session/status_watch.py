@@ -20,7 +20,8 @@ from iact.core.session.status import SessionStatus, standing
 class StatusWatcher:
     """The sessions that change from the moment of entering, with their status.
 
-    None: the session is no longer open, or something else about it must be read again (its name, whether it exists).
+    A status of None: the session is no longer open, or something else about it must be read again (its name, whether it
+    exists).
     """
 
     def __init__(self, watchers: set[StatusWatcher]) -> None:
