@@ -79,7 +79,7 @@ class SharedStore:
     objects: ObjectStore
     host: str
     cipher: Callable[[bytes], Cipher]
-    """Makes the cipher for what only hosts may read, from material derived from the key of their seals."""
+    """Makes the cipher for data that only hosts may read, from the key of their seals."""
     claimed: Callable[[str, int], None] = lambda session, epoch: None
     search: SearchElsewhere | None = None
 
@@ -140,7 +140,7 @@ class SharedStore:
             )
 
     def users(self, folder: str) -> list[str]:
-        """The ids of the users who have a part of the store, each with `folder`. Blocks.
+        """The ids of the users who have a part of the store, each below `folder`. Blocks.
 
         Raises:
             StoreUnavailable: it does not answer.

@@ -85,8 +85,8 @@ def fork(
 
     `run`: go on with what was under way at `at`; without it, that work is dropped, and the root waits for a message.
     `versions`: reads the versions of the workspace, if there are any; without it, the files are copied as they are now.
-    `source`: a journal's file or its session's directory; it may be anywhere, and in use. `sealer`: the owner of the
-    seals that the journal must have.
+    `source`: a journal's file or its session's directory; it may be anywhere, and in use. `sealer`: must have
+    sealed the journal.
 
     Raises:
         ForeignSession: these records were not written by the sealer.

@@ -343,7 +343,7 @@ class Runtime:
     ) -> str:
         """Make our own session from records 1…`at` of a session that another installation made. Returns its id.
 
-        It is not opened. `intent`, `scope`: as of a new session.
+        It is not opened. `intent`, `scope`: as for a new session.
 
         Raises:
             UsageError: there is no such scope or intent; or as `SessionStore.adopt`.

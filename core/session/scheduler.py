@@ -213,7 +213,7 @@ class Scheduler:
             IactError("An internal error stopped this session; the log has it. Open it again to go on.")
         )
 
-    # --- what runs for agents -------------------------------------------------------------------
+    # --- running work of agents -----------------------------------------------------------------
 
     @contextlib.contextmanager
     def working(self, agent: Agent, work: Stoppable) -> Iterator[None]:

@@ -137,7 +137,7 @@ class Session:
         self._routing = Routing(scheduler, services.models)
         self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing)
 
-    # --- what it is -----------------------------------------------------------------------------
+    # --- properties -----------------------------------------------------------------------------
 
     @property
     def id(self) -> str:

@@ -1,5 +1,4 @@
-"""One session's side of memory: it passes on durable records, asks before each turn, and never delays a turn by
-failing.
+"""One session's side of memory: it passes on durable records, asks before each turn, and never holds up a turn.
 
 What memory returns is recorded (`core.tree.recall`) before it enters a context, so it is part of the journal like a
 tool's result. If memory is off, slow or down, turns go on, and people are notified once.

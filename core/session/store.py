@@ -256,7 +256,7 @@ class SessionStore:
     def _place(self, source: str | Path) -> Path:
         return source if isinstance(source, Path) else self.path_of(source)
 
-    # --- what a person does with a session as a whole --------------------------------------------
+    # --- changes to a whole session --------------------------------------------------------------
 
     def rename(self, session_id: str, title: str) -> str:
         """Give a session a name, or remove it with an empty one; it is then listed by its first message. Returns the
@@ -561,7 +561,7 @@ class SessionStore:
             raise IactError("git is not installed, and with it no versions of workspaces are kept.")
         return self._versions
 
-    # --- what waits in a directory of the user's -------------------------------------------------
+    # --- pending changes in a directory of the user's --------------------------------------------
 
     @asynccontextmanager
     async def effects(self, session_id: str, open_live: OpenLive) -> AsyncIterator[SessionEffects]:

@@ -25,10 +25,10 @@ from iact.core.tree.prepared_context import Foreseen, PreparedContext
 from iact.core.tree.tree import Tree
 
 _TELL: Final = 0.7
-"""How full the window may be, without the room for a reply, before an agent is asked to compress its history."""
+"""The share of its window, excluding room for a reply, at which an agent is asked to compress its history."""
 
 _COMPRESS: Final = 0.9
-"""How full it may be before the core compresses the history."""
+"""The share at which the core compresses it."""
 
 
 def _used_up(tree: Tree, agent: Agent) -> str:
