@@ -1,7 +1,7 @@
-"""Where tools run: root inside, zero trust outside.
+"""Where modules run: root inside, zero trust outside.
 
-Implements `core.ports.ModuleHost` with containers, or with name spaces of bubblewrap's. `core` is never imported by
-what runs inside, and knows nothing of what is in here.
+Implements `core.ports.ModuleHost` with containers, or with name spaces made by bubblewrap. Code inside a sandbox never
+imports `core`, and `core` knows nothing about the content of this package.
 """
 
 from __future__ import annotations
@@ -49,20 +49,20 @@ async def open_host(
     kubernetes: NamespaceSettings | None = None,
     shared: Path | None = None,
 ) -> ModuleHost:
-    """The module host for this machine. `data`: the product's data directory.
+    """Open the module host for this machine. `data`: the product's data directory.
 
-    `runtime`: the engine's name of the one that containers run in; "auto" takes gVisor if the engine is set up for
-    it. `on_egress` hears of every connection that a module made, or tried to make, to the outside. `pool`: for how
-    many sessions modules run before they are called. `inner`: targets that lead to machines of the user's, each with its
-    address; `search`: the server that the module web searches with. `kubernetes`: where in a cluster modules run, for that
-    backend, where `runtime` is the name of a runtime class. `shared`: a directory like `data` with the modules and secrets
-    that an administrator set for everybody.
+    `runtime`: the engine's name of the runtime for containers; "auto" takes gVisor if the engine is set up for it.
+    `on_egress` is called for every connection that a module made, or tried to make, to the outside. `pool`: for how
+    many sessions modules are started in advance. `inner`: targets that lead to the user's own machines, each with its
+    address; `search`: the search server for the module web. `kubernetes`: where in a cluster modules run, for that
+    backend; there `runtime` is the name of a runtime class. `shared`: a directory like `data` with the modules and
+    secrets that an administrator set for all users.
 
-    "auto" gives Docker if an engine answers, otherwise bubblewrap if that works here, whose isolation is weaker,
+    "auto" chooses Docker if an engine answers, otherwise bubblewrap if it works here, although its isolation is weaker,
     and otherwise a host that says what to install.
 
     Raises:
-        SandboxUnavailable: what was demanded doesn't work here.
+        SandboxUnavailable: the requested backend doesn't work here.
     """
     if backend == "off":
         return DisabledHost("Modules are switched off by the setting IACT_SANDBOX=off.")
@@ -83,7 +83,7 @@ async def open_host(
     try:
         await host.open()
     except SandboxUnavailable as no_engine:
-        if backend != "auto" or runtime != AUTO:  # who names one wants nothing weaker
+        if backend != "auto" or runtime != AUTO:  # whoever names a backend or runtime accepts nothing weaker
             raise
         host = bubblewrap
         try:
@@ -97,7 +97,7 @@ async def open_host(
 def _kubernetes(
     data: Path, settings: NamespaceSettings, runtime: str, outside: Outside, pool: int, shared: Path | None
 ) -> KubernetesHost:
-    """The host of pods; only here is anything of a cluster imported.
+    """Create the host of pods. Cluster packages are imported only here.
 
     Raises:
         SandboxUnavailable: its packages are not installed, or a setting is missing.

@@ -13,7 +13,7 @@ from iact.sandbox.docker.engine import connect
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Find or build the image; 0, or 1 with one line on stderr."""
+    """Find or build the image. Return 0, or 1 with one line on stderr."""
     parser = argparse.ArgumentParser(prog="python -m sandbox", description="Builds the sandbox's base image.")
     parser.add_argument("--from", dest="source", choices=("registry", "debian"), default=None)
     parser.add_argument("--rebuild", action="store_true", help="make it anew, with today's packages")

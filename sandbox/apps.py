@@ -1,11 +1,11 @@
-"""Where the user opens the apps that agents serve: an origin of its own for each, apart from our page's.
+"""Where the user opens the apps that agents serve: a separate origin for each, different from our page's.
 
-An app is `http://<its name>.localhost:<port>/`. Browsers lead every name below `localhost` to this machine and
-treat each as an origin of its own, so an app can reach neither our page nor another app's storage or cookies. Its
-name is sixteen random hex digits, and who does not know it gets nowhere. Agents can't come here: sandboxes have no
-network, and the egress proxy refuses addresses of this machine.
+An app is `http://<its name>.localhost:<port>/`. Browsers resolve every name below `localhost` to this machine and treat
+each as a separate origin, so an app can reach neither our page nor another app's storage or cookies. Its name is
+sixteen random hex digits; without the name it can't be reached. Agents can't come here: sandboxes have no network, and
+the egress proxy refuses addresses of this machine.
 
-Only heads are read here; bodies pass through as they are, bounded in size and time, and nothing is logged.
+Only heads are parsed here. Bodies pass through unchanged, bounded in size and time, and nothing is logged.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from iact.core.errors import ModuleLost
 from iact.sandbox.socket_folder import CheckedSocket
 
 Lookup = Callable[[str], CheckedSocket | None]
-"""Opens the socket of the app with a name; None if there is no such app."""
+"""Opens the socket of the app with a given name; None if there is no such app."""
 
 _HEAD: Final = 32 * 1024
 _LARGEST: Final = 64 << 20
 _QUIET: Final = 60.0
-"""Seconds without a byte after which a connection ends."""
+"""Seconds without a byte after which a connection is closed."""
 _CONNECTIONS: Final = 64
 _HOST: Final = re.compile(rb"([0-9a-f]{16})\.localhost:(\d+)")
 _ADDED: Final = (
@@ -69,10 +69,10 @@ class AppOrigin:
         return port
 
     async def open(self) -> None:
-        """Begin to listen, if that has not begun.
+        """Start to listen, unless already listening.
 
         Raises:
-            OSError: no port can be had.
+            OSError: no port is available.
         """
         if self._server is None:
             self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, limit=_HEAD)
@@ -94,7 +94,7 @@ class AppOrigin:
             writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One request, one answer, and the connection ends."""
+        """Handle one request and its answer; then the connection ends."""
         async with asyncio.timeout(_QUIET):
             first, headers = split(await reader.readuntil(b"\r\n\r\n"))
         name = app_of(headers, self.port)
@@ -121,19 +121,19 @@ class AppOrigin:
                 await _pass_on(app_reader, writer)
                 sending.cancel()
         except* (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.LimitOverrunError):
-            pass  # the app ended, or the user went away: the connection ends with it
+            pass  # the app ended, or the user went away: the connection ends as well
         finally:
             app_writer.close()
 
 
 def split(head: bytes) -> tuple[bytes, list[bytes]]:
-    """The first line of a request or an answer, and its headers."""
+    """Split the head of a request or an answer into its first line and its headers."""
     first, *headers = head.removesuffix(b"\r\n\r\n").split(b"\r\n")
     return first, headers
 
 
 def app_of(headers: list[bytes], port: int) -> str | None:
-    """The name of the app that a request is for: its one Host header says it, with our port."""
+    """The name of the app that a request is for, from its only Host header, which must have our port."""
     hosts = [
         value.strip()
         for name, _, value in (line.partition(b":") for line in headers)
@@ -144,13 +144,13 @@ def app_of(headers: list[bytes], port: int) -> str | None:
 
 
 def joined(first: bytes, headers: list[bytes], dropped: frozenset[bytes], added: tuple[bytes, ...]) -> bytes:
-    """A head again, without the `dropped` headers and with those that are `added`."""
+    """Join a head again, without the `dropped` headers and with the `added` ones."""
     kept = [line for line in headers if line.partition(b":")[0].strip().lower() not in dropped]
     return b"\r\n".join([first, *kept, *added, b"", b""])
 
 
 async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Pass bytes on until they end, or are too many, or none come for long."""
+    """Forward bytes until they end, become too many, or stop coming for too long."""
     passed = 0
     while passed < _LARGEST:
         async with asyncio.timeout(_QUIET):

@@ -1,4 +1,4 @@
-"""Builds what tools run in, before anybody waits for it: the plain system, and the workshop that a person wants."""
+"""Builds the systems that modules run in before they are needed: the plain system, and the workshop a person chose."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ Backend = Literal["auto", "docker", "bubblewrap", "kubernetes", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Built:
-    """A system that is there. `name`: the engine's name of its image, or its folder; `python`: version of its Python."""
+    """A system that exists. `name`: the engine's name of its image, or its folder; `python`: its version of Python."""
 
     name: str
     python: str
 
 
 def system(report: Report, backend: Backend, recipe: Recipe = BASE, source: Source | None = None) -> Built:
-    """The system of `recipe`, found or built where tools run: in the engine, or below the cache. Blocks.
+    """Find or build the system of `recipe` where modules run: in the engine, or below the cache. Blocks.
 
     Raises:
-        SandboxUnavailable: with what to install or run.
+        SandboxUnavailable: it can't be built; the message says what to install or run.
     """
     if backend == "off":
         raise SandboxUnavailable("Modules are switched off by the setting IACT_SANDBOX=off; change it first.")
-    if backend == "kubernetes":  # its nodes find images by the names of those that are made of packages
+    if backend == "kubernetes":  # its nodes find images by names that only images built from packages have
         source = "debian"
     if backend != "bubblewrap":
         try:
@@ -62,13 +62,13 @@ def _bubblewrap_works() -> bool:
 
 
 def make_workshop(data: Path, wanted: Workshop, report: Report, backend: Backend) -> Built:
-    """Build the workshop `wanted` with today's versions, and let it be the one of data directory `data`. Blocks.
+    """Build the workshop `wanted` with current versions, and make it the workshop of data directory `data`. Blocks.
 
-    What ran in another goes on in that. Where this fails, the workshop that was there stays.
+    Modules that run in another workshop continue there. If this fails, the previous workshop stays.
 
     Raises:
-        PackagesUnavailable: a Python package can't be had.
-        SandboxUnavailable: with what to install or run.
+        PackagesUnavailable: a Python package is not available.
+        SandboxUnavailable: it can't be built; the message says what to install or run.
     """
     wheels = wanted.wheels
     if wanted.asked:

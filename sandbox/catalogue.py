@@ -1,10 +1,10 @@
-"""The modules that can be started: found as folders, known by digest, never imported.
+"""The modules that can be started: found as folders, identified by digest, never imported.
 
-A module is a folder with a `module.toml` (what a person should know before it ever ran, and what it
-needs mounted) and its source, of which `module.py` is run, or the program that `command` names, in any language.
-Before it runs it is copied, under its
-digest, into the data directory: so a container holds exactly the source that the digest stands for,
-readable for whatever user it runs as, however the repository is edited in the meantime.
+A module is a folder with a `module.toml` (what a person should know before it first runs, and what it needs mounted)
+and its source: `module.py`, or the program that `command` names, in any language.
+
+Before a module runs, it is copied into the data directory under its digest. So a container has exactly the source that
+the digest identifies, readable for any user it runs as, even if the repository is edited in the meantime.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from iact.sandbox.packages import checked
 from protos.iact.ext_module.v1 import ext_module_pb2
 
 LOCK = "requirements.lock"
-"""In a module's folder: its requirements with their digests, where there are many."""
+"""In a module's folder: its requirements with their digests, if there are many."""
 MANIFEST = "manifest.json"
-"""In the folder of a module that we ship: what it describes itself with, so that nobody need start it to know."""
+"""In the folder of a shipped module: its manifest, so that it need not be started to know it."""
 _NAME = "^[a-z][a-z0-9_]{0,31}$"
 _PURPOSE = 600
-"""Characters of a manifest's purpose, at most."""
+"""The most characters of a manifest's purpose."""
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 class _Needs(BaseModel):
-    """The table `needs` of a `module.toml`; 0 stands for "as the sandbox decides"."""
+    """The table `needs` of a `module.toml`; 0 means "as the sandbox decides"."""
 
     model_config = ConfigDict(extra="ignore", frozen=True)
     workspace: Literal["none", "read", "write"] = "none"
@@ -73,7 +73,7 @@ class _Needs(BaseModel):
 
 
 class _Image(BaseModel):
-    """The table `image` of a `module.toml`: what must be in its system besides. Of the modules we ship only."""
+    """The table `image` of a `module.toml`: additional contents of its system. Only for shipped modules."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     packages: list[Annotated[str, Field(pattern="^[a-z0-9][a-z0-9+.-]{1,60}$")]] = Field(
@@ -83,7 +83,7 @@ class _Image(BaseModel):
 
 
 class _Trusted(BaseModel):
-    """The table `trusted` of a `module.toml`: what only the modules that we ship may be."""
+    """The table `trusted` of a `module.toml`: rights that only shipped modules can have."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     root: bool = False
@@ -109,10 +109,10 @@ class _Card(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Trusted:
-    """What a module that we ship may be besides. `settings`: those of the user's that its process is told."""
+    """The additional rights of a shipped module. `settings`: the user's settings that its process receives."""
 
     root: bool = False
-    """In the workshop it is real root, on a system that it may write to, where the engine keeps its users apart."""
+    """In the workshop it is real root, on a writable system, if the engine maps containers' users to others."""
     apps: bool = False
     """It serves web apps, which the user can open."""
     prepared: bool = False
@@ -125,10 +125,10 @@ _NOT_TRUSTED: Final = Trusted()
 
 @dataclass(frozen=True, slots=True)
 class CatalogueModule:
-    """A module's folder, read. `digest`: SHA-256 hex over its source and the SDK's.
+    """A module as read from its folder. `digest`: SHA-256 hex over its source and the SDK's.
 
-    `memory` in bytes, `cpus` in cores, `processes` a number; 0 where it leaves that to the sandbox.
-    `egress`: "host:port"; `requirements`: "name==version", perhaps with digests.
+    `memory` in bytes, `cpus` in cores, `processes` a number; 0 leaves the choice to the sandbox. `egress`: "host:port";
+    `requirements`: "name==version", perhaps with digests.
     """
 
     name: str
@@ -143,32 +143,32 @@ class CatalogueModule:
     egress: tuple[str, ...] = ()
     requirements: tuple[str, ...] = ()
     program: tuple[str, ...] = ()
-    """Requirements of the program that the module runs beside itself: an MCP server."""
+    """Requirements of the separate program that the module runs: an MCP server."""
     packages: tuple[str, ...] = ()
     """Debian packages that must be in its image."""
     workshop: bool = False
-    """It runs in the workshop, where a person chose one."""
+    """It runs in the workshop, if a person chose one."""
     trusted: Trusted = _NOT_TRUSTED
     sources: tuple[tuple[str, Path], ...] = ()
-    """Its source: the names inside the module's folder, and where each file is."""
+    """Its source: the path of each file in the module's folder, and where the file is."""
     command: tuple[str, ...] = ()
-    """The program that serves the contract; without one the SDK serves `module.py`."""
+    """The program that serves the contract; if empty, the SDK serves `module.py`."""
     system: str = ""
-    """The digest of an image that a person brought, in which it runs instead of ours."""
+    """The digest of an image that a person supplied, in which it runs instead of ours."""
     own_instances: bool = False
-    """Whether each agent has instances of its own: no other sees their processes and temporary files."""
+    """Whether each agent has its own instances, so that no other agent sees their processes and temporary files."""
     optional_secrets: tuple[str, ...] = ()
-    """Those of its secrets without which it works as well: nobody is told that one is not stored."""
+    """Secrets that it can work without: users are not notified if one is not stored."""
     shared: bool = False
-    """It counts, and an administrator set it for everybody: it is given the secrets of everybody, and no user's own."""
+    """It is in use, and an administrator set it for all users: it gets the shared secrets, and never a user's own."""
 
     def served_at(self, socket: str) -> list[str]:
-        """The command line, inside, that serves it on a unix socket. What begins with ./ is in its own folder."""
+        """The command line, inside, that serves it on a unix socket. Words that begin with ./ refer to its folder."""
         own = [
             word.replace("./", f"{INSIDE}/", 1) if word.startswith("./") else word for word in self.command
         ]
         return [
-            # -P: it takes up no code from the workspace, which is where it starts.
+            # -P: imports nothing from the workspace, which is its current directory.
             *(own or ("python3", "-P", "-m", "ext_modules.sdk", "serve", f"{INSIDE}/module.py")),
             "--socket",
             socket,
@@ -176,7 +176,7 @@ class CatalogueModule:
 
 
 class Catalogue:
-    """The modules at hand, and what is remembered of them below `data`/modules."""
+    """The available modules, and their manifests and copies below `data`/modules."""
 
     def __init__(
         self,
@@ -186,9 +186,9 @@ class Catalogue:
         folders: Sequence[Path] = (),
         shared: Path | None = None,
     ) -> None:
-        """`shipped`: a folder of modules instead of our own. `folders`: modules of the user's, beside those.
+        """`shipped`: a folder of modules instead of our own. `folders`: additional modules of the user.
 
-        `shared`: a directory like `data` with the modules that an administrator set for everybody.
+        `shared`: a directory like `data` with the modules that an administrator set for all users.
         """
         self._data = data
         self._memory = data / "modules"
@@ -198,10 +198,10 @@ class Catalogue:
         self._shared = ModuleVersions(shared / "modules") if shared is not None else None
         self._memories = [self._memory, *([shared / "modules"] if shared is not None else [])]
         self.root = False
-        """Whether modules that may be real root are, here."""
+        """Whether modules that may be real root are root here."""
 
     def modules(self) -> dict[str, CatalogueModule]:
-        """All modules by name. Reads and digests their source anew: it is small, and may have changed."""
+        """Return all modules by name. Reads their source again each time: it is small, and may have changed."""
         folder = self._shipped or payload.package_folder("ext_modules")
         base = payload.sdk_digest()
         found = [read(card.parent, sdk=base) for card in sorted(folder.glob("*/module.toml"))]
@@ -214,17 +214,17 @@ class Catalogue:
             known[module.name] = module
         for each, origin in self._shared.current() if self._shared is not None else ():
             module = replace(read(each, sdk=base, origin=origin), shared=True)
-            known.setdefault(module.name, module)  # nor can what everybody has
+            known.setdefault(module.name, module)  # nor can a module that is set for all users
         for each, origin in self._kept.current():
             module = read(each, sdk=base, origin=origin)
-            known.setdefault(module.name, module)  # what ships with us can't be replaced
+            known.setdefault(module.name, module)  # a shipped module can't be replaced
         return known
 
     def find(self, name: str, digest: str | None = None) -> CatalogueModule:
-        """The module called `name`: the version `digest` of it, or the one in the catalogue.
+        """Return the module `name`, in the version `digest` or as it is in the catalogue.
 
         Raises:
-            SandboxUnavailable: there is none.
+            SandboxUnavailable: there is no such module.
         """
         modules = self.modules()
         found = modules.get(name)
@@ -243,14 +243,14 @@ class Catalogue:
         )
 
     def entries(self) -> Sequence[CatalogueEntry]:
-        """What `core` is told, with the manifest that each digest was seen to have."""
+        """The entries for `core`, each with the manifest known for its digest."""
         return [self._entry(module) for module in self.modules().values()]
 
     def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
-        """Keep a version of a module that does not count yet.
+        """Store a version of a module that is not in use yet.
 
         Raises:
-            UsageError: it can't be a module, or one of ours has its name.
+            UsageError: it can't be a module, or its name belongs to one of ours.
         """
         modules = self.modules()
         if source.name in modules and modules[source.name].origin == "shipped":
@@ -274,22 +274,22 @@ class Catalogue:
         return self._entry(module)
 
     def adopt(self, name: str, digest: str, origin: Origin) -> None:
-        """Make a version that was added the one of its name."""
+        """Make an added version the one in use for its name."""
         self._kept.adopt(self.find(name, digest).folder, origin)
 
     def files(self, name: str, digest: str) -> dict[str, bytes]:
-        """What the folder of a version holds, by relative path.
+        """The files of a version, by relative path.
 
         Raises:
-            SandboxUnavailable: there is none such.
+            SandboxUnavailable: there is no such version.
         """
         return {inside: place.read_bytes() for inside, place in self.find(name, digest).sources}
 
     def remove(self, name: str) -> None:
-        """Take a module out of the catalogue.
+        """Remove a module from the catalogue.
 
         Raises:
-            UsageError: there is none, or it ships with the product.
+            UsageError: there is no such module, or it ships with the product.
         """
         found = self.modules().get(name)
         if found is not None and found.origin == "shipped":
@@ -315,12 +315,12 @@ class Catalogue:
         )
 
     def remember(self, digest: str, manifest: bytes) -> None:
-        """Keep what the module of this digest described itself with."""
+        """Store the manifest of the module with this digest."""
         self._memory.mkdir(parents=True, exist_ok=True)
         whole_file.replace(self._memory / f"{digest}.manifest", manifest)
 
     def _manifest(self, module: CatalogueModule) -> bytes | None:
-        """What it described itself with; ours ship with that, so nobody starts them to know."""
+        """The module's known manifest. Shipped modules come with theirs, so they need not be started for it."""
         for memory in self._memories:
             with suppress(OSError):
                 return (memory / f"{module.digest}.manifest").read_bytes()
@@ -331,7 +331,7 @@ class Catalogue:
         return said.SerializeToString(deterministic=True)
 
     def copy_of(self, module: CatalogueModule) -> Path:
-        """The folder that holds a copy of `module`'s source, readable by all; made once per digest."""
+        """The folder with a copy of `module`'s source, readable by all; made once per digest."""
         self._memory.mkdir(parents=True, exist_ok=True)
         target = self._memory / module.digest
         if target.is_dir():
@@ -347,13 +347,13 @@ class Catalogue:
             os.rename(draft, target)
         except OSError:
             shutil.rmtree(draft, ignore_errors=True)
-            if not target.is_dir():  # else another process was faster, with the same content
+            if not target.is_dir():  # otherwise another process was faster, with the same content
                 raise
         return target
 
 
 def _told(manifest: bytes, lines: str) -> bytes:
-    """A module's manifest that says what there is in the workshop, too: its purpose to people, its first function to agents."""
+    """Add the workshop's content to a manifest: to its purpose for people, and to its first function for agents."""
     said = ext_module_pb2.Manifest.FromString(manifest)
     if said.functions and lines:
         said.purpose = f"{said.purpose} {lines.partition(chr(10))[0]}"[:_PURPOSE]
@@ -366,7 +366,7 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> CatalogueModu
     """Read the module in `folder`; `sdk`: digest of the SDK that it will run on.
 
     Raises:
-        UsageError: its `module.toml` is not one, or there is nothing to run.
+        UsageError: its `module.toml` is not valid, or there is nothing to run.
     """
     path = folder / "module.toml"
     try:
@@ -381,7 +381,9 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> CatalogueModu
         ) from error
     sources = _named(folder)
     requirements, program = card.requirements, list[str]()
-    if card.mcp is not None:  # the bridge is the module, and what the card lists is for the server behind it
+    if (
+        card.mcp is not None
+    ):  # the bridge is the module, and the card's requirements are for the server behind it
         bridge = payload.package_folder("ext_modules") / "mcp"
         sources |= _named(bridge)
         requirements, program = payload.locked(bridge / LOCK), card.requirements
@@ -423,7 +425,7 @@ def _locked(path: Path) -> list[str]:
     """The requirements in a module's lock file.
 
     Raises:
-        UsageError: one is not an exact version.
+        UsageError: a line is not an exact version.
     """
     try:
         return [checked(line) for line in payload.locked(path)]

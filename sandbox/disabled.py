@@ -1,4 +1,4 @@
-"""The host for a machine without a sandbox: modules are off, and whoever asks is told why and what to do."""
+"""The host for a machine without a sandbox: modules are disabled, and requests are answered with the reason."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iact.core.ports import CatalogueEntry, ModuleInstance, ModuleSource, Origin
 
 
 class DisabledHost:
-    """Implements `core.ports.ModuleHost` by refusing. `reason`: one sentence with the remedy."""
+    """Implements `core.ports.ModuleHost` by refusing. `reason`: one sentence that says what to do."""
 
     def __init__(self, reason: str) -> None:
         self.reason = reason

@@ -1,9 +1,10 @@
-"""The one way out of a sandbox: a proxy behind a unix socket, for the targets that a module declares.
+"""The only way out of a sandbox: a proxy behind a unix socket, for the targets that a module declares.
 
-A container has no network at all. One that may reach something outside gets, besides, this proxy's socket,
-mounted read-only. The proxy takes CONNECT for what whoever runs the session permits and nothing else, and asks for each
-connection, so that what is allowed or taken back counts at once. It resolves the name itself and dials the very address that it checked, so neither a name that resolves to a machine of ours
-nor one that changes its mind in between leads inside. What passes is not looked at: TLS stays end to end.
+A container has no network at all. One that may reach something outside also gets this proxy's socket, mounted
+read-only. The proxy accepts CONNECT only, and only to targets that the session's user permits. It asks for each
+connection, so that granting or revoking takes effect at once. It resolves the name itself and dials the very address
+that it checked, so a name that resolves to one of our machines, or resolves differently the second time, does not lead
+inside. The content is not inspected: TLS stays end to end.
 
 `parse` and `is_outside` decide, without I/O; `EgressProxy` is the shell around them.
 """
@@ -29,7 +30,7 @@ SOCKET: Final = "egress.sock"
 LARGEST_HEAD: Final = 16 * 1024
 _CHUNK: Final = 64 * 1024
 _LOOKS: Final = 0.2
-"""Seconds between two looks whether a module still waits for its answer."""
+"""Seconds between two checks whether a module still waits for its answer."""
 _STOPPED: Final = "The module was stopped."
 
 _REASONS: Final = {
@@ -57,7 +58,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why nothing is connected. `status`: of HTTP; `reason`: one sentence."""
+    """Why no connection is made. `status`: of HTTP; `reason`: one sentence."""
 
     status: int
     reason: str
@@ -65,7 +66,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class EgressBounds:
-    """Bounds of one module's egress: bytes in both directions together, seconds, connections at once."""
+    """Bounds of one module's egress: bytes in both directions together, seconds, concurrent connections."""
 
     bytes: int = 256 << 20
     seconds: float = 600
@@ -76,10 +77,10 @@ class EgressBounds:
 
 @dataclass(frozen=True, slots=True)
 class EgressLine:
-    """What became of one connection, for people and the journal. `target` is as the module gave it, made harmless.
+    """The result of one connection, for people and the journal. `target`: as the module wrote it, made harmless.
 
-    `status`: of HTTP, 200 if it was connected; `reason`: why it was refused or cut, empty if neither.
-    `sent`, `received`: bytes, from the module's side.
+    `status`: of HTTP, 200 if it was connected; `reason`: why it was refused or cut, or "". `sent`, `received`: bytes,
+    from the module's side.
     """
 
     session: str
@@ -103,12 +104,12 @@ class EgressLine:
 
 OnEgress = Callable[[EgressLine], None]
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Addresses of a name, numeric; raises OSError if there are none."""
+"""Returns the numeric addresses of a name; raises OSError if there are none."""
 Dial = Callable[[str, int], Awaitable[tuple[asyncio.StreamReader, asyncio.StreamWriter]]]
 """Connects to a numeric address; raises OSError."""
 
 
-# --- deciding -------------------------------------------------------------------------------------------
+# --- decisions ------------------------------------------------------------------------------------------
 
 
 ASKED: Final = "*"
@@ -116,7 +117,7 @@ ASKED: Final = "*"
 
 
 def targets(declared: Iterable[str]) -> frozenset[Target]:
-    """What a manifest's `host:port` texts stand for, but for "*".
+    """Parse a manifest's `host:port` texts, without "*".
 
     Raises:
         ValueError: one of them is not of that form.
@@ -132,7 +133,7 @@ def _target(text: str) -> Target:
 
 
 def inside(given: Mapping[str, str]) -> dict[Target, Target]:
-    """What settings say leads to a machine of the user's: `host:port`, each with the `address:port` to dial.
+    """Parse the settings for targets on the user's own machines: `host:port`, each with the `address:port` to dial.
 
     Raises:
         ValueError: one is not of that form, or leads to a name.
@@ -144,7 +145,7 @@ def inside(given: Mapping[str, str]) -> dict[Target, Target]:
 
 
 def parse(head: bytes) -> Target | Refusal:
-    """What a request's head (up to the blank line) asks for, or why it is refused."""
+    """The target that a request's head (up to the blank line) asks for, or why it is refused."""
     line, _, fields = head.partition(b"\r\n")
     words = line.split(b" ")
     if len(words) != 3 or not re.fullmatch(rb"HTTP/1\.[01]", words[2]) or not line.isascii():
@@ -163,11 +164,11 @@ def parse(head: bytes) -> Target | Refusal:
 
 
 _UNICAST: Final = ipaddress.ip_network("2000::/3")
-"""All of IPv6 that is given out as global unicast so far (RFC 4291, IANA's registry)."""
+"""All of IPv6 that has been assigned as global unicast so far (RFC 4291, IANA's registry)."""
 
 
 def is_outside(address: str) -> bool:
-    """Whether `address` is a global one: none of this machine, its networks, or a disguise of such."""
+    """Whether `address` is global: not of this machine or its networks, nor one that disguises such an address."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -175,40 +176,40 @@ def is_outside(address: str) -> bool:
     if isinstance(found, ipaddress.IPv6Address):
         if found.ipv4_mapped is not None:
             return is_outside(str(found.ipv4_mapped))
-        # 6to4 and Teredo carry an IPv4 address, to which a gateway on the way would deliver.
+        # 6to4 and Teredo contain an IPv4 address, to which a gateway on the way would deliver.
         if found not in _UNICAST or found.scope_id or found.sixtofour or found.teredo:
             return False
     return found.is_global and not found.is_multicast and not found.is_reserved
 
 
 def _log(line: EgressLine) -> None:
-    """For a host that nobody told whom to tell."""
+    """The default `on_line`: write to the log."""
     logging.getLogger(__name__).info("%s", line)
 
 
 async def resolve(host: str, port: int) -> Sequence[str]:
-    """The addresses that this machine's resolver gives for `host`."""
+    """The addresses that this machine's resolver returns for `host`."""
     found = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return list(dict.fromkeys(str(each[4][0]) for each in found))
 
 
 async def dial(address: str, port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """A connection to a numeric address."""
+    """Connect to a numeric address."""
     return await asyncio.open_connection(address, port, limit=_CHUNK)
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """How a host lets modules out: who hears of each connection, within which bounds, by which means."""
+    """How a host lets modules out: what is called for each connection, the bounds, and the means."""
 
     on_line: OnEgress = _log
     bounds: EgressBounds = EgressBounds()
     resolve: Resolve = resolve
     dial: Dial = dial
     inside: Mapping[Target, Target] = field(default_factory=dict)
-    """Targets that a person said lead to a machine of theirs, each with its numeric address: nobody else is asked."""
+    """Targets that a person declared to lead to their own machines, with numeric addresses; not resolved elsewhere."""
     settings: Mapping[str, str] = field(default_factory=dict)
-    """What a person set about the world outside; modules of ours are told what they name."""
+    """A person's settings about the outside world; modules of ours receive the ones that they name."""
 
 
 # --- the shell ------------------------------------------------------------------------------------------
@@ -219,7 +220,7 @@ class _Cut(Exception):
 
 
 class EgressProxy:
-    """One module's proxy. Its socket is in a folder of its own, which is mounted into the container read-only."""
+    """One module's proxy. Its socket is in its own folder, which is mounted into the container read-only."""
 
     def __init__(
         self,
@@ -231,7 +232,7 @@ class EgressProxy:
         module: str,
         permit: Permit | None = None,
     ) -> None:
-        """`permit`: asked about every target, those of `allowed` too; without it, these are what can be reached."""
+        """`permit`: asked about every target, including `allowed`; without it, exactly `allowed` can be reached."""
         self.folder = folder
         self._allowed = allowed
         self._permit = permit
@@ -243,15 +244,15 @@ class EgressProxy:
         self._server: asyncio.Server | None = None
 
     def given(self, session: str, permit: Permit | None) -> None:
-        """The module is that session's from now on, and asks there."""
+        """Assign the proxy to a session, whose `permit` is asked from now on."""
         self._blank = replace(self._blank, session=session)
         self._permit = permit
 
     async def open(self) -> None:
-        """Make the folder and the socket in it, and serve.
+        """Create the folder and the socket in it, and serve.
 
         Raises:
-            OSError: they can't be made.
+            OSError: they can't be created.
         """
         self.folder.mkdir(mode=0o711, parents=True)
         self.folder.chmod(0o711)
@@ -259,7 +260,7 @@ class EgressProxy:
         (self.folder / SOCKET).chmod(0o666)
 
     async def close(self) -> None:
-        """End all connections and remove the folder; harmless when done twice."""
+        """End all connections and remove the folder. May be called twice."""
         server, self._server = self._server, None
         if server is not None:
             server.close()
@@ -280,7 +281,7 @@ class EgressProxy:
         line = self._blank
         try:
             line = await self._connection(reader, writer)
-        except asyncio.CancelledError:  # by close(); the server would take it for a failure of ours
+        except asyncio.CancelledError:  # from close(); the server would treat it as a failure of ours
             line = replace(line, status=503, reason=_STOPPED)
         except OSError as error:
             line = replace(line, status=502, reason=f"The connection broke ({error.strerror}).")
@@ -308,7 +309,7 @@ class EgressProxy:
         try:
             await _answer(writer, 200, "")
             reason = await passing.run((reader, writer), (far_reader, far_writer), self._bounds.seconds)
-        except asyncio.CancelledError:  # by close(); what was reached and what passed is told all the same
+        except asyncio.CancelledError:  # from close(); the address and the traffic are reported all the same
             reason = _STOPPED
         finally:
             far_writer.transport.abort()
@@ -317,13 +318,13 @@ class EgressProxy:
         )
 
     async def _permits(self, asked: Target, reader: asyncio.StreamReader) -> bool:
-        """Whether the module may reach this; waits for whoever is asked, until the module gives up."""
+        """Whether the module may reach the target. Waits for the answer until the module gives up."""
         if self._permit is None:
             return asked in self._allowed
         permit = asyncio.ensure_future(self._permit(asked.host, asked.port))
         gone = asyncio.ensure_future(_gone(reader))
         try:
-            # Most answers come at once; who said all that they have to say may still listen.
+            # Most answers come at once. A module that closed its writing side may still be reading.
             await asyncio.wait((permit,), timeout=_LOOKS)
             await asyncio.wait((permit, gone), return_when=asyncio.FIRST_COMPLETED)
             return permit.done() and permit.result()
@@ -344,7 +345,7 @@ class EgressProxy:
             return Refusal(408, "The request's head did not come in time.")
 
     async def _reach(self, asked: Target) -> tuple[str, asyncio.StreamReader, asyncio.StreamWriter] | Refusal:
-        """A connection to `asked`, at an address that was checked."""
+        """Connect to `asked`, at an address that was checked."""
         try:
             async with asyncio.timeout(self._bounds.connecting):
                 inner = self._outside.inside.get(asked)
@@ -355,7 +356,7 @@ class EgressProxy:
                         failed = error.strerror or type(error).__name__
                         return Refusal(502, f"No connection can be made ({failed}).")
                 addresses = await self._outside.resolve(asked.host, asked.port)
-                # One inner address among them is reason enough: nobody honest gives such a list.
+                # One inner address among them is reason enough to refuse: no honest name server returns such a list.
                 if not addresses or not all(is_outside(address) for address in addresses):
                     return Refusal(403, "The name leads to an address that is not a global one.")
                 failed = ""
@@ -367,14 +368,14 @@ class EgressProxy:
                 return Refusal(502, f"No connection can be made ({failed}).")
         except TimeoutError:
             return Refusal(502, "No connection could be made in time.")
-        except (OSError, UnicodeError):  # the latter for a name with a label that is too long
+        except (OSError, UnicodeError):  # UnicodeError: a label of the name is too long
             return Refusal(502, "The name can't be resolved.")
 
     def _take(self, size: int) -> None:
         """Count `size` bytes.
 
         Raises:
-            _Cut: it was too many.
+            _Cut: there were too many.
         """
         self._left -= size
         if self._left < 0:
@@ -385,7 +386,7 @@ _Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class _Passing:
-    """Bytes that go both ways between two ends, until both are done or a bound is hit."""
+    """Bytes that pass both ways between two ends, until both are done or a bound is hit."""
 
     def __init__(self, take: Callable[[int], None], idle: float) -> None:
         self._take = take
@@ -395,7 +396,7 @@ class _Passing:
         self.received = 0
 
     async def run(self, near: _Ends, far: _Ends, seconds: float) -> str:
-        """Pass on; gives why it was cut, or nothing."""
+        """Forward bytes. Return why the connection was cut, or ""."""
         try:
             async with asyncio.timeout(seconds):
                 return await self._until_cut(near, far)
@@ -427,10 +428,10 @@ class _Passing:
         _finish(writer)
 
     async def _read(self, reader: asyncio.StreamReader) -> bytes:
-        """The next bytes; nothing at the end.
+        """Return the next bytes, or none at the end.
 
         Raises:
-            _Cut: there were too many, or for too long none in either direction.
+            _Cut: there were too many, or none came in either direction for too long.
         """
         while True:
             try:
@@ -451,8 +452,8 @@ async def _write(writer: asyncio.StreamWriter, data: bytes) -> None:
 
 
 async def _gone(reader: asyncio.StreamReader) -> None:
-    """Wait until the module's end is closed. What it says before it was answered, it says to nobody."""
-    while not reader.at_eof() and reader.exception() is None:  # noqa: ASYNC110  (a reader tells nobody of its end)
+    """Wait until the module closes its end. Bytes that it sends before the answer are discarded."""
+    while not reader.at_eof() and reader.exception() is None:  # noqa: ASYNC110  (a reader does not notify of its end)
         await asyncio.sleep(_LOOKS)
 
 
@@ -477,7 +478,7 @@ async def _answer(writer: asyncio.StreamWriter, status: int, reason: str) -> Non
 
 
 def _harmless(head: bytes) -> str:
-    """What a request named as its target: untrusted text, printable and short."""
+    """What a request named as its target: untrusted text, made printable and short."""
     words = head.partition(b"\r\n")[0].split(b" ")
     named = words[1] if len(words) > 1 else words[0]
     return "".join(char if char.isprintable() else "?" for char in named[:262].decode("ascii", "replace"))

@@ -1,6 +1,6 @@
-"""What every backend's host of modules does alike: the catalogue, who runs where, when a start is tried again.
+"""The part of a module host that all backends share: the catalogue, who runs where, and when a start is tried again.
 
-A backend says how one module comes up (`_launch`), whether its process still lives, and how it is ended.
+A backend implements how an instance is started (`_launch`), whether its process still lives, and how it is ended.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from iact.sandbox.threads import from_thread, in_thread
 from iact.sandbox.workspace.mounts import below
 
 UP_WITHIN: Final = 60.0
-"""Seconds that a module has to come up. Twenty that start at once on a busy machine need most of them."""
+"""Seconds in which a module must come up. Twenty that start at once on a busy machine need most of them."""
 
 _FIRST_LOOK, _LOOKS_APART = 0.15, 0.02
-"""Seconds before we first look for a new module's socket, and between looks."""
+"""Seconds before the first check for a new module's socket, and between checks."""
 _NUMBERS: Final = itertools.count(1)
-"""Of the folders in `run/`, for all hosts of this process: several can have one data directory."""
+"""Numbers of the folders in `run/`, for all hosts of this process, as several can share one data directory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What a module gets by a person's word: targets outside, secrets, and who is asked about other targets."""
+    """What a person granted a module: targets outside, secrets, and whom to ask about other targets."""
 
     egress: tuple[str, ...]
     secrets: Mapping[str, str] = field(repr=False)
@@ -52,13 +52,13 @@ class Granted:
 
 
 async def nobody(host: str, port: int) -> bool:
-    """Permits nothing: for modules that belong to no session yet."""
+    """Permit nothing: for modules that do not belong to a session yet."""
     return False
 
 
 @dataclass(frozen=True, slots=True)
 class ModuleStart:
-    """One instance that is to come up: of which module, for whom, where, and with what by a person's word."""
+    """A requested start: of which module, for whom, where, and with which grants."""
 
     module: CatalogueModule
     key: Key
@@ -69,9 +69,9 @@ class ModuleStart:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """What a module finds beside its code. `site`, `program`: its packages, and those of the program that it runs.
+    """What a module gets in addition to its code. `site`: its packages; `program`: packages of the program it runs.
 
-    `out`: whether it has a way out, to what is granted and permitted.
+    `out`: whether it has a way out, to targets that are granted or permitted.
     """
 
     site: Path | None
@@ -83,7 +83,7 @@ Running = TypeVar("Running", bound=Instance)
 
 
 class Host(ABC, Generic[Running]):
-    """Most of a `core.ports.ModuleHost`. `data`: the product's data directory; made if missing."""
+    """Most of a `core.ports.ModuleHost`. `data`: the product's data directory; created if missing."""
 
     def __init__(
         self,
@@ -97,11 +97,11 @@ class Host(ABC, Generic[Running]):
         pool: int = 0,
         shared: Path | None = None,
     ) -> None:
-        """`patience`: seconds that a module has to come up. `shipped`: a folder of modules instead of our own.
-        `folders`: modules of the user's, beside those.
-        `outside`: how modules that are started with egress get out, and who is told of it.
-        `pool`: for how many sessions modules run before they are called; see `sandbox.pool`.
-        `shared`: a directory like `data` with the modules and secrets that an administrator set for everybody.
+        """`patience`: seconds in which a module must come up. `shipped`: a folder of modules instead of our own.
+
+        `folders`: additional modules of the user. `outside`: how modules that are started with egress get out, and what
+        is called for each connection. `pool`: for how many sessions modules are started in advance; see `sandbox.pool`.
+        `shared`: a directory like `data` with the modules and secrets that an administrator set for all users.
         """
         self._data = data.resolve()
         self._bounds = bounds or limits.Limits()
@@ -163,13 +163,14 @@ class Host(ABC, Generic[Running]):
         copy: str = "",
         permit: Permit | None = None,
     ) -> Running:
-        """Start module `name`, or give the instance of it that runs in `session` for this right, agent and copy already.
+        """Start module `name`, or return the instance already running in `session` for this right, agent and copy.
 
-        `digest`: which version of it; None: the one in the catalogue. `egress`: exactly these "host:port" that
-        a person granted. `permit`: asked about all that the module wants to reach. An instance of another version, or with another grant, is stopped first.
+        `digest`: which version of it; None: the one in the catalogue. `egress`: exactly the "host:port" that a person
+        granted. `permit`: asked about every target that the module wants to reach. An instance of another version, or
+        with another grant, is stopped first.
 
         Raises:
-            SandboxUnavailable: there is no engine, no image or no such module; the sentence says what to do.
+            SandboxUnavailable: the engine, the image or the module is missing; the message says what to do.
             ModuleLost: it did not come up, or failed so often that it was withdrawn.
         """
         key = Key(session, name, right, agent, copy)
@@ -182,7 +183,7 @@ class Host(ABC, Generic[Running]):
             if right == "work" or module.workspace == "write":
                 granted = await self._granted(module, tuple(egress), secrets, permit, report)
                 return await self._found(ModuleStart(module, key, workspace, granted, report))
-        # What can't write in the workspace anyway has one instance, for looking and working.
+        # A module that can't write to the workspace anyway has one instance for both rights.
         return await self.start(
             name,
             session=session,
@@ -204,10 +205,11 @@ class Host(ABC, Generic[Running]):
         permit: Permit | None,
         report: Report,
     ) -> Granted:
-        """What a person's word comes to now; says which secrets are not stored that the module can't do without.
+        """Resolve what a person granted. Reports secrets that the module requires and that are not stored.
 
-        A module of everybody's has their secrets, and one of the user's has the user's: neither can be used to learn the
-        other's, whatever names it asks for. What this user lends to the modules of everybody comes before everybody's.
+        A module shared by all users gets the shared secrets, and a user's module gets the user's, so neither can be
+        used to learn the other's secrets, whatever names it asks for. Secrets that this user lends to shared modules
+        take precedence over the shared ones.
         """
         sources = [self._secrets]
         if module.shared:
@@ -222,7 +224,7 @@ class Host(ABC, Generic[Running]):
         return Granted(egress, given, permit)
 
     async def _found(self, start: ModuleStart) -> Running:
-        """The instance that runs and is the right one, or a new one."""
+        """The running instance if it is the right one, or a new one."""
         running = self._running.get(start.key)
         if running is not None:
             same = running.egress == start.granted.egress and running.digest == start.module.digest
@@ -233,20 +235,20 @@ class Host(ABC, Generic[Running]):
         return await self._start(start)
 
     async def end_session(self, session: str) -> None:
-        async with asyncio.TaskGroup() as group:  # an agent has up to two of each module
+        async with asyncio.TaskGroup() as group:  # an agent has up to two instances of each module
             for key in [key for key in self._starting if key.session == session]:
                 group.create_task(self._end(key))
             group.create_task(self.pool.end_session(session))
 
     async def _end(self, key: Key) -> None:
-        async with self._starting[key]:  # a start that is under way ends first, one way or the other
+        async with self._starting[key]:  # a start in progress ends first, one way or the other
             if key in self._running:
                 await self._running[key].stop()
         self._starting.pop(key, None)
         self._restarts.pop((key.session, key.name), None)
 
     async def close(self) -> None:
-        """Stop everything that this host started; afterwards it starts nothing any more."""
+        """Stop everything that this host started. Afterwards it starts nothing."""
         self._closed = True
         await self.pool.close()
         await self._apps.close()
@@ -288,9 +290,9 @@ class Host(ABC, Generic[Running]):
         *,
         plain: bool,
     ) -> Running | None:
-        """What the pool has for a session, without a look at the catalogue: a digest names one source.
+        """Take an instance from the pool, without consulting the catalogue: a digest identifies the source.
 
-        `plain`: it is to be given neither a way out nor secrets.
+        `plain`: it needs neither a way out nor secrets.
         """
         if key.copy or not plain or digest is None or key in self._running or not self.pool.has(key, digest):
             return None
@@ -300,7 +302,7 @@ class Host(ABC, Generic[Running]):
             return None
         held = instance.temporary
         if held is not None and not self._temporaries.give(held, (key.session, key.name, key.whose)):
-            await instance.stop()  # its agent's other instance was not the pool's, and has other files
+            await instance.stop()  # its agent's other instance was not from the pool, and has other files
             return None
         if instance.proxy is not None:
             instance.proxy.given(key.session, permit or nobody)
@@ -312,7 +314,7 @@ class Host(ABC, Generic[Running]):
         return [(name, right) for name, each in found.items() if each.trusted.prepared for right in rights]
 
     async def _make(self, key: Key, workspace: Path) -> Running | None:
-        """An instance for the pool; None where its image would have to be made first, which takes a minute."""
+        """Start an instance for the pool. None if its image would have to be built first, which takes a minute."""
         module = await asyncio.to_thread(self._catalogue.find, key.name, None)
         if module.origin != "shipped" or not await self._at_hand(module):
             return None
@@ -329,19 +331,19 @@ class Host(ABC, Generic[Running]):
 
     @abstractmethod
     async def _remove_temporary(self, place: Path) -> None:
-        """Take shared temporary files away, whether they were made or not; nothing here raises."""
+        """Remove shared temporary files, whether or not they were created. Must not raise."""
 
     def _fresh(self) -> Path:
-        """Where the folder of the pool's next set is to be: beside the sockets, where the reaper looks."""
+        """The folder for the pool's next set: next to the sockets, where the reaper looks."""
         return reaper.sockets(self._data) / f"{self._process}@{next(_NUMBERS)}-set"
 
     @abstractmethod
     async def _at_hand(self, module: CatalogueModule) -> bool:
-        """Whether what a module runs in is there, so that a start takes no longer than that."""
+        """Whether the module's system is available, so that a start does not have to build it."""
 
     @abstractmethod
     async def _launch(self, start: ModuleStart) -> Running:
-        """Bring one instance up until its health service serves; what fails leaves nothing behind.
+        """Start one instance and wait until its health service serves. A failed start leaves nothing behind.
 
         Raises:
             SandboxUnavailable: there is no sandbox.
@@ -349,7 +351,7 @@ class Host(ABC, Generic[Running]):
         """
 
     async def _given(self, start: ModuleStart, python: str) -> Given:
-        """What the module finds beside its code, its packages fetched for Python `python`."""
+        """Fetch what the module gets in addition to its code, for Python version `python`."""
         module, key, granted = start.module, start.key, start.granted
         site, program = [
             await in_thread(self._site, lines, python, from_thread(start.report))
@@ -359,17 +361,17 @@ class Host(ABC, Generic[Running]):
         return Given(site, program, out=bool(granted.egress) or asks)
 
     def _new_folder(self) -> Path:
-        """Where the next instance's socket folder is to be."""
+        """The folder for the next instance's socket."""
         return reaper.sockets(self._data) / f"{self._process}@{next(_NUMBERS)}"
 
     def withdrawn(self, session: str) -> dict[str, str]:
-        """The modules that are not started any more in `session`, each with the reason of its last failure."""
+        """The modules that are no longer started in `session`, each with the reason of its last failure."""
         return {
             key[1]: row.reason for key, row in self._restarts.items() if key[0] == session and row.withdrawn
         }
 
     async def _restart(self, key: Key, digest: str, report: Report) -> Restarts:
-        """Wait as long as a module that failed has to; a viewer's failure counts for its worker, and for all agents.
+        """Wait before a module that failed is started again. Failures of viewer and worker, and of all agents, add up.
 
         Raises:
             ModuleLost: it failed too often.
@@ -388,13 +390,13 @@ class Host(ABC, Generic[Running]):
         return row
 
     def _site(self, lines: Sequence[str], python: str, report: Report) -> Path | None:
-        """The folder of the packages `lines`, for Python `python`; None without any. Blocks."""
+        """The folder of the packages `lines`, for Python `python`; None if there are none. Blocks."""
         if not lines:
             return None
         return packages.site(cache.folder() / "packages", lines, python, report)
 
     def _app(self, name: str) -> socket_folder.CheckedSocket | None:
-        """The socket of the app called `name`, whichever session's it is."""
+        """The socket of the app named `name`, in any session."""
         opened = (each.open_app(name) for each in self._running.values() if each.serves_apps)
         return next((found for found in opened if found is not None), None)
 
@@ -412,10 +414,10 @@ class Host(ABC, Generic[Running]):
     def _place(
         self, start: ModuleStart, folder: Path, given: Given, temporary: Temporary | None
     ) -> tuple[limits.Place, int, int]:
-        """Where the module meets the host, and as whom it runs.
+        """Where the module's sandbox and the host meet, and the user it runs as.
 
-        Without capabilities even root can't write what belongs to another, so as root we run the module
-        as the owner of its workspace; anybody else runs modules as nobody but themselves.
+        Without capabilities, even root can't write to another user's files. So if we are root, the module runs as the
+        owner of its workspace; other users run modules under their own user id.
         """
         module, right = start.module, start.key.right
         uid, gid = os.geteuid(), os.getegid()
@@ -448,7 +450,7 @@ class Host(ABC, Generic[Running]):
         return {**limits.environment(place, payload.ENVIRONMENT), **port, **told}
 
     def _bounds_of(self, module: CatalogueModule) -> limits.Limits:
-        """What the module asks for, within what this host gives at most."""
+        """The bounds that the module asks for, within this host's maximum."""
         return limits.within(
             self._bounds,
             memory=module.memory,
@@ -466,7 +468,7 @@ class Host(ABC, Generic[Running]):
         *,
         longer: float = 0,
     ) -> socket_folder.CheckedSocket:
-        """Wait until the module's health service serves on its own socket; `longer`: seconds that it has besides."""
+        """Wait until the module's health service serves on its own socket; `longer`: additional seconds to wait."""
         patience = self._patience + longer
         checked: socket_folder.CheckedSocket | None = None
         try:
@@ -491,11 +493,11 @@ class Host(ABC, Generic[Running]):
 
 
 def _unheard(line: str) -> None:
-    """Nobody waits for the pool."""
+    """Ignore progress reports: nothing waits for the pool."""
 
 
 def _without(error: ModuleLost, secrets: Mapping[str, str]) -> ModuleLost:
-    """The same, without the secrets that the module may have printed."""
+    """Remove secrets that the module may have printed."""
     said, log = str(error), error.log
     for name, value in secrets.items():
         said, log = (text.replace(value, f"[secret {name}]") for text in (said, log))

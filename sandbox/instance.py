@@ -1,4 +1,4 @@
-"""One running module, as every backend has it: whose it is, what it was given, how it is lost and ended."""
+"""One running module, whatever the backend: its owner, what it was given, and how it is lost and ended."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from iact.sandbox.restarts import Restarts
 from iact.sandbox.temporary_files import Temporary
 
 _HEALTH_PATIENCE = 4
+"""Seconds that a module has to answer its health service."""
 _LOOKS = 4
 _BETWEEN = 0.25
-"""How often, and at which distance in seconds, a backend is asked how a module ended that does not answer."""
-"""Seconds that a module has to answer its health service."""
+"""How often, and at what interval in seconds, a backend is asked why a module does not answer."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -34,13 +34,13 @@ class Instance(ABC):
     socket: socket_folder.CheckedSocket
     forget: Callable[[Self], None]
     temporary: Temporary | None = None
-    """Its temporary files, where the same agent's other instance sees them; None if they are in it alone."""
+    """Temporary files shared with the same agent's other instance; None if this instance has its own."""
     proxy: EgressProxy | None = None
     egress: tuple[str, ...] = ()
     digest: str = ""
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     serves_apps: bool = False
-    """Whether the user can open what it serves."""
+    """Whether it serves apps that the user can open."""
     restarts: Restarts = field(default_factory=Restarts)
     since: float = field(default_factory=time.monotonic)
     _lost: bool = False
@@ -61,29 +61,29 @@ class Instance(ABC):
         return self.socket.target
 
     def open_app(self, app: str) -> socket_folder.CheckedSocket | None:
-        """The socket on which the app called `app` (sixteen hex digits) answers HTTP; None if there is none. Close it.
+        """Open the socket on which the app `app` (sixteen hex digits) answers HTTP; None if there is none. Close it.
 
         Raises:
-            ModuleLost: what is there is not a socket.
+            ModuleLost: it is not a socket.
         """
         if self.ended or not self.serves_apps or not re.fullmatch("[0-9a-f]{16}", app):
             return None
         return socket_folder.open_socket(self.folder, f"app-{app}.sock")
 
     def given(self, session: str, agent: str = "") -> None:
-        """It was started for nobody yet, and is that session's and agent's from now on."""
+        """Assign an instance that was started in advance to a session and an agent."""
         self.key = replace(self.key, session=session, agent=agent)
         self.since = time.monotonic()
 
     @abstractmethod
     async def settle(self) -> None:
-        """What can be done for that session later, when no call waits."""
+        """Do the work for that session that can wait until no call is waiting."""
 
     async def why_lost(self) -> str | None:
         """A sentence if it can no longer serve, else None.
 
-        Its health service has the first word, and some patience, since what it runs may take all of its
-        processor; the backend is only asked for the reason.
+        Its health service decides, and is given some time to answer, since the module's programs may use all of its
+        processor. The backend is asked only for the reason.
         """
         if self.ended or self.frozen:
             return f"The module {self.name} was stopped."
@@ -101,13 +101,13 @@ class Instance(ABC):
         return why
 
     async def freeze(self) -> None:
-        """Let nothing of it run any more, at once; it can only be stopped then. Harmless when done twice."""
+        """Stop all its processes at once. Afterwards it can only be stopped. May be called twice."""
         if not (self.ended or self.frozen):
             self.frozen = True
             await asyncio.shield(self._freeze())
 
     async def stop(self) -> None:
-        """End it and remove everything of it; harmless when done twice."""
+        """End it and remove everything that belongs to it. May be called twice."""
         async with self._ending:
             if self.ended:
                 return
@@ -129,8 +129,8 @@ class Instance(ABC):
 
     @abstractmethod
     async def _freeze(self) -> None:
-        """Take the processor from all that it runs; nothing here raises."""
+        """Suspend all its processes. Must not raise."""
 
     @abstractmethod
     async def _end(self) -> None:
-        """End its process and remove its socket folder; nothing here raises."""
+        """End its process and remove its socket folder. Must not raise."""

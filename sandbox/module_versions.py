@@ -1,11 +1,11 @@
-"""The modules that people added and agents wrote, on disk: every version, and which one counts.
+"""The modules that people added and agents wrote, on disk: every version, and which one is in use.
 
     NAME/VERSION/…      the files of one version; VERSION is the SHA-256 over them
     NAME/current.json   which version the catalogue shows, and who brought it
 
-Versions are written whole and never changed; `current.json` is replaced in one step. So a session goes on
-with the version that it began with, whatever is added later, and a crash leaves the catalogue as it was or
-as it was meant to be. Sources come from models: names and sizes are bounded, and no path leads outside.
+Versions are written whole and never changed; `current.json` is replaced atomically. So a session keeps the version it
+began with, whatever is added later, and a crash leaves the catalogue either as it was or as intended. Sources come from
+models: names and sizes are bounded, and no path leads outside.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from iact.sandbox.images import payload
 
 CURRENT: Final = "current.json"
 LARGEST: Final[Mapping[Origin, int]] = {"shipped": 32 << 20, "user": 32 << 20, "agent": 4 << 20}
-"""Bytes of one version's files together, by who brings it: all of them are read whenever the catalogue is."""
+"""The most bytes of one version's files together, by origin: all of them are read whenever the catalogue is."""
 MOST_FILES: Final = 200
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
 _PATH: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}(/[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}){0,8}")
@@ -48,10 +48,10 @@ class ModuleVersions:
         self._folder = folder
 
     def add(self, source: ModuleSource, origin: Origin) -> Path:
-        """Write a version; gives its folder, which may have been there before. Blocks.
+        """Write a version and return its folder, which may already exist. Blocks.
 
         Raises:
-            UsageError: a name, a path or a size can't be.
+            UsageError: a name, a path or a size is not allowed.
         """
         if not _NAME.fullmatch(source.name):
             raise UsageError(
@@ -71,34 +71,34 @@ class ModuleVersions:
             os.rename(draft, target)
         except OSError:
             shutil.rmtree(draft, ignore_errors=True)
-            if not target.is_dir():  # else another process was faster, with the same content
+            if not target.is_dir():  # otherwise another process was faster, with the same content
                 raise
         return target
 
     def adopt(self, folder: Path, origin: Origin) -> None:
-        """Make the version in `folder` the one that counts."""
+        """Make the version in `folder` the one in use."""
         text = json.dumps({"version": folder.name, "origin": origin})
         whole_file.replace(folder.parent / CURRENT, text.encode())
 
     def remove(self, name: str) -> None:
-        """Let no version of `name` count any more; they stay on disk for the sessions that use them.
+        """Take `name` out of use. Its versions stay on disk for the sessions that use them.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such module.
         """
         if self._read(name) is None:
             raise UsageError(f"There is no module {name!r} that was added.")
         (self._folder / name / CURRENT).unlink(missing_ok=True)
 
     def current(self) -> Iterator[tuple[Path, Origin]]:
-        """The folder and the origin of each module that counts, by name."""
+        """The folder and the origin of each module in use, by name."""
         for path in sorted(self._folder.glob(f"*/{CURRENT}")):
             found = self._read(path.parent.name)
             if found is not None and (path.parent / found.version).is_dir():
                 yield path.parent / found.version, found.origin
 
     def versions(self, name: str) -> Iterator[tuple[Path, Origin]]:
-        """The folders of all versions of `name`. One that does not count is taken as an agent's."""
+        """The folders of all versions of `name`. A version not in use counts as an agent's."""
         if not _NAME.fullmatch(name):
             return
         found = self._read(name)
@@ -116,7 +116,7 @@ class ModuleVersions:
 
 
 def _checked(source: ModuleSource, largest: int) -> dict[str, bytes]:
-    """The files of a version, with its `module.toml`."""
+    """The files of a version, including its `module.toml`."""
     files = dict(source.files)
     files.setdefault("module.toml", _card(source).encode("utf-8", "replace"))
     if len(files) > MOST_FILES or sum(map(len, files.values())) > largest:
@@ -131,7 +131,7 @@ def _checked(source: ModuleSource, largest: int) -> dict[str, bytes]:
 
 
 def _card(source: ModuleSource) -> str:
-    """A `module.toml` that says what `source` does. TOML's basic strings are JSON's, but for DEL."""
+    """Make a `module.toml` that describes `source`. TOML's basic strings are JSON's, except for DEL."""
 
     def text(value: object) -> str:
         return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

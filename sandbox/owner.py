@@ -1,6 +1,7 @@
-"""Whose a container is: which session's and agent's, of which data directory, and which process, so that leftovers of the dead can be told.
+"""Identifies a container: its session and agent, its data directory, and the process that owns it.
 
-A process number alone says little, because numbers come again; with its start time it is unique.
+The process makes it possible to recognise containers left behind by dead processes. A process number alone is not
+enough, because numbers are reused; together with the start time it is unique.
 """
 
 from __future__ import annotations
@@ -24,9 +25,9 @@ STARTED = "iact.started"
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """Which instance. `right`: whether it is the viewer or the worker; `agent`: whose alone it is, "" for all.
+    """Identifies an instance. `right`: whether it is the viewer or the worker; `agent`: the only agent served, or "".
 
-    `copy`: the copy of the session's workspace that it works in, "" for that itself.
+    `copy`: the copy of the session's workspace that it works in, or "" for the workspace itself.
     """
 
     session: str
@@ -37,25 +38,25 @@ class Key:
 
     @property
     def whose(self) -> str:
-        """Agent and copy in one."""
+        """Agent and copy in one string."""
         return f"{self.agent}@{self.copy}" if self.copy else self.agent
 
 
 def data_digest(data: Path) -> str:
-    """Twelve hex digits that stand for the data directory, on labels and in names."""
+    """Twelve hex digits that identify the data directory, for labels and names."""
     return hashlib.sha256(str(data.resolve()).encode()).hexdigest()[:12]
 
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """One process. `started`: clock ticks from boot to its start, with the boot's id before it; "" if it is gone."""
+    """One process. `started`: clock ticks from boot to its start, preceded by the boot's id; "" if it is gone."""
 
     pid: int
     started: str
 
     @classmethod
     def current(cls) -> Process:
-        """This process."""
+        """The current process."""
         pid = os.getpid()
         return cls(pid, start_time(pid))
 
@@ -69,7 +70,7 @@ class Process:
 
     @classmethod
     def parse(cls, text: str) -> Process | None:
-        """The reverse of `str()`; None if `text` isn't one."""
+        """The inverse of `str()`; None if `text` is not valid."""
         pid, _, started = text.partition("-")
         return cls(int(pid), started) if pid.isascii() and pid.isdigit() and started else None
 
@@ -77,7 +78,7 @@ class Process:
 def start_time(pid: int) -> str:
     """When process `pid` started, as an opaque text without "-"; "" if there is no such process."""
     try:
-        # The name, in parentheses, may hold anything, so count from its end (proc_pid_stat(5), fields 3 and 22).
+        # The name, in parentheses, may contain anything, so count from its end (proc_pid_stat(5), fields 3 and 22).
         fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()
         boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii")
     except OSError:
@@ -97,10 +98,10 @@ def labels(process: Process, key: Key, *, data: Path) -> dict[str, str]:
 
 
 def belongs(process: Process, *, data: Path) -> dict[str, str]:
-    """The labels by which leftovers of a dead process are told."""
+    """The labels by which leftovers of a dead process are recognised."""
     return {OWNER: data_digest(data), PID: str(process.pid), STARTED: process.started}
 
 
 def process_of(labels: Mapping[str, str]) -> Process | None:
-    """The process that a container with these `labels` belongs to; None if they don't say."""
+    """The process that a container with these `labels` belongs to; None if they don't name one."""
     return Process.parse(f"{labels.get(PID, '')}-{labels.get(STARTED, '')}")

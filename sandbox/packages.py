@@ -1,8 +1,8 @@
 """A module's own Python packages: wheels, fetched on the host, unpacked, and mounted read-only.
 
-Nothing of a package runs here: only wheels are taken, never a source that would be built, and each
-requirement is one exact version. With digests (`--hash=sha256:…`, which the modules we ship always have)
-a package that the index exchanged is refused. A list is unpacked once, into a folder named by its digest.
+No code of a package runs here: only wheels are accepted, never sources that would have to be built, and each
+requirement is one exact version. With digests (`--hash=sha256:…`, which the shipped modules always have), a package
+that was replaced on the index is refused. A list is unpacked once, into a folder named by its digest.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _FORM: Final = re.compile(
 
 
 def checked(line: str) -> str:
-    """`line`, if it is `name==version`, with or without digests; anything else could be an option of pip.
+    """Return `line` if it is `name==version`, with or without digests; anything else could be an option of pip.
 
     Raises:
         ValueError: it is not.
@@ -37,15 +37,15 @@ def checked(line: str) -> str:
 
 
 def hashed(lines: Sequence[str]) -> bool:
-    """Whether every requirement comes with a digest, so that each package must be named and none can be exchanged."""
+    """Whether every requirement has a digest, so that every package must be listed and none can be replaced."""
     return all(" --hash=" in line for line in lines)
 
 
 def site(folder: Path, lines: Sequence[str], python: str, report: Report) -> Path:
-    """The folder below `folder` that holds the packages `lines`, for Python `python` ("3.11"); made once. Blocks.
+    """The folder below `folder` that has the packages `lines`, for Python `python` ("3.11"); made once. Blocks.
 
     Raises:
-        PackagesUnavailable: they can't be had.
+        PackagesUnavailable: they are not available.
         SandboxUnavailable: they can't be written.
     """
     parts = [(line, b"") for line in sorted(lines)]
@@ -64,7 +64,7 @@ def site(folder: Path, lines: Sequence[str], python: str, report: Report) -> Pat
         os.rename(draft, target)
     except (OSError, SandboxUnavailable) as error:
         shutil.rmtree(draft, ignore_errors=True)
-        if not target.is_dir():  # else another process was faster
+        if not target.is_dir():  # otherwise another process was faster
             if isinstance(error, OSError):
                 raise SandboxUnavailable(
                     f"The module's Python packages can't be written ({error.strerror}); free some disk space."

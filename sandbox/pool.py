@@ -1,13 +1,13 @@
-"""Modules that run already and belong to no session yet, so that the first call of a new one need not wait.
+"""Modules that are started in advance and belong to no session yet, so that a new session's first call need not wait.
 
-What is mounted in a container can't be changed from outside without rights over its name spaces. So the pool keeps
-*sets*: a fresh, empty folder, and a viewer and a worker of each pooled module with that folder as their workspace,
-confined as any other. A session takes a whole set, once, by having the set's folder moved to where its own, still empty
-workspace is; a mount is of the folder and not of its name, and goes with it. From then on the set is that
-session's, whatever of it is used, and is never given to another; and within it, what is an agent's alone is the
-first agent's that asks.
+The mounts of a container can't be changed from outside without rights over its name spaces. So the pool keeps *sets*: a
+fresh, empty folder, and a viewer and a worker of each pooled module with that folder as their workspace, confined like
+any other instance. A session takes a whole set, once: the set's folder is moved to the place of the session's own,
+still empty workspace. A mount refers to the folder and not to its name, so it moves along. From then on the whole set
+belongs to that session, whether used or not, and is never given to another. Within the set, instances that serve a
+single agent go to the first agent that asks.
 
-A session whose workspace holds something already, or is mounted somewhere, gets nothing from the pool.
+A session whose workspace already has content, or is mounted somewhere, gets nothing from the pool.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from iact.sandbox.owner import Key
 Member = tuple[str, Right]
 """A module's name, and which of its instances."""
 CALM: Final = 1.0
-"""Seconds between a hand-over and the next preparation, which would slow down the call that waits."""
+"""Seconds between a hand-over and the next preparation, which would slow down the call that is waiting."""
 _UNUSED: Final = 600.0
-"""Seconds after which what a session has not used of its set is stopped."""
+"""Seconds after which the instances of a set that its session has not used are stopped."""
 _AT_ONCE: Final = 1.0
-"""Seconds that a module of the pool has to say that it serves; one that doesn't is not given away."""
+"""Seconds in which a module of the pool must answer that it serves; otherwise it is not handed over."""
 
 
 class Pooled(Protocol):
-    """What the pool must know of a running module."""
+    """The part of a running module that the pool uses."""
 
     digest: str
 
@@ -45,11 +45,11 @@ class Pooled(Protocol):
     def target(self) -> str: ...
 
     def given(self, session: str, agent: str = "") -> None:
-        """It is this session's from now on, and this agent's."""
+        """Assign it to this session and this agent."""
         ...
 
     async def settle(self) -> None:
-        """What can be done for that session later, when no call waits."""
+        """Do the work for that session that can wait until no call is waiting."""
         ...
 
     async def stop(self) -> None: ...
@@ -57,28 +57,28 @@ class Pooled(Protocol):
 
 Running = TypeVar("Running", bound=Pooled)
 Members = Callable[[], Awaitable[Sequence[Member]]]
-"""What a set consists of, in the order of preparation: of modules of ours that nearly every session uses."""
+"""The members of a set, in the order of preparation: modules of ours that nearly every session uses."""
 Make = Callable[[Key, Path], Awaitable[Running | None]]
-"""Starts an instance in a workspace; None if it can't be started without a longer wait."""
+"""Starts an instance in a workspace; None if that would take longer."""
 
 
 @dataclass(slots=True)
 class Set(Generic[Running]):
-    """Its instances, and the folder that they share. `agents`: by module, whose they are within the session."""
+    """A set's instances, and the folder that they share. `agents`: by module, the agent it went to."""
 
     folder: Path
     modules: dict[Member, Running] = field(default_factory=dict)
     agents: dict[str, str] = field(default_factory=dict)
 
     def offers(self, key: Key, digest: str) -> Running | None:
-        """The instance for `key`, of the source `digest`, if it has it."""
+        """The instance for `key`, from the source `digest`, if the set has it."""
         if self.agents.get(key.name, key.agent) != key.agent:
             return None
         found = self.modules.get((key.name, key.right))
         return found if found is not None and found.digest == digest else None
 
     async def stop(self) -> None:
-        """Stop all that is left of it."""
+        """Stop all remaining instances."""
         for one in list(self.modules.values()):
             await one.stop()
         self.modules.clear()
@@ -87,8 +87,8 @@ class Set(Generic[Running]):
 class Pool(Generic[Running]):
     """Keeps `size` sets ready; with 0, does nothing.
 
-    `members` says which modules, and `make` starts one. `folders` names a fresh folder for the next set. `sessions`: the folder below which
-    workspaces may be replaced, because they are ours.
+    `members` returns the modules of a set, and `make` starts one. `folders` names a fresh folder for the next set.
+    `sessions`: the folder below which workspaces may be replaced, because they are ours.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class Pool(Generic[Running]):
         self._ready: list[Set[Running]] = []
         self._taken: dict[str, Set[Running]] = {}
         self._mounted: set[str] = set()
-        """Sessions that can't be given a set any more."""
+        """Sessions that can no longer get a set."""
         self._handing = asyncio.Lock()
         self._filling: asyncio.Task[Running | None] | None = None
         self._tasks: set[asyncio.Task[Running | None]] = set()
@@ -125,12 +125,12 @@ class Pool(Generic[Running]):
         return [one for ready in self._ready for one in ready.modules.values()]
 
     def fill(self, *, after: float = 0.0) -> None:
-        """Begin to prepare what is missing, in the background."""
+        """Start to prepare missing sets in the background."""
         if self._size and not self._closed and (self._filling is None or self._filling.done()):
             self._filling = self._begin(self._fill(after))
 
     def has(self, key: Key, digest: str) -> bool:
-        """Whether there is an instance of the source `digest` for `key`."""
+        """Whether there is an instance from the source `digest` for `key`."""
         if key.session in self._taken:
             sets = [self._taken[key.session]]
         else:
@@ -138,8 +138,8 @@ class Pool(Generic[Running]):
         return any(one.offers(key, digest) is not None for one in sets)
 
     async def take(self, key: Key, digest: str, workspace: Path) -> Running | None:
-        """The instance for `key`, if the pool has one that can be given away now."""
-        # To its end even if the caller is cancelled: a folder that was moved is the session's.
+        """Return the instance for `key`, if the pool has one that can be handed over now."""
+        # Runs to its end even if the caller is cancelled: a folder that was moved belongs to the session.
         found = await asyncio.shield(self._begin(self._pick(key, digest, workspace)))
         if found is not None and not await serves(found.target, within=_AT_ONCE):
             await found.stop()
@@ -147,7 +147,7 @@ class Pool(Generic[Running]):
         return found
 
     def mounted(self, session: str) -> None:
-        """The workspace of `session` is mounted somewhere, so that it can't be another folder any more."""
+        """Note that the workspace of `session` is mounted somewhere, so it can no longer be replaced."""
         self._mounted.add(session)
 
     async def end_session(self, session: str) -> None:
@@ -158,7 +158,7 @@ class Pool(Generic[Running]):
             await taken.stop()
 
     async def close(self) -> None:
-        """Stop everything that no session uses, and prepare nothing any more."""
+        """Stop everything that no session uses, and prepare nothing more."""
         self._closed = True
         tasks = list(self._tasks)
         for task in tasks:
@@ -189,7 +189,7 @@ class Pool(Generic[Running]):
     async def _hand_over(self, key: Key, digest: str, workspace: Path) -> None:
         while self._ready:
             given = self._ready.pop(0)
-            if given.offers(key, digest) is None:  # made of other source than there is now
+            if given.offers(key, digest) is None:  # made from other source than the current
                 self._begin(self._discard(given))
                 continue
             if not await asyncio.to_thread(_move, given.folder, workspace, self._sessions):
@@ -212,7 +212,7 @@ class Pool(Generic[Running]):
             self._ready.append(prepared)
 
     async def _prepare(self) -> Set[Running] | None:
-        """A new set; None if it can't be had now, which whoever starts the module next is told the reason of."""
+        """Prepare a set. None if that is impossible now; the next start of the module will report the reason."""
         made = Set[Running](self._folders())
         complete = False
         try:
@@ -231,12 +231,12 @@ class Pool(Generic[Running]):
         return made
 
     async def _settle(self, one: Running) -> None:
-        """What comes behind the first use."""
+        """Do the work that follows the first use."""
         await asyncio.sleep(CALM)
         await one.settle()
 
     async def _expire(self, session: str, given: Set[Running]) -> None:
-        """The end of what a session does not use."""
+        """Stop what a session has not used after a while."""
         await asyncio.sleep(_UNUSED)
         async with self._handing:
             if self._taken.get(session) is given:
@@ -244,7 +244,7 @@ class Pool(Generic[Running]):
         await given.stop()
 
     async def _discard(self, one: Set[Running]) -> None:
-        """End a set that no session was given."""
+        """End a set that was not given to a session."""
         await one.stop()
         await asyncio.to_thread(shutil.rmtree, one.folder, ignore_errors=True)
 
@@ -256,13 +256,13 @@ class Pool(Generic[Running]):
 
 
 def _move(folder: Path, workspace: Path, sessions: Path) -> bool:
-    """Let `folder` take the place of a `workspace` of ours, in one step; whether it did. Blocks.
+    """Put `folder` in the place of a `workspace` of ours, atomically. Return whether that worked. Blocks.
 
-    The kernel refuses to replace a folder that is not empty, or on another file system.
+    The kernel refuses to replace a folder that is not empty, or is on another file system.
     """
     try:
         fresh, own = folder.lstat(), workspace.lstat()
-        # On an engine that maps users the fresh one was given to a mapped one, as the session's would be.
+        # On an engine that maps users, the fresh folder was given to a mapped user, as the session's would be.
         owners = {(fresh.st_uid, fresh.st_gid), (os.geteuid(), os.getegid())}
         alike = fresh.st_mode == own.st_mode and (own.st_uid, own.st_gid) in owners
         ours = workspace.resolve().is_relative_to(sessions)

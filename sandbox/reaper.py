@@ -1,4 +1,4 @@
-"""Collects the folders that a killed process left behind: those of sockets, with their mounts, and of temporary files."""
+"""Removes folders that killed processes left behind: socket folders, with their mounts, and temporary files."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Secrets that a user stored: one file that only this user can read, given to modules by name, at their start.
+"""Secrets that a user stored: one file that only this user can read. Modules get them by name, at their start.
 
-A value goes from this file into the environment of a module's process, and nowhere else: no command prints it,
-and what a module says is searched for it before anybody sees that (`core.modules.scrub`).
+A value goes from this file into the environment of a module's process, and nowhere else: no command prints it, and a
+module's output is searched for it before the output is used (`core.modules.scrub`).
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from iact.core.json_file import locked, replace_json
 FILE: Final = "secrets.json"
 """Its name in the data directory."""
 LENT: Final = "lent_secrets.json"
-"""The file of a user's that holds what they give to the modules of everybody, in place of everybody's secrets."""
+"""The file with the secrets that a user gives to shared modules, in place of the shared secrets."""
 _WHAT: Final = "secrets"
 SHORTEST: Final = 8
 LONGEST: Final = 32_768
-"""Characters of a value: a shorter one can't be told from other text where it must be taken out."""
+"""Characters of a value: a shorter value can't be distinguished from other text when it must be removed."""
 _NAME: Final = re.compile(r"[A-Z][A-Z0-9_]{0,63}")
 _TAKEN: Final = ("PATH", "HOME", "PYTHON", "LD_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "IACT_", "GRPC_")
-"""How names begin that would change how a module runs."""
+"""Beginnings of names that would change how a module runs."""
 
 
 class Secrets:
-    """The secrets of one data directory. Every method reads the file anew. `file`: its name."""
+    """The secrets of one data directory. Every method reads the file again. `file`: its name."""
 
     def __init__(self, data: Path, file: str = FILE) -> None:
         self._path = data / file
@@ -45,7 +45,7 @@ class Secrets:
         return sorted(self._read())
 
     def of(self, names: Iterable[str]) -> dict[str, str]:
-        """The values of those names that are stored.
+        """The values of the given names, if stored.
 
         Raises:
             UsageError: the file can't be read.
@@ -54,10 +54,10 @@ class Secrets:
         return {name: known[name] for name in names if name in known}
 
     def store(self, name: str, value: str) -> None:
-        """Store a value, in place of one of the same name.
+        """Store a value, replacing one of the same name.
 
         Raises:
-            UsageError: the name or the value can't be, or the file can't be written.
+            UsageError: the name or the value is not allowed, or the file can't be written.
         """
         if not _NAME.fullmatch(name) or name.startswith(_TAKEN):
             raise UsageError(
@@ -72,7 +72,7 @@ class Secrets:
         """Remove a value.
 
         Raises:
-            UsageError: there is none of this name, or the file can't be written.
+            UsageError: there is no secret of this name, or the file can't be written.
         """
         with locked(self._path, _WHAT):
             known = self._read()

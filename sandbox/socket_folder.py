@@ -1,11 +1,11 @@
-"""The folder in which a module puts its socket: the one place that module and core both touch.
+"""The folder in which a module creates its socket: the only place that both the module and the core use.
 
-The module writes there, so nothing in it can be trusted: it may put a link to another module's
-socket, or to the engine's, where its own should be. Hence the core opens the name without following
-links, makes sure that it holds a socket, and from then on dials that descriptor and never the name.
+The module writes there, so nothing in it can be trusted: in place of its own socket it may put a link to another
+module's socket, or to the engine's. So the core opens the name without following links, checks that it is a socket, and
+from then on dials that descriptor and never the name.
 
-Where we may mount (as root) the folder is a file system of its own, too small to hoard anything in
-and blind to links; elsewhere it is a plain directory, and the check on opening is what protects.
+Where we may mount (as root), the folder is a file system of its own, too small to store much in, and without symbolic
+links. Elsewhere it is a plain directory, and the check on opening is the protection.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ SOCKET = "module.sock"
 
 Serve = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
 _LIMIT = 64 * 1024
-"""Bytes that are read ahead of whoever passes them on."""
+"""The most bytes that are buffered before they are forwarded."""
 
 
 @dataclass(slots=True)
 class CheckedSocket:
-    """A module's socket, held open by a descriptor that stands for the file itself and not for its name."""
+    """A module's socket, held open by a descriptor that refers to the file itself and not to its name."""
 
     descriptor: int
 
@@ -45,17 +45,17 @@ class CheckedSocket:
         return f"unix:///proc/self/fd/{self.descriptor}"
 
     def close(self) -> None:
-        """Let go of it; harmless when done twice."""
+        """Close the descriptor. May be called twice."""
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
 
 
 def open_socket(folder: Path, name: str = SOCKET) -> CheckedSocket | None:
-    """Open the module's socket in `folder`, or another of its, `name`; None if there is nothing there.
+    """Open the module's socket in `folder`, or another of its sockets, `name`; None if there is nothing there.
 
     Raises:
-        ModuleLost: what is there is not a socket (a link, a pipe, a file), so the module is not to be talked to.
+        ModuleLost: it is not a socket (a link, a pipe, a file), so the module must not be contacted.
     """
     try:
         descriptor = os.open(folder / name, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
@@ -72,10 +72,10 @@ def open_socket(folder: Path, name: str = SOCKET) -> CheckedSocket | None:
 
 
 async def listen(folder: Path, name: str, serve: Serve, *, limit: int = _LIMIT) -> asyncio.Server:
-    """Listen in `folder` ourselves, as a module would, under a path as long as it may be.
+    """Listen in `folder` ourselves, as a module would, however long the path is.
 
     Raises:
-        OSError: the socket can't be made.
+        OSError: the socket can't be created.
     """
     with _short(folder) as place:
         return await asyncio.start_unix_server(serve, f"{place}/{name}", limit=limit)
@@ -85,7 +85,7 @@ async def dial(folder: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.S
     """Connect to a socket of our own in `folder`.
 
     Raises:
-        OSError: nobody listens there.
+        OSError: no process listens there.
     """
     with _short(folder) as place:
         return await asyncio.open_unix_connection(f"{place}/{name}", limit=_LIMIT)
@@ -93,7 +93,7 @@ async def dial(folder: Path, name: str) -> tuple[asyncio.StreamReader, asyncio.S
 
 @contextmanager
 def _short(folder: Path) -> Iterator[str]:
-    """Another path to `folder`: a unix socket's may have 107 bytes only, and a data directory may lie deep."""
+    """A short path to `folder`: a unix socket's path is limited to 107 bytes, and a data directory may be deep."""
     directory = os.open(folder, os.O_PATH | os.O_DIRECTORY)
     try:
         yield f"/proc/self/fd/{directory}"
@@ -102,7 +102,7 @@ def _short(folder: Path) -> Iterator[str]:
 
 
 def make(folder: Path, *, uid: int, gid: int) -> None:
-    """Make `folder`, which must not exist, for a module that runs as `uid`:`gid`."""
+    """Create `folder`, which must not exist, for a module that runs as `uid`:`gid`."""
     folder.mkdir(mode=0o700, parents=True)
     if os.geteuid() != 0:
         return
@@ -114,9 +114,9 @@ def make(folder: Path, *, uid: int, gid: int) -> None:
 
 
 def make_temporary(folder: Path, *, size: int, files: int) -> bool:
-    """Make `folder`, which must not exist, a file system for temporary files: at most `size` bytes in `files` files.
+    """Create `folder`, which must not exist, as a file system for temporary files, of `size` bytes and `files` files.
 
-    False, and nothing is made, where we may not mount.
+    Returns False, and creates nothing, where we may not mount.
     """
     if os.geteuid() != 0:
         return False
@@ -128,21 +128,21 @@ def make_temporary(folder: Path, *, size: int, files: int) -> bool:
 
 
 def make_shared(folder: Path, *, size: int, files: int) -> None:
-    """Make `folder`, which must not exist, for temporary files: bounded where we may mount, else a plain one."""
+    """Create `folder`, which must not exist, for temporary files: bounded where we may mount, otherwise a plain one."""
     if not make_temporary(folder, size=size, files=files):
         folder.mkdir(mode=0o700, parents=True)
-        if os.geteuid() == 0:  # whose modules run as the owner of their workspace
+        if os.geteuid() == 0:  # root runs modules as the owner of their workspace
             folder.chmod(0o1777)
 
 
 def remove(folder: Path) -> None:
-    """Unmount and delete `folder`; harmless when it is gone already."""
+    """Unmount and delete `folder`, if it still exists."""
     if os.geteuid() == 0:
         while folder.is_mount() and _libc().umount2(os.fsencode(folder), _MNT_DETACH | _UMOUNT_NOFOLLOW) == 0:
             pass
     if folder.is_mount():
         return
-    # A module may have taken rights from folders of its own, so that their owner can't remove them as they are.
+    # A module may have removed permissions from its folders, so that their owner can't delete them.
     for here, folders, _ in os.walk(folder):
         for name in folders:
             with suppress(OSError):

@@ -1,7 +1,7 @@
-"""The temporary files of one agent's worker, which the same agent's viewer sees and can't change.
+"""The temporary files of one agent's worker, which the same agent's viewer can read but not change.
 
-They live as long as either of the two: whoever starts an instance holds them, and whoever lets go of them last has
-them removed. Where they are is the backend's: a volume of the engine's, a mount, a folder.
+They exist as long as either of the two instances. Each instance holds them, and when the last one releases them they
+are removed. The backend decides where they are: a volume of the engine, a mount, or a folder.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ Owner = tuple[str, str, str]
 
 @dataclass(slots=True, eq=False)
 class Temporary:
-    """One agent's, of one module. `place`: a path of its own, which the backend may use, or only its name."""
+    """One agent's temporary files for one module. `place`: a unique path, used by the backend as such or as a name."""
 
     owner: Owner
     place: Path
     holders: int
     let_go: Callable[[Temporary], Awaitable[None]] = field(repr=False)
     making: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while they are made, which the first who needs them does."""
+    """Held while they are created, which the first instance that needs them does."""
     made: bool = False
 
     async def release(self) -> None:
-        """One instance needs them no more."""
+        """Release them for one instance."""
         self.holders -= 1
         if not self.holders:
             await self.let_go(self)
 
 
 class Temporaries:
-    """All of one host's. `places`: names the next one; `remove`: takes away what the backend made there."""
+    """All temporary files of one host. `places`: names the next; `remove`: removes what the backend created there."""
 
     def __init__(self, places: Callable[[], Path], remove: Callable[[Path], Awaitable[None]]) -> None:
         self._places = places
@@ -43,7 +43,7 @@ class Temporaries:
         self._held: dict[Owner, Temporary] = {}
 
     def hold(self, owner: Owner) -> Temporary:
-        """Those of `owner`, for one instance more, which has to release them."""
+        """The temporary files of `owner`, for one more instance, which must release them."""
         held = self._held.get(owner)
         if held is None:
             held = self._held[owner] = Temporary(owner, self._places(), 0, self._let_go)
@@ -51,7 +51,7 @@ class Temporaries:
         return held
 
     def give(self, held: Temporary, owner: Owner) -> bool:
-        """Let them be `owner`'s, to whom their instance was given; False if that one has others already."""
+        """Assign them to the owner that their instance was given to. False if that owner already has others."""
         if self._held.setdefault(owner, held) is not held:
             return False
         if held.owner != owner:

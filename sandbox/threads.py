@@ -1,4 +1,4 @@
-"""Threads for what blocks, an engine's client above all: of our own, and with a clean-up that knows how each call ended."""
+"""Our own threads for blocking calls, above all an engine's client, with a clean-up that learns how each call ended."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _Arguments = ParamSpec("_Arguments")
 
 @functools.cache
 def _executor() -> ThreadPoolExecutor:
-    """Threads of our own: an engine that hangs must not take those that the journal's writer waits for."""
+    """A separate thread pool: an engine that hangs must not occupy the threads that the journal's writer needs."""
     return ThreadPoolExecutor(MOST, thread_name_prefix="iact-sandbox")
 
 
 def begin(
     function: Callable[_Arguments, _Result], *args: _Arguments.args, **kwargs: _Arguments.kwargs
 ) -> asyncio.Future[_Result]:
-    """Begin to run a blocking `function` in a thread; it runs to its end whatever becomes of the future."""
+    """Start a blocking `function` in a thread. It runs to its end whatever happens to the future."""
     return asyncio.get_running_loop().run_in_executor(
         _executor(), functools.partial(function, *args, **kwargs)
     )
@@ -36,9 +36,9 @@ def begin(
 async def in_thread(
     function: Callable[_Arguments, _Result], *args: _Arguments.args, **kwargs: _Arguments.kwargs
 ) -> _Result:
-    """Run a blocking `function` in a thread. When cancelled, wait for it to end first, then pass that on.
+    """Run a blocking `function` in a thread. When cancelled, wait for it to end, then raise the cancellation.
 
-    A container that was being made while its caller was cancelled is known to that caller's clean-up this way.
+    This way, the caller's clean-up knows about a container that was being created when the caller was cancelled.
     """
     running = begin(function, *args, **kwargs)
     try:
@@ -51,11 +51,11 @@ async def in_thread(
 
 
 def from_thread(report: Report) -> Report:
-    """`report`, callable from a thread: each line is handed to the event loop that is running now."""
+    """Wrap `report` so that it can be called from a thread: lines are passed to the event loop that is running now."""
     loop = asyncio.get_running_loop()
 
     def say(line: str) -> None:
-        with suppress(RuntimeError):  # the loop is gone: nobody listens any more
+        with suppress(RuntimeError):  # the loop is gone: nothing listens any more
             loop.call_soon_threadsafe(report, line)
 
     return say

@@ -66,7 +66,7 @@ _WARMING: Final[set[int]] = set()
 @module.lifespan
 @contextlib.asynccontextmanager
 async def _warm() -> AsyncIterator[None]:
-    """Run an empty script once while serving, since in a new container the files of bash and Python first load slowly."""
+    """Run an empty script once while serving, because in a new container the first use of bash and Python is slow."""
 
     async def once() -> None:
         with contextlib.suppress(OSError):

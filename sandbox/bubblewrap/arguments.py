@@ -1,8 +1,8 @@
 """Everything that confines a module's process under bubblewrap: arguments, made by pure functions.
 
-The same walls as a container's, as far as they can be had without an engine: no network, no capability, a
-read-only system, the same system calls. What a process group may use together is bounded by `cgroups` alone,
-and what a single process may by the limits here.
+The same isolation as a container's, as far as possible without an engine: no network, no capabilities, a read-only
+system, the same system calls. Only `cgroups` bounds what all processes use together; the limits here bound a single
+process.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ from iact.sandbox.limits import (
 
 NOBODY: Final = "65534"
 _ADDRESSES: Final = 4
-"""How many times its memory a process may reserve in addresses: threads and libraries reserve far more than they use."""
+"""How many times its memory a process may reserve in addresses. Threads and libraries reserve more than they use."""
 _FIXED: Final = (
     "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/mtrr", "/proc/pressure",
 )  # fmt: skip
-"""What can only be read inside. Root is told by its number there, so it could write to these without any capability."""
+"""Paths that are read-only inside. They check only the user's number, so root could write to them without capabilities.
+"""
 _ALWAYS: Final = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv"),
@@ -46,7 +47,7 @@ def arguments(
 ) -> list[str]:
     """The arguments of `bwrap` before the command. `tree`: the base system; `environment`: all that it gets.
 
-    `temporary`: a bounded file system for its temporary files; without one, their size alone is bounded.
+    `temporary`: a bounded file system for its temporary files; without one, only their size is bounded.
     """
     return [
         *_ALWAYS,
@@ -63,9 +64,9 @@ def arguments(
 
 
 def command(place: Place, bounds: Limits, module: Sequence[str], *, together: bool) -> list[str]:
-    """What runs inside: `module`, behind the programs that set its limits and, where needed, its user.
+    """The command line that runs inside: `module`, after the programs that set its limits and, if needed, its user.
 
-    `together`: a control group bounds the memory of all its processes, so that none needs a bound of its own. That of
+    `together`: a control group bounds the memory of all its processes, so that none needs its own bound. The bound on
     addresses would keep a browser from starting, which reserves far more of them than there is memory.
     """
     limits = {
@@ -81,7 +82,7 @@ def command(place: Place, bounds: Limits, module: Sequence[str], *, together: bo
 
 
 def _mapped(place: Place) -> bool:
-    """Whether it keeps our user, as nobody in a user name space of its own; else root takes another user inside."""
+    """Whether it keeps our user, as nobody in its own user name space; otherwise root switches to another user."""
     return place.user.partition(":")[0] == str(os.geteuid())
 
 
@@ -93,7 +94,7 @@ def _rights(place: Place) -> Sequence[str]:
 
 
 def _become(place: Place) -> Sequence[str]:
-    """Let go of root, for good. Done inside, since only root may pass the folders that lead to what is mounted."""
+    """Drop root for good. Done inside, since only root can traverse the folders that lead to the mounts."""
     if _mapped(place):
         return ()
     uid, _, gid = place.user.partition(":")
@@ -102,7 +103,7 @@ def _become(place: Place) -> Sequence[str]:
 
 
 def _masks() -> list[str]:
-    """Hide what tells of the kernel, and make unwritable what steers it: a user of ours may own the file there."""
+    """Hide files that show the kernel, and make those that control it read-only: a user of ours may own them."""
     masked: list[str] = []
     for path in MASKED:
         if path.startswith("/proc/") and Path(path).exists():

@@ -1,6 +1,6 @@
 """Bounds on all processes of one sandbox together, where we may set them: as root, in the kernel's control groups.
 
-Both forms of the file system are known: the old one has a tree for each controller, the new one a single tree.
+Both forms of the file system are supported: the old one has a tree for each controller, the new one a single tree.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from iact.sandbox.limits import Limits
 _ROOT: Final = Path("/sys/fs/cgroup")
 _OURS: Final = "iact"
 _PERIOD: Final = 100_000
-"""Microseconds over which processor time is shared out."""
+"""Microseconds over which processor time is distributed."""
 _PATIENCE: Final = 20
-"""Seconds that the kernel has to let go of a group whose processes were killed."""
+"""Seconds for the kernel to release a group whose processes were killed."""
 _NEEDED: Final = frozenset({"memory", "pids"})
 _NUMBERS: Final = itertools.count(1)
 
@@ -30,14 +30,14 @@ _FREEZERS: Final = (
     ("cgroup.freeze", "1", ("cgroup.events", "frozen 1")),
     ("freezer.state", "FROZEN", ("freezer.state", "FROZEN")),
 )
-"""By the form of the file system: the file, what to write there, and where it is said when all stands still."""
+"""For each form of the file system: the file, what to write to it, and where it shows that everything is frozen."""
 _FREEZING: Final = 0.2
-"""Seconds that the kernel has until all stands still."""
+"""Seconds for the kernel to freeze everything."""
 
 ENTER: Final = (
     'while [ "$1" != -- ]; do echo $$ > "$1/cgroup.procs" || exit 125; shift; done; shift; exec env -i "$@"'
 )
-"""A shell's script: enter the groups before "--", then become the command behind it, without an environment."""
+"""A shell script: enter the groups before "--", then become the command after it, without an environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class ControlGroup:
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel killed something in it for lack of memory."""
+        """Whether the kernel killed a process in it for lack of memory."""
         for folder in self.folders:
             for name in ("memory.events", "memory.oom_control"):
                 with suppress(OSError):
@@ -60,7 +60,7 @@ class ControlGroup:
         return False
 
     def freeze(self) -> bool:
-        """Take the processor from all in it; whether it could be done. Blocks, for as long as the kernel needs."""
+        """Suspend all its processes. Return whether that worked. Blocks, for as long as the kernel needs."""
         for folder in self.folders:
             for name, value, done in _FREEZERS:
                 if (folder / name).is_file():
@@ -70,19 +70,19 @@ class ControlGroup:
         return False
 
     def kill(self) -> None:
-        """Kill all that is in it, frozen or not. Blocks, for no time."""
+        """Kill all its processes, frozen or not. Blocks, but takes no time."""
         frozen = [folder for folder in self.folders if (folder / "freezer.state").is_file()]
         for folder in frozen or self.folders[:1]:
             with suppress(OSError):
                 for line in (folder / "cgroup.procs").read_text("ascii").split():
                     with suppress(ProcessLookupError):
                         os.kill(int(line), signal.SIGKILL)
-        for folder in frozen:  # in the old form, what is frozen dies when it wakes
+        for folder in frozen:  # in the old form, frozen processes die when they are thawed
             with suppress(OSError):
                 (folder / "freezer.state").write_text("THAWED", encoding="ascii")
 
     def remove(self, *, within: float = _PATIENCE) -> None:
-        """Take it away, once its processes are gone; what the kernel still holds is left to `reap`. Blocks."""
+        """Remove it once its processes are gone. What the kernel still holds is left to `reap`. Blocks."""
         until = time.monotonic() + within
         for folder in self.folders:
             while folder.is_dir():
@@ -95,7 +95,7 @@ class ControlGroup:
 
 
 def make(bounds: Limits) -> ControlGroup | None:
-    """A group with `bounds`; None where there is none to be had: without rights, or without the controllers."""
+    """Create a group with `bounds`. None if that is impossible: without rights, or without the controllers."""
     if os.geteuid() != 0:
         return None
     name = f"{owner.Process.current()}@{next(_NUMBERS)}"
@@ -114,7 +114,7 @@ def make(bounds: Limits) -> ControlGroup | None:
 
 
 def reap() -> None:
-    """Remove the groups of processes that are gone, and end what stands still in them: else all died with us. Blocks."""
+    """Remove the groups of dead processes, and kill frozen processes in them; others died with their owner. Blocks."""
     found: dict[str, list[Path]] = {}
     for parent in (_ROOT / _OURS, *_ROOT.glob(f"*/{_OURS}")):
         for folder in parent.glob("*@*"):
@@ -137,7 +137,7 @@ def _became(folder: Path, done: tuple[str, str]) -> bool:
 
 
 def _folders(name: str, bounds: Limits) -> list[tuple[Path, dict[str, str]]]:
-    """The folders to make, and what to write there.
+    """The folders to create, and the values to write there.
 
     Raises:
         OSError: memory or processes can't be bounded here.

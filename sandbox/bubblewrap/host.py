@@ -1,8 +1,8 @@
 """Runs modules under bubblewrap, for machines without an engine: the same interface, weaker isolation.
 
-A module is one process tree in name spaces of its own. It dies with us, whatever kills us. Weaker means: for an
-ordinary user, memory is bounded for each process and not for all together, and neither processor time nor the
-number of temporary files at all.
+A module is one process tree in its own name spaces. It dies with us, whatever kills us. Weaker means: for an ordinary
+user, memory is bounded for each process but not for all together, and processor time and the number of temporary files
+are not bounded at all.
 """
 
 from __future__ import annotations
@@ -34,39 +34,39 @@ from iact.sandbox.threads import from_thread, in_thread
 WEAKER = "tools run under bubblewrap, whose isolation is weaker than a Docker engine's"
 MISSING = "There is no bubblewrap, so tools can't run in it; run `sudo apt-get install bubblewrap`."
 _PATIENCE = 20
-"""Seconds that the kernel has to end what was killed."""
+"""Seconds for the kernel to end what was killed."""
 
 
 @dataclass(slots=True)
 class Jail:
-    """The process of one module. `end_of_log`: the end of what it printed; `said`: fills that, until all have closed it."""
+    """The process of one module. `end_of_log`: the end of its output; `said`: the task that reads the output."""
 
     process: asyncio.subprocess.Process
     group: cgroups.ControlGroup
     end_of_log: bytearray
     said: asyncio.Task[None]
     temporary: Path | None
-    """Where its temporary files are, if they are a file system of its own alone."""
+    """Its temporary files, if they are in a file system of its own."""
 
     async def why_ended(self, name: str) -> str | None:
         """A sentence on how it ended; None while it runs."""
         status = self.process.returncode
         if status is None:
             return None
-        await asyncio.wait([self.said], timeout=_PATIENCE)  # its last words may still be on their way
+        await asyncio.wait([self.said], timeout=_PATIENCE)  # its last output may still be on its way
         if self.group.out_of_memory:
             return f"The kernel ended the module {name} because it used more memory than it may."
         return f"The module {name} ended with status {status}.{last_words(await self.printed())}"
 
     async def printed(self) -> str:
-        """The end of what the module printed: untrusted text."""
+        """The end of the module's output: untrusted text."""
         return self.end_of_log.decode("utf-8", "replace").strip()
 
     async def end(self) -> None:
-        """Kill it and all that it started, and wait until that is done; nothing here raises."""
+        """Kill it and everything it started, and wait for that. Does not raise."""
         with suppress(ProcessLookupError):
             self.process.kill()
-        await in_thread(self.group.kill)  # also wakes what was frozen, to die
+        await in_thread(self.group.kill)  # also thaws what was frozen, so that it dies
         done = asyncio.ensure_future(self.process.wait())
         await asyncio.wait([done, self.said], timeout=_PATIENCE)
         self.said.cancel()
@@ -75,7 +75,7 @@ class Jail:
         await in_thread(self.group.remove)
 
     async def freeze(self) -> None:
-        """Take the processor from it and all that it started; nothing here raises."""
+        """Suspend it and everything it started. Does not raise."""
         if not await in_thread(self.group.freeze):
             await in_thread(stop_all, self.process.pid)
 
@@ -87,7 +87,7 @@ class BubblewrapInstance(Instance):
     jail: Jail
 
     async def settle(self) -> None:
-        """Nothing of it carries the name of a session."""
+        """Nothing to do: nothing of it carries the name of a session."""
 
     async def _why_ended(self) -> str | None:
         return await self.jail.why_ended(self.name)
@@ -110,10 +110,10 @@ class BubblewrapHost(Host[BubblewrapInstance]):
         return "bubblewrap"
 
     async def open(self) -> None:
-        """Make sure that it works here, and collect what dead processes left; `start` does it if nobody else did.
+        """Check that it works here, and remove what dead processes left; `start` does it if it was not done.
 
         Raises:
-            SandboxUnavailable: bubblewrap or what it needs is missing.
+            SandboxUnavailable: bubblewrap or one of its dependencies is missing.
         """
         if self._closed:
             raise SandboxUnavailable("The sandbox is closed; start the program again.")
@@ -163,7 +163,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
     async def _building(
         self, start: ModuleStart, given: Given, base: Path
     ) -> AsyncIterator[tuple[Jail, Path, Temporary | None, EgressProxy | None]]:
-        """A started process with its folders and its proxy; all are ended again if the block raises."""
+        """Start a process with its folders and its proxy. Everything is ended again if the block raises."""
         module, folder = start.module, self._new_folder()
         temporary = self._temporary(module, start.key)
         jail: Jail | None = None
@@ -197,7 +197,7 @@ class BubblewrapHost(Host[BubblewrapInstance]):
             raise
 
     async def _make_temporary(self, shared: Temporary, bounds: limits.Limits) -> None:
-        """Make the place of temporary files that two instances share: a bounded one where we may mount."""
+        """Create the temporary folder that two instances share: a bounded one where we may mount."""
         async with shared.making:
             if not shared.made:
                 await in_thread(
@@ -246,18 +246,18 @@ class BubblewrapHost(Host[BubblewrapInstance]):
 
 
 _OF_A_PROGRAM: Final = ("/usr", "/bin", "/lib", "/lib64")
-"""What the least of all programs needs of the system."""
+"""The folders that even the smallest program needs."""
 
 
 def check() -> None:
-    """Make sure that a process can be confined here. Blocks, for no time.
+    """Check that a process can be confined here. Blocks, but takes no time.
 
     Raises:
-        SandboxUnavailable: with what to install or set.
+        SandboxUnavailable: it can't; the message says what to install or set.
     """
     syscalls.program()
     _group(limits.Limits()).remove()
-    # Not all of the system: a mount in it, as of an engine's containers, may go away while it is bound.
+    # Not the whole system: a mount in it, such as an engine's containers have, may disappear while it is being bound.
     bound = [part for folder in _OF_A_PROGRAM for part in ("--ro-bind-try", folder, folder)]
     tried = subprocess.run(
         [_program(), "--unshare-all", "--cap-drop", "ALL", *bound, "--", "/bin/true"],
@@ -276,9 +276,9 @@ def check() -> None:
 
 
 def _group(bounds: limits.Limits) -> cgroups.ControlGroup:
-    """The bounds on all that a module runs; none for an ordinary user, whom the limits of a process bind. Blocks."""
+    """The bounds on everything a module runs; none for an ordinary user, who is bound by process limits. Blocks."""
     group = cgroups.make(bounds)
-    if group is None and os.geteuid() == 0:  # whom the kernel lets start any number of processes
+    if group is None and os.geteuid() == 0:  # the kernel lets root start any number of processes
         raise SandboxUnavailable(
             "As root, the bubblewrap sandbox needs control groups to bound what a module uses, and can't "
             "make any here; run the program as an ordinary user."
@@ -295,7 +295,7 @@ def _program() -> str:
 
 @contextmanager
 def _told(content: bytes) -> Iterator[int]:
-    """A descriptor from which a program reads `content`: what it is told does not show in the list of processes."""
+    """A descriptor from which a program reads `content`, which therefore does not show in the process list."""
     descriptor = os.memfd_create("iact-told")
     try:
         with open(descriptor, "wb", closefd=False) as out:
@@ -307,7 +307,7 @@ def _told(content: bytes) -> Iterator[int]:
 
 
 async def _keep_end(source: asyncio.StreamReader | None, kept: bytearray) -> None:
-    """Read until all have closed the other end, and keep the last of it in `kept`."""
+    """Read until all processes have closed the other end, and keep the end of it in `kept`."""
     while source is not None and (chunk := await source.read(1 << 16)):
         kept += chunk
         del kept[:-LOG_SIZE]

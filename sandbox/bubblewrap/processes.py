@@ -1,4 +1,4 @@
-"""Stops a process and all that came of it, where no control group does that at once."""
+"""Stops a process and all its descendants, where no control group does that at once."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from contextlib import suppress
 from pathlib import Path
 
 _PATIENCE = 0.1
-"""Seconds that the kernel has to let those stand still that were told to."""
+"""Seconds for the kernel to stop the processes that were signalled."""
 
 
 def stop_all(first: int) -> None:
-    """Send SIGSTOP to process `first` and all that descends from it. Blocks, for as long as it takes to read /proc.
+    """Send SIGSTOP to process `first` and all its descendants. Blocks, for as long as it takes to read /proc.
 
-    What forks while we look is found by the next look; what stands still forks no more, so looking ends.
+    A process that forks meanwhile has its child found in the next round. Stopped processes no longer fork, so the
+    rounds end.
     """
     stopped: set[int] = set()
     while found := _descendants(first) - stopped:
@@ -23,7 +24,9 @@ def stop_all(first: int) -> None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGSTOP)
         until = time.monotonic() + _PATIENCE
-        while any(map(_runs, found)) and time.monotonic() < until:  # the other processor has yet to be told
+        while (
+            any(map(_runs, found)) and time.monotonic() < until
+        ):  # another processor may not have seen the signal yet
             time.sleep(0.001)
         stopped |= found
 
@@ -36,7 +39,7 @@ def _runs(process: int) -> bool:
 
 
 def _descendants(first: int) -> set[int]:
-    """`first` and what descends from it. In a name space, what loses its parent gets the space's first process."""
+    """`first` and its descendants. In a name space, orphans become children of its first process."""
     parents = dict(_parents())
     found = {first}
     while True:
@@ -56,5 +59,5 @@ def _parents() -> list[tuple[int, int]]:
 
 
 def _fields(process: int) -> list[bytes]:
-    """State, parent and so on. The name before them, in parentheses, may hold anything (proc_pid_stat(5))."""
+    """State, parent and so on. The name before them, in parentheses, may contain anything (proc_pid_stat(5))."""
     return Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()

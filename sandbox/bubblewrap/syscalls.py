@@ -1,7 +1,7 @@
-"""Our allow-list of system calls as a program for the kernel, where no engine makes one of it.
+"""Our allow-list of system calls as a program for the kernel, where no engine compiles it.
 
-The list is `seccomp.json`, in the engine's own form. The system's libseccomp compiles it, so that both backends
-filter alike; a machine without that library gets no sandbox rather than one without a filter.
+The list is `seccomp.json`, in the engine's own format. The system's libseccomp compiles it, so that both backends
+filter alike. A machine without that library gets no sandbox, rather than one without a filter.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from iact.sandbox.docker import options
 _ALLOW: Final = 0x7FFF0000
 _ERRNO: Final = 0x00050000
 _UNKNOWN: Final = -1
-"""What libseccomp calls a name that this machine's architecture does not have."""
+"""libseccomp's result for a name that this machine's architecture does not have."""
 _COMPARE: Final = {"SCMP_CMP_EQ": 4, "SCMP_CMP_MASKED_EQ": 7}
 
 
@@ -49,10 +49,10 @@ class _Compared(ctypes.Structure):
 
 @cache
 def program(*, meets_nobody: bool = False) -> bytes:
-    """The filter, as the kernel takes it (an array of `sock_filter`). `meets_nobody`: as in `limits`.
+    """The filter in the kernel's form (an array of `sock_filter`). `meets_nobody`: as in `limits`.
 
     Raises:
-        SandboxUnavailable: there is no libseccomp, or it refuses the list.
+        SandboxUnavailable: libseccomp is missing, or it refuses the list.
     """
     try:
         library = ctypes.CDLL("libseccomp.so.2", use_errno=True)

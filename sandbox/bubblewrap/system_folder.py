@@ -1,7 +1,7 @@
-"""The base system as a folder, for a sandbox without an engine: what the image holds, unpacked once.
+"""The base system as a folder, for a sandbox without an engine: the content of the image, unpacked once.
 
-It is made of the same Debian packages and the same SDK as the image, and named by the digest of both, so a
-folder that exists is the right one.
+It is made from the same Debian packages and the same SDK as the image, and named by the digest of both, so a folder
+that exists is the right one.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from iact.sandbox.images import cache, debian_root, payload
 from iact.sandbox.images.recipe import BASE, Recipe
 
 _MOUNTS: Final = ("proc", "dev", "run/egress", "run/site", "run/program", "run/look")
-"""Where something is mounted later, in what can't be written to by then."""
+"""Mount points, which must exist because the system is read-only by then."""
 
 
 def ensure(report: Report, recipe: Recipe = BASE) -> Path:
-    """The folder of the system of `recipe`; made if it isn't there. Blocks, for a minute or two.
+    """The folder of the system of `recipe`; built if missing. Blocks, for a minute or two.
 
     Raises:
-        SandboxUnavailable: with what to install or run.
+        SandboxUnavailable: it can't be built; the message says what to install or run.
     """
     if (target := _place(recipe)).is_dir():
         return target
@@ -46,7 +46,7 @@ def ensure(report: Report, recipe: Recipe = BASE) -> Path:
 
 
 def present(recipe: Recipe = BASE) -> Path | None:
-    """The folder if it is there."""
+    """The folder, if it exists."""
     target = _place(recipe)
     return target if target.is_dir() else None
 
@@ -55,7 +55,7 @@ def python_of(tree: Path) -> str:
     """Version ("3.11") of the Python in the system at `tree`.
 
     Raises:
-        SandboxUnavailable: there is none.
+        SandboxUnavailable: it has none.
     """
     link = tree / "usr" / "bin" / "python3"
     name = os.readlink(link) if link.is_symlink() else ""
@@ -108,7 +108,7 @@ def _add_wheels(tree: Path, recipe: Recipe, report: Report) -> None:
 
 
 def _unpack(packed: Path, folder: Path) -> None:
-    """Everything belongs to us, whoever we are, and nothing keeps a bit that raises rights."""
+    """Unpack an archive. Everything belongs to our user, and nothing keeps a bit that raises rights."""
     command = ["tar", "--extract", "--no-same-owner", "--file", str(packed), "--directory", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -119,7 +119,7 @@ def _unpack(packed: Path, folder: Path) -> None:
 
 
 def _warm(tree: Path, recipe: Recipe) -> None:
-    """Let Python keep the byte code of what a module's start loads; only our own SDK runs."""
+    """Let Python store the byte code of what a module's start loads; only our own SDK runs."""
     command = [
         *("bwrap", "--unshare-all", "--die-with-parent", "--cap-drop", "ALL", "--clearenv"),
         *("--bind", str(tree), "/", "--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp"),

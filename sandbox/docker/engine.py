@@ -1,6 +1,6 @@
-"""The connection to the Docker engine, and what to tell a person when there is none.
+"""The connection to the Docker engine, and the advice for a person when there is none.
 
-The engine's client blocks, so whoever calls it from the event loop does that through `sandbox.threads`.
+The engine's client blocks, so code on the event loop calls it through `sandbox.threads`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ NO_RIGHTS = (
 DEFAULT = "/var/run/docker.sock"
 
 EngineFailure = (DockerException, RequestException)
-"""What the engine's client raises: its own errors, and those of the HTTP library below it."""
+"""The exceptions of the engine's client: its own, and those of the HTTP library below it."""
 
 
 def connect(timeout: int = 60) -> docker.DockerClient:
     """Connect to the engine that DOCKER_HOST or the default socket names. Blocks; `timeout` in seconds per request.
 
     Raises:
-        SandboxUnavailable: none answers, or we may not talk to it.
+        SandboxUnavailable: no engine answers, or it refuses us.
     """
     knock()
     try:
@@ -44,13 +44,13 @@ def connect(timeout: int = 60) -> docker.DockerClient:
 
 
 def knock() -> None:
-    """Make sure that somebody listens where the engine should be. Blocks, for no time if so.
+    """Check that an engine listens where it should. Blocks, but takes almost no time if it does.
 
-    Done before anything that may find the engine gone: its client wraps that in several layers of errors,
-    and leaves a socket open.
+    Called before anything that may find the engine gone: its client wraps that in several layers of errors, and leaves
+    a socket open.
 
     Raises:
-        SandboxUnavailable: nobody listens, or we may not talk to them.
+        SandboxUnavailable: nothing listens, or it refuses us.
     """
     host = os.environ.get("DOCKER_HOST", "") or f"unix://{DEFAULT}"
     if not host.startswith("unix://"):

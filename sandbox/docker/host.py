@@ -1,8 +1,8 @@
 """Runs modules in Docker containers: viewers and workers, each confined by `limits`.
 
-Whoever starts a container owns it: whatever goes wrong on the way up, and however the caller is
-cancelled, leaves no container, mount or descriptor behind. What even SIGKILL of this process leaves
-is collected by the next host on the same data directory.
+The code that starts a container owns it: whatever goes wrong during the start, and however the caller is cancelled, no
+container, mount or descriptor is left behind. Even what remains after a SIGKILL of this process is removed by the next
+host on the same data directory.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from iact.sandbox.temporary_files import Temporary
 from iact.sandbox.threads import from_thread, in_thread
 
 _INSTALLING = 120
-"""Seconds that packages may take that a session installed before."""
+"""Seconds for reinstalling packages that a session installed earlier."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -50,11 +50,11 @@ class DockerInstance(Instance):
 
     container: Container
     known_as: Callable[[Key], str]
-    """The name of its container, by whose it is."""
+    """The name of its container, by its key."""
     stdio: Stdio | None = None
-    """What leads to its socket, where that can't be shared."""
+    """The connection to its socket, where that can't be shared."""
     layer: LayerWatch | None = None
-    """What ends it when real root wrote more to its system than it may."""
+    """Ends it if real root wrote more to its system than allowed."""
 
     async def _why_ended(self) -> str | None:
         if self.layer is not None and self.layer.full:
@@ -67,7 +67,7 @@ class DockerInstance(Instance):
         if self.stdio is not None and not self.frozen:
             await self.stdio.close()
         await remove(self.container, self.folder, at_once=self.frozen)
-        if self.stdio is not None and self.frozen:  # its far end stood still, and could not have answered
+        if self.stdio is not None and self.frozen:  # the other end was stopped, and could not have answered
             await self.stdio.close()
 
     async def _freeze(self) -> None:
@@ -95,7 +95,7 @@ class DockerHost(Host[DockerInstance]):
         shared: Path | None = None,
         runtime: str = isolation.AUTO,
     ) -> None:
-        """As every host, and `runtime`: the engine's name of the one to use; left to us, gVisor if it has that."""
+        """As for every host. `runtime`: the engine's name of the runtime; by default gVisor, if the engine has it."""
         super().__init__(
             data,
             bounds=bounds,
@@ -116,7 +116,7 @@ class DockerHost(Host[DockerInstance]):
         return "docker"
 
     async def open(self) -> None:
-        """Connect to the engine and collect what dead processes left; `start` does it if nobody else did.
+        """Connect to the engine and remove what dead processes left; `start` does it if it was not done.
 
         Raises:
             SandboxUnavailable: no engine answers, or it lacks the runtime.
@@ -207,7 +207,7 @@ class DockerHost(Host[DockerInstance]):
             )
 
     async def _check_walls(self, container: Container, name: str, *, root: bool) -> None:
-        """Look from outside whether the kernel took from a module what the engine was told to take.
+        """Check from outside that the kernel dropped the rights that the engine was told to drop.
 
         Raises:
             SandboxUnavailable: it did not.
@@ -230,7 +230,7 @@ class DockerHost(Host[DockerInstance]):
     ) -> AsyncIterator[
         tuple[Container, Path, limits.Place, Temporary | None, EgressProxy | None, Stdio | None]
     ]:
-        """A started container with its folders and its proxy; all are removed again if the block raises."""
+        """Start a container with its folders and its proxy. Everything is removed again if the block raises."""
         module, key, folder = start.module, start.key, self._new_folder()
         temporary = self._temporary(module, key)
         container: Container | None = None
@@ -279,7 +279,9 @@ class DockerHost(Host[DockerInstance]):
         reference: str,
     ) -> Container:
         name = self._name(key)
-        free_name(client, name)  # of an earlier run of this session: the journal's lock says that it is ours
+        free_name(
+            client, name
+        )  # from an earlier run of this session: the journal's lock proves that it is ours
         served = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         program, *arguments = ["/bin/sh", "-c", AS_ROOT, "sh", *served] if place.root else served
         bounds = self._isolation.bounds(self._bounds_of(module))
@@ -294,7 +296,7 @@ class DockerHost(Host[DockerInstance]):
             made = client.api.create_container(
                 reference,
                 arguments,
-                entrypoint=[program],  # an image that a person brought may have one of its own
+                entrypoint=[program],  # an image supplied by a person may have its own
                 name=name,
                 labels=owner.labels(self._process, key, data=self._data),
                 host_config=host_config,
@@ -322,7 +324,7 @@ class DockerHost(Host[DockerInstance]):
         return replace(place, root=self._real_root(start, place)), uid, gid
 
     def _real_root(self, start: ModuleStart, place: limits.Place) -> bool:
-        """Whether it is real root: a worker on a session's own files, in a system that a person chose for work."""
+        """Whether it is real root: a worker on a session's own files, in a workshop that a person chose."""
         module = start.module
         return (
             module.trusted.root
@@ -334,9 +336,9 @@ class DockerHost(Host[DockerInstance]):
         )
 
     def _ours(self, workspace: Path | None) -> TypeGuard[Path]:
-        """Whether it is a session's own, or a set's of the pool: no live directory of the user's, and no overlay of one.
+        """Whether the workspace belongs to a session or a set of the pool: it is no user's directory or its overlay.
 
-        What is in an overlay belongs to whom it belongs to in the directory, and is never given away.
+        Files in an overlay keep the owner that they have in the directory, and are never given away.
         """
         if workspace is None or not workspace.is_relative_to(self._data):
             return False
@@ -348,7 +350,7 @@ class DockerHost(Host[DockerInstance]):
         return False
 
     def _name(self, key: Key) -> str:
-        """The name of an instance's container: known, so that one whose start failed half-way is found too."""
+        """The name of an instance's container. It is predictable, so that a half-started container is found, too."""
         plain = re.sub(r"[^a-zA-Z0-9_.-]", "_", key.session)[:40]
         whose = f"-{hashlib.sha256(key.whose.encode()).hexdigest()[:12]}" if key.whose else ""
         look = "-look" if key.right == "look" else ""
@@ -356,21 +358,21 @@ class DockerHost(Host[DockerInstance]):
 
 
 def _rename(container: Container, name: str) -> None:
-    """Give a container another name, for people; harmless where it can't be had. Blocks."""
+    """Rename a container, for people. Ignores failures. Blocks."""
     with suppress(*EngineFailure):
         container.rename(name)
 
 
 def _installed(place: limits.Place) -> bool:
-    """Whether the session installed packages that its next shell has to install again. Blocks."""
+    """Whether the session installed packages that its next shell must install again. Blocks."""
     return place.workspace is not None and any((place.workspace / ".apt").glob("*.deb"))
 
 
 def _check_reach(start: ModuleStart) -> None:
-    """Refuse what can't be done where no socket is shared.
+    """Refuse modules that can't run where no socket is shared.
 
     Raises:
-        SandboxUnavailable: the module needs one besides its own, or the engine's connection can't carry it.
+        SandboxUnavailable: the module needs more than its own socket, or the engine's connection can't carry it.
     """
     module = start.module
     if start.granted.egress or module.trusted.apps:

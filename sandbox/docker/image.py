@@ -1,8 +1,8 @@
-"""The modules' base image: a bare system, and on it the SDK with what it needs.
+"""The modules' base image: a bare system, and on top of it the SDK with its dependencies.
 
-The two halves are made apart, since the system takes seconds and seldom changes while the SDK takes
-one and often does. Each is tagged with the digest of what it was made from, so an image that exists
-is the right one: `iact-system:<digest>` below, `iact-base:<digest>` on top of it.
+The two parts are built separately: the system takes seconds to build and seldom changes, while the SDK takes one second
+and changes often. Each is tagged with the digest of its sources, so an image that exists is the right one:
+`iact-system:<digest>` below, `iact-base:<digest>` on top of it.
 """
 
 from __future__ import annotations
@@ -34,18 +34,18 @@ _NAMES: Final[dict[Kind, tuple[str, str]]] = {
     "more": ("iact-more", "iact-more-system"),
     "workshop": ("iact-workshop", "iact-workshop-system"),
 }
-"""What the two are called: plain, with what a module of ours needs (a browser), and with what people work with."""
+"""The names of both parts: plain, with additions for one module of ours (a browser), and with a user's tools."""
 REGISTRY_IMAGE = "python:3.12-slim"
-"""What we take where an image registry answers; whichever registry the engine is set up for."""
+"""The system to use if an image registry answers; whichever registry the engine is set up for."""
 
 _KEPT: Final[dict[Kind, int]] = {"base": 4, "more": 4, "workshop": 2}
-"""How many images of each kind stay, so that a few versions of the program can take turns."""
+"""How many images of each kind are kept, so that a few versions of the program can alternate."""
 
 _WARM_UP = 600
-"""Seconds that the warm-up has; it takes one, or half a minute in a workshop."""
+"""Seconds that the warm-up may take. It takes one, or half a minute in a workshop."""
 
 _REGISTRY_PATIENCE = 5
-"""Seconds that a registry has for its first word."""
+"""Seconds in which a registry must begin to answer."""
 
 _PYTHON = "iact.python"
 """Label of a base image: the version of its Python."""
@@ -53,7 +53,7 @@ _PYTHON = "iact.python"
 
 @dataclass(frozen=True, slots=True)
 class BaseImage:
-    """An image that is there. `size` in bytes; `source`: where its system came from."""
+    """An image that exists. `size` in bytes; `source`: where its system came from."""
 
     reference: str
     size: int
@@ -64,7 +64,7 @@ def python_of(client: docker.DockerClient, reference: str) -> str:
     """Version ("3.11") of the Python in base image `reference`. Blocks.
 
     Raises:
-        SandboxUnavailable: the image doesn't say.
+        SandboxUnavailable: the image has no such label.
     """
     try:
         version = client.images.get(reference).labels.get(_PYTHON)
@@ -78,7 +78,7 @@ def python_of(client: docker.DockerClient, reference: str) -> str:
 
 
 def find(client: docker.DockerClient, recipe: Recipe = PLAIN) -> BaseImage | None:
-    """The image of `recipe` that fits this version, if it is there. Blocks."""
+    """The image of `recipe` that fits this version, if it exists. Blocks."""
     for source in _sources(recipe):
         tag = _base_tag(source, recipe)
         image = _present(client, tag)
@@ -88,7 +88,7 @@ def find(client: docker.DockerClient, recipe: Recipe = PLAIN) -> BaseImage | Non
 
 
 def reference(recipe: Recipe = PLAIN) -> str:
-    """What the image of `recipe` that fits this version is called where it was made of packages, wherever it is now."""
+    """The name of the image of `recipe` for this version when built from packages, wherever it is stored."""
     return _base_tag("debian", recipe)
 
 
@@ -107,12 +107,12 @@ def ensure(
 ) -> BaseImage:
     """Find the image of `recipe` that fits this version, or build it. Blocks, for a minute or two at worst.
 
-    `source`: where its system must come from; None for a registry if one answers, else packages.
-    `rebuild`: make both halves anew, with today's packages. Only one process builds at a time.
-    Any but the plain one is made of packages alone.
+    `source`: where its system must come from; None for a registry if one answers, otherwise packages. `rebuild`: build
+    both parts again, with today's packages. Only one process builds at a time. All images but the plain one can be
+    built only from packages.
 
     Raises:
-        SandboxUnavailable: with what to install or run.
+        SandboxUnavailable: it can't be built; the message says what to install or run.
     """
     if not rebuild and (found := find(client, recipe)) is not None and source in (None, found.source):
         return found
@@ -132,12 +132,12 @@ def ensure(
 
 
 def python_for(client: docker.DockerClient, report: Report, recipe: Recipe) -> str:
-    """Version of the Python that an image of `recipe` has, whatever its wheels; its system is made if it isn't there.
+    """Version of the Python in an image of `recipe`, whatever its wheels; its system is built if missing.
 
-    Blocks. What is made for this is not made again for the image.
+    Blocks. A system built for this is used again for the image.
 
     Raises:
-        SandboxUnavailable: with what to install or run.
+        SandboxUnavailable: it can't be built; the message says what to install or run.
     """
     with cache.one_builder(report):
         try:
@@ -191,7 +191,7 @@ def _system(
     rebuild: bool,
     recipe: Recipe,
 ) -> Source:
-    """Make sure that a system image is there; tell which."""
+    """Make sure that a system image exists. Return its source."""
     wanted: Sequence[Source] = (source,) if source else ("debian", "registry")
     for each in wanted:
         if not rebuild and _present(client, _system_tag(each, recipe)) is not None:
@@ -212,7 +212,7 @@ def _system(
 
 
 def _pull(client: docker.DockerClient, report: Report, *, required: bool) -> bool:
-    """Fetch the system from a registry; False if none answers soon and it isn't `required`."""
+    """Fetch the system from a registry. False if none answers soon and it is not `required`."""
     report("building the sandbox's base image: 1 of 3, asking the image registry")
     repository, _, tag = REGISTRY_IMAGE.rpartition(":")
     try:
@@ -239,10 +239,10 @@ def _add(
     python: str,
     recipe: Recipe,
 ) -> None:
-    """Put what is in `archives` on top of image `system`, which has Python `python`, run the warm-up, tag the outcome.
+    """Add `archives` on top of image `system`, which has Python `python`, run the warm-up, and tag the result.
 
-    The warm-up only loads our own SDK, in a container without a network or capabilities; what else there is of Python
-    in a workshop is compiled, not run.
+    The warm-up only loads our own SDK, in a container without a network or capabilities. Other Python code in a
+    workshop is compiled, not run.
     """
     name, tag = reference.split(":")
     container = client.containers.create(
@@ -278,7 +278,7 @@ def _add(
 
 
 def _forget_old(client: docker.DockerClient) -> None:
-    """Remove all but the newest few images of ours; what a container still uses stays, the engine sees to that."""
+    """Remove all but the newest few images of ours. The engine keeps those that a container still uses."""
     for kind, name in [(kind, name) for kind, names in _NAMES.items() for name in names]:
         images = sorted(
             client.images.list(name=name), key=lambda each: str(each.attrs["Created"]), reverse=True
@@ -316,7 +316,7 @@ def _base_tag(source: Source, recipe: Recipe = PLAIN) -> str:
 
 
 def _present(client: docker.DockerClient, reference: str) -> int | None:
-    """Size in bytes of image `reference`; None if it isn't there."""
+    """Size in bytes of image `reference`, or None if it is missing."""
     try:
         return int(client.images.get(reference).attrs["Size"])
     except ImageNotFound:

@@ -1,8 +1,8 @@
-"""What an engine offers beyond its containers, and how ours use it: another kernel, other users.
+"""Additional isolation that an engine offers, and how containers use it: another kernel, other users.
 
-gVisor puts a kernel of its own between a module and the host's; user-name-space remapping makes user 0 inside
-somebody without rights outside. Neither takes a wall away: everything in `limits` holds as well. All of this is
-decided from the engine's own answer about itself.
+gVisor puts its own kernel between a module and the host's. User-name-space remapping makes user 0 inside a user without
+rights outside. Neither replaces anything: everything in `limits` applies as well. All of this is decided from the
+engine's own description of itself.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from iact.core.ports import JSON
 from iact.sandbox.limits import Limits, Place
 
 AUTO: Final = "auto"
-"""The choice of a runtime that leaves it to us."""
+"""Chooses a runtime automatically."""
 _LEAST_PROCESSES: Final = 1500
-"""gVisor's own threads count against the engine's limit; its kernel holds the module to the real one."""
+"""gVisor's own threads count against the engine's limit; its kernel enforces the module's own limit."""
 _SHARES_SOCKETS: Final = frozenset({"create", "all"})
 _DUE: Final = {"NoNewPrivs": "1", "Seccomp": "2"}
 _ROOT_DIR: Final = re.compile(r"/(\d+)\.(\d+)")
@@ -30,34 +30,37 @@ _ROOT_DIR: Final = re.compile(r"/(\d+)\.(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class UserMap:
-    """Who user 0 of a container is outside. `first`: its user, `group`: its group; `count` of each follow."""
+    """The host's users that a container's users are mapped to. `first`: user 0's user, `group`: its group.
+
+    `count` of each follow.
+    """
 
     first: int
     group: int
     count: int = 65_536
 
     def inside(self, uid: int, gid: int) -> tuple[int, int] | None:
-        """Who `uid`:`gid` of the host is inside; None for somebody who is not."""
+        """The user and group inside for `uid`:`gid` of the host; None if they are not mapped."""
         user, group = uid - self.first, gid - self.group
         return (user, group) if 0 <= user < self.count and 0 <= group < self.count else None
 
 
 @dataclass(frozen=True, slots=True)
 class Isolation:
-    """How modules are kept apart here. `runtime`: the engine's name of it, "" for its default."""
+    """How modules are isolated here. `runtime`: the engine's name of it, "" for its default."""
 
     runtime: str = ""
     gvisor: bool = False
     mapped: UserMap | None = None
     shares_sockets: bool = True
-    """Whether a module's sockets can be reached from outside; else `stdio` leads to them."""
+    """Whether a module's sockets can be reached from outside; otherwise `stdio` connects to them."""
 
     def root(self, *, ours: bool) -> bool:
-        """Whether root inside may be real. `ours`: whether we are root, and can let it own its workspace."""
+        """Whether root inside may be real. `ours`: whether we are root, and can make it own its workspace."""
         return ours and self.shares_sockets and (self.gvisor or self.mapped is not None)
 
     def bounds(self, bounds: Limits) -> Limits:
-        """`bounds`, as the engine must be told them."""
+        """`bounds` in the form that the engine needs."""
         if not self.gvisor:
             return bounds
         return replace(
@@ -66,9 +69,9 @@ class Isolation:
 
 
 def of(info: Mapping[str, JSON], wanted: str = AUTO) -> Isolation:
-    """What to use of an engine that says `info` of itself. `wanted`: the name of a runtime, or `AUTO`.
+    """Choose the isolation for an engine that describes itself as `info`. `wanted`: the name of a runtime, or `AUTO`.
 
-    Left to us, a gVisor that is registered so that it shares sockets is taken: nobody registers it so by accident.
+    AUTO takes a gVisor that is registered in such a way that it shares sockets, which does not happen by accident.
 
     Raises:
         SandboxUnavailable: the engine has no such runtime.
@@ -85,14 +88,14 @@ def of(info: Mapping[str, JSON], wanted: str = AUTO) -> Isolation:
             "register it with the engine or change the setting IACT_RUNTIME."
         )
     gvisor = _gvisor(found.get(name))
-    # gVisor keeps users of its own; its file server, were it mapped, could not pass the folders that lead to ours.
+    # gVisor has its own users. If its file server were mapped, it could not traverse the folders that lead to ours.
     entry = found.get(name)
     shared = _shares_sockets(entry) if gvisor else not (_virtual(entry) or _desktop(info))
     return Isolation(name, gvisor, None if gvisor else _mapping(info), shared)
 
 
 def gaps(status: str, rights: Iterable[int] = ()) -> list[str]:
-    """What a process keeps that it should have lost, from its `/proc/PID/status`. `rights`: capabilities that it may have."""
+    """Rights that a process should have lost but has, from `/proc/PID/status`. `rights`: capabilities it may have."""
     may = sum(1 << number for number in rights)
     found = {name: value.strip() for name, _, value in (line.partition(":") for line in status.splitlines())}
     kept = [name for name in ("CapEff", "CapPrm", "CapBnd", "CapInh") if int(found.get(name, "0"), 16) & ~may]
@@ -100,7 +103,7 @@ def gaps(status: str, rights: Iterable[int] = ()) -> list[str]:
 
 
 def without_gvisor(info: Mapping[str, JSON]) -> str:
-    """Why gVisor is not used of itself on an engine that says `info`: for people."""
+    """Why gVisor is not used automatically on an engine that describes itself as `info`: for people."""
     runtimes = info.get("Runtimes")
     if isinstance(runtimes, dict) and any(map(_gvisor, runtimes.values())):
         return "registered, but without --network=none and --host-uds=all"
@@ -108,11 +111,11 @@ def without_gvisor(info: Mapping[str, JSON]) -> str:
 
 
 def seat(place: Place, mapped: UserMap | None, uid: int, gid: int, *, root: bool) -> tuple[Place, int, int]:
-    """`place` on an engine that maps users as `mapped` says, and as whom the module runs, seen from outside.
+    """`place` on an engine that maps users as `mapped`, and the host's user and group that the module runs as.
 
-    `uid`, `gid`: as whom it would run otherwise, the owner of its workspace; `root`: whether we are. What belongs to
-    somebody whom the engine does not map can only be written to by that user, and a user of ours can give nothing
-    away; there the container keeps the host's users, and is nobody but that user.
+    `uid`, `gid`: the owner of its workspace, as whom it would run otherwise; `root`: whether we are root. Files of a
+    user that the engine does not map can be written only by that user, and an ordinary user can't give files away. In
+    these cases the container keeps the host's users, and runs as that user alone.
     """
     if mapped is None:
         return replace(place, own_users=False), uid, gid
@@ -125,7 +128,7 @@ def seat(place: Place, mapped: UserMap | None, uid: int, gid: int, *, root: bool
 
 
 def give(folder: Path, uid: int, gid: int) -> None:
-    """Let all that is root's in `folder` belong to `uid`:`gid`; follows no link. Blocks."""
+    """Change the owner of everything in `folder` that belongs to root to `uid`:`gid`. Follows no link. Blocks."""
     for _, folders, files, here in os.fwalk(folder, follow_symlinks=False):
         for name in (".", *folders, *files):
             with suppress(FileNotFoundError):
@@ -138,12 +141,12 @@ def _gvisor(entry: JSON) -> bool:
 
 
 def _virtual(entry: JSON) -> bool:
-    """Whether its containers are virtual machines, whose file systems pass no socket on."""
+    """Whether its containers are virtual machines, whose file systems do not pass sockets."""
     return isinstance(entry, dict) and "kata" in f"{entry.get('path')} {entry.get('runtimeType')}"
 
 
 def _desktop(info: Mapping[str, JSON]) -> bool:
-    """Whether all of the engine is in a virtual machine that shares folders with us, and no sockets."""
+    """Whether the whole engine is in a virtual machine that shares folders with us, but not sockets."""
     return str(info.get("OperatingSystem", "")).startswith("Docker Desktop")
 
 
@@ -158,12 +161,12 @@ def _shares_sockets(entry: JSON) -> bool:
 
 
 def _shares(entry: JSON) -> bool:
-    """Whether a module's sockets can be reached from outside, and it has no network whatever it is asked for."""
+    """Whether a module's sockets can be reached from outside, and it has no network whatever is requested."""
     return _shares_sockets(entry) and "network=none" in _arguments(entry)
 
 
 def _mapping(info: Mapping[str, JSON]) -> UserMap | None:
-    """An engine that maps users keeps its data in a folder named after the user and the group that 0 becomes."""
+    """Read the mapping: an engine that maps users names its data folder after the user and group that 0 becomes."""
     options = info.get("SecurityOptions")
     if not isinstance(options, list) or not any("name=userns" in str(option) for option in options):
         return None

@@ -1,7 +1,7 @@
-"""What real root writes to its system, outside of its workspace: held by the engine where its storage can, else looked at.
+"""Bounds what real root writes to its system, outside of its workspace: by the engine if possible, else by polling.
 
-An engine on XFS with project quotas, on Btrfs or on ZFS holds a container's writable layer to a size. On any other the
-engine is asked every few seconds how large the layer is; one that is too large ends with its container.
+An engine on XFS with project quotas, on Btrfs or on ZFS limits the size of a container's writable layer. Other engines
+are asked every few seconds how large the layer is; if it is too large, the container is killed.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from iact.sandbox.docker.options import HostOptions
 from iact.sandbox.threads import in_thread
 
 _BETWEEN: Final = 2.0
-"""Seconds between two looks; what is written meanwhile is bounded by the size of a single file and the disk's speed."""
+"""Seconds between two checks. Meanwhile, the size of a single file and the disk's speed bound what is written."""
 
 
 class ImageLayers:
-    """Whether an engine holds layers to a size; learned when the first is asked for."""
+    """Whether an engine limits the size of layers; determined when the first is requested."""
 
     def __init__(self) -> None:
         self.held: bool | None = None
 
     def make(self, create: Callable[[HostOptions], str], options: HostOptions, most: int) -> str:
-        """The id of a container that `create` makes with `options`, its layer held to `most` bytes if that can be. Blocks."""
+        """Create a container, with its layer limited to `most` bytes if possible. Return its id. Blocks."""
         if self.held is not False:
             try:
                 made = create({**options, "storage_opt": {"size": str(most)}})
@@ -49,11 +49,11 @@ class LayerWatch:
 
     def __init__(self, client: docker.DockerClient, container: Container, most: int) -> None:
         self.full = False
-        """Whether it was too large."""
+        """Whether the layer was too large."""
         self._task = asyncio.create_task(self._look(client, container, most))
 
     def close(self) -> None:
-        """Look no more."""
+        """Stop checking."""
         self._task.cancel()
 
     async def _look(self, client: docker.DockerClient, container: Container, most: int) -> None:

@@ -1,8 +1,8 @@
 """Everything that confines a module's container, in one pure function.
 
-The container has no network, no capability and no writable file system but a bounded /tmp, its
-socket directory and, where the module needs it, the session's workspace. The system calls are our
-own allow-list: the engine's stock profile lets io_uring, AF_VSOCK and ptrace through.
+The container has no network, no capabilities, and no writable file systems except a bounded /tmp, its socket directory
+and, if the module needs it, the session's workspace. The system calls are our own allow-list: the engine's standard
+profile permits io_uring, AF_VSOCK and ptrace.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from iact.sandbox.limits import (
 )
 
 ROOT: Final = {"CHOWN": 0, "DAC_OVERRIDE": 1, "FOWNER": 3, "FSETID": 4, "KILL": 5, "SETGID": 6, "SETUID": 7}
-"""The rights that installing a package takes, with the kernel's numbers: over files and users, and over nothing else."""
+"""The capabilities needed to install a package, with the kernel's numbers: over files and users, nothing else."""
 
 
 class HostOptions(TypedDict):
@@ -63,7 +63,7 @@ class Options(TypedDict):
 
 
 def options(place: Place, environment: Mapping[str, str]) -> Options:
-    """Who a container at `place` is inside; `environment` is all that it gets from us."""
+    """The user, folder and environment of a container at `place`; `environment` is all that it gets from us."""
     return Options(
         user=place.user,
         working_dir="/workspace" if place.workspace is not None else "/tmp",
@@ -75,9 +75,9 @@ def options(place: Place, environment: Mapping[str, str]) -> Options:
 def host_options(
     place: Place, limits: Limits, runtime: str = "", labels: Mapping[str, str] | None = None
 ) -> HostOptions:
-    """What confines a container at `place`, within `limits`. `runtime`: the engine's name of it; "": its default.
+    """The confinement of a container at `place`, within `limits`. `runtime`: the engine's name of it; "": its default.
 
-    `labels`: of what the engine makes for it.
+    `labels`: for what the engine creates along with it.
     """
     mounts = [
         Mount(INSIDE, str(place.code), type="bind", read_only=True),
@@ -87,7 +87,7 @@ def host_options(
     if place.temporary is None:
         own["/tmp"] = f"rw,exec,nosuid,nodev,{bounds}"
     else:
-        # Exists while a container has it mounted: nobody need be root to share it, and nothing of it reaches a disk.
+        # Exists while a container has it mounted. Sharing it does not require root, and nothing of it reaches a disk.
         volume = {"type": "tmpfs", "device": "tmpfs", "o": f"nosuid,nodev,{bounds}"}
         mounts.append(
             Mount(
@@ -123,7 +123,7 @@ def host_options(
         tmpfs=own,
         mounts=mounts,
         mem_limit=limits.memory,
-        memswap_limit=limits.memory,  # equal: no swap on top of it
+        memswap_limit=limits.memory,  # equal: no swap in addition
         nano_cpus=int(limits.cpus * 1e9),
         pids_limit=limits.processes,
         ulimits=[
@@ -152,9 +152,10 @@ def _bind(folder: Path, inside: str = "/workspace") -> Mount:
 
 
 def _workspace(folder: Path, nested: Sequence[Path]) -> list[Mount]:
-    """A workspace that can only be read, with all that is mounted in it.
+    """Mount a workspace read-only, with everything that is mounted in it.
 
-    An engine mounts what is below along, and older ones leave that writable; so each is mounted by itself.
+    An engine's bind mount includes the mounts below, and older engines leave those writable. So each is mounted
+    separately.
     """
     mounts = []
     for each in (folder, *nested):
@@ -171,17 +172,17 @@ def volume_name(temporary: Path) -> str:
 
 
 def _own_processes(limits: Limits) -> list[Ulimit]:
-    """Never for containers on the host's kernel: it would count what else their user runs, in every container."""
+    """A limit on processes, only with a kernel of its own: the host's kernel would count the user's other processes."""
     most = limits.own_processes
     return [Ulimit(name="nproc", soft=most, hard=most)] if most else []
 
 
 @cache
 def seccomp_profile(*, meets_nobody: bool = False, root: bool = False) -> str:
-    """Our allow-list of system calls, as the engine's API takes it: one line of JSON.
+    """Our allow-list of system calls in the form of the engine's API: one line of JSON.
 
-    `meets_nobody`: without those that reach a socket by its name; a mount that is read-only does not bind them.
-    `root`: for real root, who adds users.
+    `meets_nobody`: without the calls that reach a socket by its name, which a read-only mount does not prevent. `root`:
+    for real root, which adds users.
     """
     profile = json.loads(Path(__file__).parents[1].joinpath("seccomp.json").read_text(encoding="ascii"))
     if meets_nobody:
@@ -192,7 +193,7 @@ def seccomp_profile(*, meets_nobody: bool = False, root: bool = False) -> str:
 
 
 _AF_UNIX, _CONNECTED, _SOCKET_TYPE = 1, (1, 5), 0xF
-"""This machine's own sockets; the types of them that must be connected before they send."""
+"""Local sockets; the types of them that must be connected before they send."""
 
 
 def _compared(index: int, value: int, mask: int = 0) -> dict[str, int | str]:
@@ -221,11 +222,11 @@ _NO_AUDIT: Final = {
     "errnoRet": _NO_SUCH_PROTOCOL,
     "args": [_compared(0, _NETLINK), _compared(2, _AUDIT)],
 }
-"""What adds a user wants to tell the kernel's audit, and goes on only where there is none."""
+"""A program that adds a user reports that to the kernel's audit, and continues only if there is none."""
 
 
 def _without_names(row: dict[str, Any]) -> dict[str, Any] | None:
-    """A row of the list without what `_UNNAMED` allows instead; None if nothing is left of it."""
+    """A row of the list without the calls that `_UNNAMED` allows instead; None if the row becomes empty."""
     ours = row["names"] == ["socket"] and [test["value"] for test in row["args"]] == [_AF_UNIX]
     kept = [name for name in row["names"] if name not in ("connect", "sendto", "socketpair")]
     return {**row, "names": kept} if kept and not ours else None

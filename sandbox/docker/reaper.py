@@ -1,7 +1,7 @@
-"""Collects the containers and volumes that a killed process left behind.
+"""Removes the containers and volumes that a killed process left behind.
 
-Only what bears this data directory's digest is looked at, and only what belongs to a process that no
-longer lives is touched, so several processes may share a data directory.
+Only objects with this data directory's digest are considered, and only those of a process that no longer lives are
+touched, so several processes can share a data directory.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from iact.sandbox.reaper import reap_folders
 
 
 def reap(client: docker.DockerClient, data: Path) -> list[str]:
-    """Remove the leftovers of dead processes; give the names of the containers that were removed. Blocks."""
+    """Remove the leftovers of dead processes. Return the names of the containers that were removed. Blocks."""
     removed = [name for name in _containers(client, data) if _remove(client, name)]
     for name in _volumes(client, data):
-        with suppress(APIError):  # somebody else is removing it, or a container that is being removed has it
+        with suppress(APIError):  # someone else is removing it, or a container that is being removed uses it
             client.api.remove_volume(name, force=True)
     reap_folders(data)
     return removed
@@ -29,7 +29,7 @@ def reap(client: docker.DockerClient, data: Path) -> list[str]:
 
 def _containers(client: docker.DockerClient, data: Path) -> list[str]:
     """Names of all containers of this data directory whose process is gone, running or not."""
-    # The list may change while it is read, so ask for the summary alone: it inspects none of them.
+    # The list may change while it is read, so ask for the summary only, which inspects none of them.
     listed = client.api.containers(all=True, filters=_ours(data))
     return [str(item["Id"]) for item in listed if _dead(item["Labels"])]
 
@@ -54,7 +54,7 @@ def _remove(client: docker.DockerClient, container: str) -> bool:
         try:
             client.api.remove_container(container, force=True, v=True)
         except APIError as error:
-            if error.status_code != 409:  # 409: somebody else is removing it right now
+            if error.status_code != 409:  # 409: it is being removed right now
                 raise
         return True
     return False

@@ -1,4 +1,4 @@
-"""Puts the sandbox's images into a registry, where the nodes of a cluster find them."""
+"""Pushes the sandbox's images to a registry, where the nodes of a cluster find them."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from iact.sandbox.images.recipe import BASE
 
 
 def push_images(data: Path, place: str, modules: Sequence[str], report: Report) -> list[str]:
-    """Push what modules run in to `place` (registry.example/iact), made first where it is not there; gives the names. Blocks.
+    """Push the modules' images to `place` (registry.example/iact), building missing ones. Return the names. Blocks.
 
-    That is the plain image, the workshop's if the data directory has one, and those of `modules`.
+    These are the plain image, the workshop's if the data directory has one, and those of `modules`.
 
     Raises:
-        SandboxUnavailable: an image can't be made, or the registry refuses it.
+        SandboxUnavailable: an image can't be built, or the registry refuses it.
         UsageError: there is no such module.
     """
     catalogue = Catalogue(data)
@@ -54,4 +54,4 @@ def push_images(data: Path, place: str, modules: Sequence[str], report: Report) 
 
 
 class _Refused(Exception):
-    """The engine tells of it in what it streams."""
+    """The engine reports an error in its stream."""

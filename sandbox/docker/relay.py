@@ -1,6 +1,6 @@
-"""Joins standard input and output to a unix socket: the inner end of `stdio`. Its text is given to `python3 -c`.
+"""Connects standard input and output to a unix socket: the inner end of `stdio`. Its text is run by `python3 -c`.
 
-It runs inside a module's container, so it is as untrusted as the module. It imports nothing that costs time.
+It runs inside a module's container, so it is as untrusted as the module. It imports nothing that is slow to load.
 """
 
 import os
@@ -10,7 +10,7 @@ import sys
 
 
 def main(path: str) -> None:
-    """Pass bytes on until the socket has no more."""
+    """Forward bytes until the socket has no more."""
     with socket.socket(socket.AF_UNIX) as far:
         far.connect(path)
         open_ends = {0, far.fileno()}
@@ -28,7 +28,7 @@ def main(path: str) -> None:
 
 
 def write(data: bytes) -> None:
-    """Write all of it to standard output."""
+    """Write everything to standard output."""
     while data:
         data = data[os.write(1, data) :]
 

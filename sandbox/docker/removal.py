@@ -1,4 +1,4 @@
-"""Takes a container's processor away, and the container for good, with its folders, whatever it does against that."""
+"""Freezes containers, and removes them for good with their folders, even against their resistance."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from iact.sandbox.threads import begin
 _GRACE = 1
 """Seconds between SIGTERM and SIGKILL."""
 _ENGINE_PATIENCE = 20
-"""Seconds that the engine has to stop or remove a container, before we leave that to the reaper."""
+"""Seconds for the engine to stop or remove a container, before that is left to the reaper."""
 
 
 async def remove(
@@ -28,20 +28,20 @@ async def remove(
     client: docker.DockerClient | None = None,
     at_once: bool = False,
 ) -> None:
-    """Stop and remove a container, given itself or its name, and its socket folder; nothing here raises.
+    """Stop and remove a container, given itself or its name, and its socket folder. Does not raise.
 
-    A module may ignore SIGTERM, stop its own init or hang it: the engine kills after the grace, and if
-    the engine itself hangs, the container is left to the next start's reaper. `at_once`: without the grace, as it
-    has to be where nothing of it is to run any more.
+    A module may ignore SIGTERM, or stop or hang its own init: the engine kills it after the grace period. If the engine
+    itself hangs, the container is left to the reaper at the next start. `at_once`: without the grace period, for when
+    nothing in it may run any more.
     """
     removing = begin(_remove_now, container, folder, client, at_once)
     await asyncio.wait([removing], timeout=_ENGINE_PATIENCE)
 
 
 def free_name(client: docker.DockerClient, name: str) -> None:
-    """See to it that no container has this name. Blocks.
+    """Make sure that no container has this name. Blocks.
 
-    A removal goes on in the engine after whoever wanted it has stopped waiting; that one is waited for.
+    The engine may still be removing a container after the code that requested it stopped waiting; this waits for it.
     """
     with suppress(NotFound):
         try:
@@ -53,12 +53,12 @@ def free_name(client: docker.DockerClient, name: str) -> None:
 
 
 async def freeze(container: Container) -> None:
-    """Take the processor from all that runs in a container; one that can't be paused is killed. Nothing here raises."""
+    """Suspend everything that runs in a container; one that can't be paused is killed. Does not raise."""
     await asyncio.wait([begin(_freeze_now, container)], timeout=_ENGINE_PATIENCE)
 
 
 async def remove_volume(client: docker.DockerClient, name: str) -> None:
-    """Remove a volume that no container has any more; nothing here raises."""
+    """Remove a volume that no container uses any more. Does not raise."""
     await asyncio.wait([begin(_remove_volume_now, client, name)], timeout=_ENGINE_PATIENCE)
 
 

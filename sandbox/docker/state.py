@@ -1,4 +1,4 @@
-"""What the engine and the kernel say of a container: whether it runs, why it ended, what it printed."""
+"""The state of a container according to the engine and the kernel: whether it runs, why it ended, what it printed."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iact.sandbox.docker.engine import EngineFailure, knock
 from iact.sandbox.health import LOG_LINES, LOG_SIZE, last_words
 
 _KILLED: Final = 128 + signal.SIGKILL
-"""The exit status of a container whose first process somebody killed."""
+"""The exit status of a container whose first process was killed."""
 
 
 def why_ended(container: Container, name: str) -> str | None:
@@ -40,9 +40,9 @@ def why_ended(container: Container, name: str) -> str | None:
 
 
 def kernel_status(container: Container) -> str | None:
-    """The kernel's account of the container's first process; None where that is another kernel's. Blocks.
+    """The kernel's status of the container's first process, or None if that runs on another kernel. Blocks.
 
-    The engine may count processes otherwise than we do, so whether it is the container's is looked at, too.
+    The engine's process ids may differ from ours, so the process is checked to belong to the container.
     """
     container.reload()
     process = Path("/proc") / str(container.attrs["State"].get("Pid") or "none")
@@ -54,7 +54,7 @@ def kernel_status(container: Container) -> str | None:
 
 
 def printed(container: Container) -> str:
-    """The end of what the module printed: untrusted text, at most so much of it. Blocks."""
+    """The end of the module's output: untrusted text of limited length. Blocks."""
     try:
         return container.logs(tail=LOG_LINES).decode("utf-8", "replace").strip()[-LOG_SIZE:]
     except EngineFailure:

@@ -1,8 +1,8 @@
 """Reaches a module's socket through `exec` in its container, where a socket can't be shared.
 
-Some engines run containers behind a wall that no unix socket passes: in a virtual machine (Docker Desktop, Kata), or
-under a gVisor that was registered without sockets. There the core dials a socket of ours, and for each connection
-the engine starts a small relay in the container (`relay`), whose standard streams carry the same bytes. Nothing is
+Some engines run containers in isolation that no unix socket passes: in a virtual machine (Docker Desktop, Kata), or
+under a gVisor that was registered without sockets. There the core dials a socket of ours, and for each connection the
+engine starts a small relay in the container (`relay`), whose standard streams carry the same bytes. No port is
 published and the container has no network, as always.
 """
 
@@ -30,13 +30,13 @@ from iact.sandbox.threads import in_thread
 
 _CHUNK: Final = 64 * 1024
 _CONNECTIONS: Final = 8
-"""At once: the core needs one, and one for each question after its health."""
+"""Concurrent connections: the core needs one, and one for each health check; the rest is reserve."""
 _OUTPUT: Final = 1
 """The engine's number of the stream that carries standard output."""
 
 
 class Stdio:
-    """Listens in `folder`, as the module would, for connections to the one in `container`, until it is closed."""
+    """Listens in `folder`, as the module would, and connects to the socket in `container`, until it is closed."""
 
     def __init__(self, container: Container, folder: Path) -> None:
         self._folder = folder
@@ -45,10 +45,10 @@ class Stdio:
         self._connections: set[asyncio.Task[None]] = set()
 
     async def open(self) -> None:
-        """Begin to listen.
+        """Start to listen.
 
         Raises:
-            OSError: the socket can't be made.
+            OSError: the socket can't be created.
         """
         self._server = await socket_folder.listen(self._folder, SOCKET, self._serve)
 
@@ -73,13 +73,13 @@ class Stdio:
                 ):
                     await self._join(reader, writer)
         except asyncio.CancelledError:
-            pass  # by `close`, which waits for it
+            pass  # from `close`, which waits for it
         finally:
             self._connections.discard(this)
             writer.close()
 
     async def _join(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Pass bytes on in both directions until either end has no more."""
+        """Forward bytes in both directions until either end has no more."""
         identity = await in_thread(_prepare, self._container)
         far_reader, far_writer = await _dial()
         try:
@@ -93,13 +93,13 @@ class Stdio:
 
 
 def possible() -> bool:
-    """Whether the engine listens in a way that we can speak with here: a unix socket, or TCP without TLS."""
+    """Whether we can speak to the engine the way it listens: on a unix socket, or on TCP without TLS."""
     scheme = urlsplit(os.environ.get("DOCKER_HOST", "") or f"unix://{DEFAULT}").scheme
     return scheme == "unix" or (scheme in ("tcp", "http") and not os.environ.get("DOCKER_TLS_VERIFY"))
 
 
 def frames(header: bytes) -> tuple[int, int]:
-    """The stream and the length that the engine's eight bytes before a piece of output say."""
+    """Decode the engine's eight bytes before a piece of output: the stream and the length."""
     return header[0], int.from_bytes(header[4:8], "big")
 
 
@@ -110,7 +110,7 @@ def _command() -> Sequence[str]:
 
 
 def _prepare(container: Container) -> str:
-    """The identity of a relay that is to be started. Blocks."""
+    """Create a relay, without starting it. Return its id. Blocks."""
     client = container.client
     assert isinstance(client, docker.DockerClient)
     made = client.api.exec_create(container.id, list(_command()), stdin=True, stdout=True, stderr=False)
@@ -129,7 +129,7 @@ async def _dial() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
 async def _begin(identity: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Ask the engine to start the relay and to make this connection its standard streams.
 
-    The client's own way to do it may take the first bytes of the stream for the answer's, so it is done here.
+    This is done here because the client's own method may mistake the first bytes of the stream for part of the answer.
     """
     body = json.dumps({"Detach": False, "Tty": False}).encode("ascii")
     head = (
@@ -143,7 +143,7 @@ async def _begin(identity: str, reader: asyncio.StreamReader, writer: asyncio.St
 
 
 async def _in(reader: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
-    """A connection that breaks ends this way; the other has the last word."""
+    """Forward bytes to the relay. A broken connection ends only this direction; the other one decides the end."""
     with suppress(OSError):
         while data := await reader.read(_CHUNK):
             far.write(data)
@@ -152,7 +152,7 @@ async def _in(reader: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
 
 
 async def _out(far: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """What the relay writes comes in pieces, each behind eight bytes of the engine's."""
+    """Forward the relay's output, which comes in pieces, each preceded by eight bytes of the engine's."""
     with suppress(OSError, asyncio.IncompleteReadError):
         while True:
             stream, left = frames(await far.readexactly(8))

@@ -1,7 +1,7 @@
-"""Images that a person brings: the whole system of a module, with its program, in any language.
+"""Images that a person supplies: the whole system of a module, with its program, in any language.
 
-Such an image is named by its digest once it is added, so another one under the same name is not what was approved.
-Of what it says of itself only the program counts; everything that confines a module is ours, as for any other.
+Such an image is identified by its digest once it is added, so another image under the same name is not the approved
+one. Only the program is taken from its configuration; everything that confines a module is ours, as for any other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from iact.core.ports import ModuleSource
 
 
 def pinned(client: docker.DockerClient, source: ModuleSource) -> ModuleSource:
-    """`source` with its image by digest, and the image's program as a `module.toml` has it. Blocks.
+    """Return `source` with its image by digest, and the image's program in the form of a `module.toml`. Blocks.
 
     Raises:
         UsageError: the image names no program, or would write outside of what is bounded.
@@ -46,10 +46,10 @@ def pinned(client: docker.DockerClient, source: ModuleSource) -> ModuleSource:
 
 
 def image_of(client: docker.DockerClient, reference: str, otherwise: str) -> Image:
-    """The image that the engine has under this name or digest. Blocks.
+    """The engine's image with this name or digest. Blocks.
 
     Raises:
-        SandboxUnavailable: it has none; says `otherwise`.
+        SandboxUnavailable: it has none; the message is `otherwise`.
     """
     try:
         return client.images.get(reference)

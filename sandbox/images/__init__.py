@@ -1,1 +1,1 @@
-"""What modules run in: systems made of Debian packages and wheels, whatever the backend."""
+"""The systems that modules run in: made of Debian packages and wheels, whatever the backend."""

@@ -1,4 +1,4 @@
-"""What can be made again is kept once for all data directories of a user: systems, and packages of modules."""
+"""The cache of what can be built again, shared by all data directories of a user: systems, and packages of modules."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from iact.core.ports import Report
 
 
 def folder() -> Path:
-    """Where this user's programs keep what can be made again."""
+    """The folder of this user's cache."""
     return Path(os.environ.get("IACT_CACHE") or user_cache_path("iact"))
 
 
 @contextmanager
 def one_builder(report: Report) -> Iterator[None]:
-    """Wait until no other process of this user builds, then keep others waiting."""
+    """Wait until no other process of this user builds, then make other processes wait."""
     place = folder()
     try:
         place.mkdir(parents=True, exist_ok=True)

@@ -1,7 +1,7 @@
-"""What we add to a bare system to make the modules' base image: the SDK, the protocol, its wheels.
+"""The additions that turn a bare system into the modules' base image: the SDK, the protocol, and its wheels.
 
-Wheels are fetched on the host, by name and version and with their digests, and only unpacked; no
-code of theirs runs there. Files of the SDK are found by path: the core's process never imports them.
+Wheels are fetched on the host, by name, version and digest, and are only unpacked; none of their code runs there. Files
+of the SDK are found by path: the core's process never imports them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import IO
 from iact.core.errors import PackagesUnavailable, SandboxUnavailable
 
 WHEELS = ("grpcio", "grpcio-health-checking", "grpcio-reflection", "protobuf", "typing-extensions")
-"""What the SDK needs. Versions are those that are installed beside us, so that both ends speak alike."""
+"""The packages that the SDK needs, in the versions installed for our own process, so that both ends match."""
 
 SITE = "opt/iact/site"
 SDK = "opt/iact/sdk"
@@ -34,7 +34,7 @@ ENVIRONMENT = {
     "HOME": "/tmp",
     "PYTHONPATH": f"/{SITE}:/{SDK}",
     "PYTHONUNBUFFERED": "1",
-    "PYTHONNOUSERSITE": "1",  # a module's own process takes up no code from folders that scripts can write to
+    "PYTHONNOUSERSITE": "1",  # a module's own process imports no code from folders that scripts can write to
 }
 
 WARM = (
@@ -44,11 +44,11 @@ WARM = (
     "import grpc_reflection.v1alpha.reflection;"
     "import ext_modules.sdk.loader, ext_modules.sdk.server, ext_modules.sdk.process"
 )
-"""Run once while the image is made: Python then keeps the byte code of exactly what a module's start loads."""
+"""Run once while the image is built: Python then stores the byte code of exactly the modules that a start loads."""
 
 
 _COMPILE = "python3 -m compileall -q -j 2 /usr/lib/python3 /usr/lib/python3.* /usr/local/lib; true"
-"""Nothing can be kept once the system is read-only, and to compile pandas anew takes seconds each time."""
+"""A read-only system can't store byte code, and compiling pandas again takes seconds each time."""
 
 
 def warm_up(*, workshop: bool) -> str:
@@ -61,7 +61,7 @@ def package_folder(name: str) -> Path:
     """The folder of the top-level package `name`, found without importing it.
 
     Raises:
-        SandboxUnavailable: it isn't installed.
+        SandboxUnavailable: it is not installed.
     """
     spec = importlib.util.find_spec(name)
     places = list(spec.submodule_search_locations or ()) if spec else []
@@ -71,7 +71,7 @@ def package_folder(name: str) -> Path:
 
 
 def sdk_files() -> dict[str, Path]:
-    """The SDK's and the protocol's Python files, by their path inside the image's SDK folder, in order."""
+    """The Python files of the SDK and the protocol, by their path inside the image's SDK folder, in order."""
     modules, protos = package_folder("ext_modules"), package_folder("protos")
     found = [modules / "__init__.py", modules / "sdk.py", *sources(modules / "sdk"), *sources(protos)]
     bases = {modules: "ext_modules", protos: "protos"}
@@ -85,7 +85,7 @@ def sdk_files() -> dict[str, Path]:
 
 
 def sources(folder: Path) -> list[Path]:
-    """All regular files below `folder` that are source, in order; links are left out."""
+    """All regular source files below `folder`, in order, without links."""
     if not folder.is_dir():
         return []
     found = (path for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
@@ -112,7 +112,7 @@ def pins() -> list[str]:
 
 
 def digest() -> str:
-    """SHA-256, in hex, over all that `archive` would hold, without fetching anything."""
+    """SHA-256, in hex, over everything that `archive` would contain, without fetching anything."""
     return digest_of(
         [("sdk", sdk_digest().encode()), ("pins", "\n".join(pins()).encode()), ("warm", WARM.encode())]
     )
@@ -122,7 +122,7 @@ def archive(python: str) -> bytes:
     """A tar of the whole payload, for an image with Python `python` ("3.11") on this machine's architecture.
 
     Raises:
-        SandboxUnavailable: the wheels can't be had.
+        SandboxUnavailable: the wheels are not available.
     """
     with tempfile.TemporaryDirectory(prefix="iact-image-") as folder:
         site = Path(folder) / "site"
@@ -133,7 +133,7 @@ def archive(python: str) -> bytes:
 
 
 def write_wheels(out: Path, wheels: Sequence[str], python: str) -> None:
-    """Write a tar to `out` that puts `wheels` where every Python program of a system finds them; for Python `python`.
+    """Write a tar to `out` that puts `wheels` where all Python programs of a system find them; for Python `python`.
 
     Raises:
         PackagesUnavailable: they can't be fetched.
@@ -154,19 +154,19 @@ def write_wheels(out: Path, wheels: Sequence[str], python: str) -> None:
 
 
 def local_site(python: str) -> str:
-    """Where a Debian system with Python `python` looks for packages that are no Debian packages."""
+    """Where a Debian system with Python `python` looks for packages that are not Debian packages."""
     return f"usr/local/lib/python{python}/dist-packages"
 
 
 def _run_by_theirs(program: Path) -> None:
-    """A script that pip made names the Python that pip ran in."""
+    """Correct the interpreter of a script made by pip, which names the Python that pip ran in."""
     ours, content = b"#!" + sys.executable.encode(), program.read_bytes()
     if content.startswith(ours):
         program.write_bytes(b"#!/usr/bin/python3" + content[len(ours) :])
 
 
 def pinned(asked: Sequence[str], python: str) -> tuple[str, ...]:
-    """What `asked`, names of packages, comes to today for Python `python`, with all that they need.
+    """Resolve `asked`, names of packages, to current versions for Python `python`, with all their dependencies.
 
     Each is one version of a wheel, with its digest. Nothing is unpacked.
 
@@ -184,13 +184,13 @@ def pinned(asked: Sequence[str], python: str) -> tuple[str, ...]:
         f"{meta['name']}=={meta['version']}" + (f" --hash=sha256:{digest}" if digest else "")
         for meta, digest in found
     ]
-    if not all(" --hash=" in line for line in lines):  # pip takes digests for all or for none
+    if not all(" --hash=" in line for line in lines):  # pip accepts digests for all or for none
         lines = [line.partition(" ")[0] for line in lines]
     return tuple(sorted(lines, key=str.lower))
 
 
 def unpack_wheels(requirements: Sequence[str], site: Path, python: str, *, dependencies: bool) -> None:
-    """Unpack wheels for Python `python` into `site`; with those that they depend on, if so wanted.
+    """Unpack wheels for Python `python` into `site`, with their dependencies if `dependencies`.
 
     Raises:
         PackagesUnavailable: they can't be fetched.
@@ -200,7 +200,7 @@ def unpack_wheels(requirements: Sequence[str], site: Path, python: str, *, depen
 
 
 def _pip(requirements: Sequence[str], python: str, options: Sequence[str]) -> str:
-    """Let pip look for wheels for Python `python`; what it said."""
+    """Run pip to find wheels for Python `python`. Return its output."""
     command = [
         *(
             sys.executable,
@@ -220,7 +220,7 @@ def _pip(requirements: Sequence[str], python: str, options: Sequence[str]) -> st
         listed.flush()
         if (
             "--target" not in options
-        ):  # pip wants one for a Python that is not its own, though it puts nothing there
+        ):  # pip requires one for a Python other than its own, though it puts nothing there
             command += ["--target", nowhere]
         done = subprocess.run(
             [*command, "-r", listed.name],
@@ -243,7 +243,7 @@ def _platforms() -> Sequence[str]:
 
 
 def _requirements() -> Iterator[str]:
-    """The pins, with their digests where the repository's lock file is at hand."""
+    """The pins, with their digests if the repository's lock file is available."""
     lock = Path(__file__).resolve().parents[2] / "requirements.lock"
     try:
         entries = dict(_entries(lock.read_text(encoding="utf-8")))
@@ -260,7 +260,7 @@ def locked(lock: Path) -> list[str]:
 
 
 def _entries(lock: str) -> Iterator[tuple[str, str]]:
-    """The entries of a lock file: `name==version`, and its whole text with the digests."""
+    """The entries of a lock file: `name==version`, and the whole entry with its digests."""
     for entry in re.split(r"^(?=[a-zA-Z0-9])", lock, flags=re.MULTILINE):
         if match := re.match(r"([a-zA-Z0-9._-]+==[^\s;\\]+)", entry):
             hashes = re.findall(r"--hash=\S+", entry)
@@ -274,7 +274,7 @@ def _tar(members: dict[str, Path]) -> bytes:
 
 
 def _write_tar(members: Mapping[str, Path], out: IO[bytes]) -> None:
-    """A tar in which everything belongs to root and is readable by all, with folders of their own."""
+    """Write a tar in which everything, including its folders, belongs to root and is readable by all."""
     folders = sorted({parent for name in members for parent in _parents(name)})
     with tarfile.open(fileobj=out, mode="w") as tar:
         for folder in folders:

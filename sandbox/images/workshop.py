@@ -1,8 +1,9 @@
-"""The workshop: the system that a user's shell runs in, with the programs and Python packages that the user wants there.
+"""The workshop: the system that a user's shell runs in, with the programs and Python packages the user wants there.
 
-The plain system is small, since most sessions never compile anything. What else there is to be is a person's choice,
-kept in the data directory (`workshop.json`) and built by `iact image build`; each version of the program builds it again
-from that. Agents can't change it. Python packages are pinned when the choice is made, so that each build has the same.
+The plain system is small, since most sessions never compile anything. A person chooses the additions. The choice is
+kept in the data directory (`workshop.json`) and built by `iact image build`; each version of the program builds it
+again from there. Agents can't change it. Python packages are pinned when the choice is made, so that every build has
+the same versions.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ _WHEEL: Final = re.compile(
     r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}(\[[A-Za-z0-9,_-]{1,60}\])?((==|>=|<=|~=)[A-Za-z0-9][A-Za-z0-9.*!+_-]{0,60})?"
 )
 _MOST: Final = 200
-"""Packages, and wheels, that one workshop can name."""
+"""The most packages, and the most wheels, that one workshop can name."""
 _LONGEST: Final = 700
-"""Characters that agents are told of each kind."""
+"""The most characters of each list that agents get."""
 
 
 _ROOT: Final = "You are root: `apt-get update &&\napt-get install NAME` adds Debian packages, which the session's next shell has, too."
@@ -39,7 +40,7 @@ _NOBODY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """A ready choice. `size`: bytes on disk, about; `seconds`: what it took to build on a small machine, about."""
+    """A ready-made choice. `size`: approximate bytes on disk; `seconds`: approximate build time on a small machine."""
 
     packages: tuple[str, ...]
     wheels: tuple[str, ...]
@@ -70,7 +71,7 @@ PROFILES: Final[dict[Profile, Offer]] = {
 
 @dataclass(frozen=True, slots=True)
 class Workshop:
-    """What a person chose. `asked`: Python packages as they were named; `wheels`: what that came to, each in one version."""
+    """A person's choice. `asked`: Python packages as named; `wheels`: the exact versions they were resolved to."""
 
     profiles: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
@@ -78,7 +79,7 @@ class Workshop:
     wheels: tuple[str, ...] = ()
 
     def with_more(self, more: Workshop) -> Workshop:
-        """What both have; nothing of it is pinned."""
+        """Combine both choices, without pins."""
         return Workshop(
             tuple(dict.fromkeys(self.profiles + more.profiles)),
             tuple(dict.fromkeys(self.packages + more.packages)),
@@ -86,11 +87,11 @@ class Workshop:
         )
 
     def recipe(self, packages: Sequence[str] = ()) -> Recipe:
-        """The system that a module runs in which needs `packages` itself."""
+        """The system for a module that itself needs `packages`."""
         return Recipe(tuple(dict.fromkeys([*packages, *self.packages])), self.wheels, workshop=True)
 
     def described(self, *, root: bool = False) -> str:
-        """What is there, for agents: a few lines. `root`: whether whoever works there is root."""
+        """A description of the installed programs for agents, in a few lines. `root`: whether agents are root there."""
         named = _shown([name for name in self.packages if name not in ("ca-certificates", "python3-dev")])
         wanted = {_plain(name) for name in self.asked}
         versions = [line.partition(" ")[0].replace("==", " ") for line in self.wheels]
@@ -112,10 +113,10 @@ class Workshop:
 
 
 def chosen(profiles: Sequence[Profile], packages: str, wheels: str) -> Workshop:
-    """The workshop of some profiles and of further packages and wheels, as a person names them; nothing is pinned yet.
+    """The workshop of some profiles plus packages and wheels, as a person names them; nothing is pinned yet.
 
     Raises:
-        UsageError: something is no name of a package.
+        UsageError: one of them is not a name of a package.
     """
     more, named = packages.replace(",", " ").split(), wheels.split()
     for text, form, kind in [(each, _PACKAGE, "Debian") for each in more] + [
@@ -134,7 +135,7 @@ def chosen(profiles: Sequence[Profile], packages: str, wheels: str) -> Workshop:
 
 
 def load(data: Path) -> Workshop | None:
-    """The workshop that was chosen for data directory `data`; None if none was, or it can't be read. Blocks."""
+    """The workshop chosen for data directory `data`, or None if there is none or it can't be read. Blocks."""
     try:
         raw = json.loads((data / _FILE).read_text(encoding="utf-8"))
         found = Workshop(**{name: tuple(map(str, raw[name])) for name in Workshop.__dataclass_fields__})
@@ -144,7 +145,7 @@ def load(data: Path) -> Workshop | None:
 
 
 def store(data: Path, workshop: Workshop | None) -> None:
-    """Let this be the workshop of data directory `data`; None: the shell runs in the plain system. Blocks."""
+    """Set the workshop of data directory `data`; None: the shell runs in the plain system. Blocks."""
     if workshop is None:
         (data / _FILE).unlink(missing_ok=True)
         return
@@ -153,7 +154,7 @@ def store(data: Path, workshop: Workshop | None) -> None:
 
 
 def _plain(name: str) -> str:
-    """How the index compares names."""
+    """Normalise a name, as the index does for comparison."""
     return re.sub(r"[-_.]+", "-", re.split(r"[\[=<>~]", name)[0]).lower()
 
 

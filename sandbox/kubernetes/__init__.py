@@ -1,1 +1,1 @@
-"""Modules as pods of a Kubernetes cluster; nothing of this is imported where IACT_SANDBOX names something else."""
+"""Modules as pods of a Kubernetes cluster. Not imported if IACT_SANDBOX names another backend."""

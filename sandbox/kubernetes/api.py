@@ -1,8 +1,9 @@
-"""The few requests that a host makes of a cluster's API, each with bounds, retries and a sentence for what it refuses.
+"""The few requests that a host makes to a cluster's API, with time limits, retries, and a sentence for each refusal.
 
-The resource is agent-sandbox's `Sandbox`; its controller makes the pod, tells the address and ends what outlives its
-time. Its own Python client claims Sandboxes from a pool of ready-made ones, whose volumes and secrets are fixed when the
-pool is made, so it has no use here; the official client's asynchronous half is what asks.
+The resource is agent-sandbox's `Sandbox`; its controller creates the pod, reports its address, and ends it when its
+time is over. The Python client of agent-sandbox claims Sandboxes from a pool of ready-made ones, whose volumes and
+secrets are fixed when the pool is created, so it can't be used here. The official client's asynchronous half makes the
+requests.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _Answer = TypeVar("_Answer")
 
 _TRANSIENT: Final = (408, 425, 429, 500, 502, 503, 504)
 _PAUSES: Final = (0.1, 0.3, 1.0)
-"""Seconds between tries; the last again and again."""
+"""Seconds between attempts; the last value repeats."""
 _IN_CLUSTER: Final = Path("/var/run/secrets/kubernetes.io/serviceaccount/token")
 
 
@@ -51,17 +52,17 @@ class NameTaken(Exception):
 
 @dataclass(slots=True)
 class ClusterApi:
-    """Asks in one namespace. `patience`: seconds that one request may take, with all of its tries."""
+    """Makes requests in one namespace. `patience`: seconds that one request may take, including all attempts."""
 
     namespace: str
     patience: float = 15.0
     _client: ApiClient | None = None
 
     async def open(self) -> None:
-        """Find out where the API is, as every client of it does: in a pod from its account, else from KUBECONFIG.
+        """Find the API as any client does: in a pod by its service account, otherwise by KUBECONFIG.
 
         Raises:
-            SandboxUnavailable: nothing says where, or modules would not be kept from the network.
+            SandboxUnavailable: no configuration was found, or modules would not be kept from the network.
         """
         found = Configuration()
         try:
@@ -79,13 +80,13 @@ class ClusterApi:
         await self._check_policy()
 
     async def close(self) -> None:
-        """Let go of its connections."""
+        """Close its connections."""
         found, self._client = self._client, None
         if found is not None:
             await found.close()
 
     async def _check_policy(self) -> None:
-        """Whether the namespace has the policy that keeps modules from every network."""
+        """Check that the namespace has the policy that keeps modules from every network."""
         policies = client.NetworkingV1Api(self._asking)
         try:
             found = await self._asked(
@@ -114,10 +115,10 @@ class ClusterApi:
             )
 
     async def create_secret(self, body: Mapping[str, JSON]) -> None:
-        """Make a secret, or find the one of this start that a try before made.
+        """Create a secret, or find the one that an earlier attempt of this start created.
 
         Raises:
-            NameTaken: another has its name.
+            NameTaken: another secret has its name.
         """
         core = client.CoreV1Api(self._asking)
 
@@ -134,7 +135,7 @@ class ClusterApi:
         await self._created("create secrets", body, make, labels)
 
     async def own_secret(self, name: str, sandbox: SandboxReply) -> None:
-        """Let a secret go when its Sandbox goes."""
+        """Have a secret removed together with its Sandbox."""
         core = client.CoreV1Api(self._asking)
         owner = {
             "apiVersion": f"{GROUP}/{VERSION}", "kind": "Sandbox", "name": sandbox.metadata.name, "uid": sandbox.metadata.uid,
@@ -151,7 +152,7 @@ class ClusterApi:
         )
 
     async def delete_secret(self, name: str) -> None:
-        """Remove a secret; harmless if there is none."""
+        """Remove a secret, if it exists."""
         core = client.CoreV1Api(self._asking)
         with suppress(_Missing):
             await self._asked(
@@ -160,10 +161,10 @@ class ClusterApi:
             )
 
     async def create_sandbox(self, body: Mapping[str, JSON]) -> SandboxReply:
-        """Make a Sandbox, or find the one of this start that a try before made.
+        """Create a Sandbox, or find the one that an earlier attempt of this start created.
 
         Raises:
-            NameTaken: another has its name.
+            NameTaken: another Sandbox has its name.
         """
         sandboxes = client.CustomObjectsApi(self._asking)
 
@@ -185,7 +186,7 @@ class ClusterApi:
         return found
 
     async def sandbox(self, name: str) -> SandboxReply | None:
-        """The Sandbox of that name; None if there is none."""
+        """The Sandbox of this name, or None."""
         sandboxes = client.CustomObjectsApi(self._asking)
 
         async def read() -> SandboxReply:
@@ -214,11 +215,11 @@ class ClusterApi:
             raise _no_controller() from None
 
     async def extend(self, name: str, until: datetime) -> None:
-        """Let a Sandbox live until then; harmless if there is none any more."""
+        """Extend a Sandbox's life to `until`, if it still exists."""
         await self._patch(name, {"spec": {"shutdownTime": time_text(until)}})
 
     async def relabel(self, name: str, labels: Mapping[str, JSON]) -> None:
-        """Give a Sandbox, and its pod, other labels."""
+        """Change the labels of a Sandbox and its pod."""
         changed: JSON = {"labels": dict(labels)}
         await self._patch(name, {"metadata": changed, "spec": {"podTemplate": {"metadata": changed}}})
 
@@ -237,7 +238,7 @@ class ClusterApi:
             )
 
     async def delete_sandbox(self, name: str) -> None:
-        """Remove a Sandbox with its pod; harmless if there is none."""
+        """Remove a Sandbox with its pod, if it exists."""
         sandboxes = client.CustomObjectsApi(self._asking)
         with suppress(_Missing):
             await self._asked(
@@ -251,7 +252,7 @@ class ClusterApi:
             )
 
     async def pod(self, name: str) -> V1Pod | None:
-        """The pod of that name, which is its Sandbox's; None if there is none."""
+        """The pod of this name, which is also its Sandbox's; None if there is none."""
         core = client.CoreV1Api(self._asking)
         with suppress(_Missing):
             return await self._asked(
@@ -261,7 +262,7 @@ class ClusterApi:
         return None
 
     async def log(self, name: str, container: str, lines: int) -> str:
-        """The end of what a container printed; empty if that can't be had."""
+        """The end of a container's output; empty if it is not available."""
         core = client.CoreV1Api(self._asking)
         with suppress(_Missing, SandboxUnavailable):
             said = await self._asked(
@@ -294,25 +295,25 @@ class ClusterApi:
         make: Callable[[], Awaitable[None]],
         labels: Callable[[], Awaitable[Mapping[str, str]]],
     ) -> None:
-        """Create something. An answer may be lost, so what has the name already may be our own."""
+        """Create an object. An answer may get lost, so an object that already has the name may be our own."""
         try:
             await self._asked(what, make)
         except _Missing:
             raise _no_controller() from None
         except NameTaken:
             found: Mapping[str, JSON] | Mapping[str, str] = {}
-            with suppress(_Missing):  # it went away in between, and its name may be another's by now
+            with suppress(_Missing):  # it disappeared in between, and another object may have its name by now
                 found = await self._asked("read what has a name", labels)
             if found.get(START) != _labels(body).get(START):
                 raise
 
     async def _asked(self, what: str, ask: Callable[[], Awaitable[_Answer]]) -> _Answer:
-        """Ask until it is answered, within patience.
+        """Repeat a request until it is answered, within `patience`.
 
         Raises:
-            _Missing: there is no such thing.
+            _Missing: the object does not exist.
             NameTaken: the name is taken.
-            SandboxUnavailable: the API refuses, or nothing answers.
+            SandboxUnavailable: the API refuses, or does not answer.
         """
         failed = "no answer"
         number, until = 0, asyncio.get_running_loop().time() + self.patience
@@ -353,7 +354,7 @@ class ClusterApi:
 
 
 class _Missing(Exception):
-    """There is no such thing."""
+    """The object does not exist."""
 
 
 def _no_controller() -> SandboxUnavailable:
@@ -386,7 +387,7 @@ def _labels(body: Mapping[str, JSON]) -> Mapping[str, JSON]:
 
 
 def _said(error: ApiException) -> str:
-    """What the API says of a refusal: the message of its Status."""
+    """The API's explanation of a refusal: the message of its Status."""
     text = str(error.body or error.reason or "")
     with suppress(ValueError):
         found = client.V1Status.from_json(text)

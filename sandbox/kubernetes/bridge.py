@@ -1,15 +1,15 @@
 """The pod's end of the tunnel between a module and its host.
 
-A module listens on a unix socket, wherever it runs. In a pod that socket is in a folder in memory, and this program,
-in a container of its own beside the module's, leads there: it listens for TLS connections of one host, whose
-certificate it was given, and for nobody else. Only this container has the keys; the module's can't read them.
+A module listens on a unix socket, wherever it runs. In a pod that socket is in a folder in memory. This program runs in
+a separate container next to the module's and connects to the socket: it accepts TLS connections only from the one host
+whose certificate it was given. Only this container has the keys; the module's can't read them.
 
-Each connection begins with its purpose and carries one stream. The way out is a stream, too, which the host opens
-ahead of time and the pod uses when the module asks for it: so a pod needs no network but to be reached by its host, and
-the host's own proxy decides what a module may reach.
+Each connection begins with its purpose and carries one stream. The way out is a stream, too: the host opens it in
+advance, and the pod uses it when the module asks for it. So a pod needs no network except to be reached by its host,
+and the host's own proxy decides what a module may reach.
 
-The text of this file is put into the pod as it is; it imports the standard library alone. The host's end, `tunnel`, uses
-its functions for what both do alike.
+The text of this file is put into the pod unchanged; it imports only the standard library. The host's end, `tunnel`,
+uses its functions for what both ends have in common.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from contextlib import suppress
 
 PORT = 7443
 KEYS = "/run/bridge"
-"""Where the pod's certificate with its key is (pod.pem), and the host's certificate (host.pem)."""
+"""The folder of the pod's certificate with its key (pod.pem), and the host's certificate (host.pem)."""
 EGRESS, NEWS, PROBE = "egress", "news", "probe"
-"""Purposes besides the name of a socket: a way out that waits, what the pod has to tell, whether it reaches a network."""
+"""Purposes other than the name of a socket: a waiting way out, news from the pod, and whether it reaches a network."""
 APP = re.compile(r"app-[0-9a-f]{16}\.sock")
 _SOCKETS, _EGRESS_SOCKET = "/run/iact", "/run/egress/egress.sock"
 _CHUNK = 32 * 1024
 _LOOKS_APART = 0.3
-"""Seconds between two looks for the sockets of new apps."""
+"""Seconds between two checks for sockets of new apps."""
 _PROBING = 2.0
 _MODULE = "module.sock"
 
@@ -42,7 +42,7 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 async def send(writer: asyncio.StreamWriter, data: bytes) -> None:
-    """Send one piece, of at most 65,535 bytes; an empty one ends this direction, since TLS can't close only one."""
+    """Send one piece of at most 65,535 bytes. An empty piece ends this direction, since TLS can't close only one."""
     writer.write(len(data).to_bytes(2, "big") + data)
     await writer.drain()
 
@@ -60,9 +60,9 @@ async def receive(reader: asyncio.StreamReader) -> bytes:
 
 
 async def join(near: Ends, far: Ends, first: bytes | None = None) -> None:
-    """Pass bytes on between a socket, `near`, and the tunnel until both directions have ended, or an end broke.
+    """Forward bytes between a socket, `near`, and the tunnel until both directions have ended, or one end broke.
 
-    `first`: a piece that was received already.
+    `first`: a piece that was already received.
     """
     ways = [asyncio.ensure_future(_out(near[0], far[1])), asyncio.ensure_future(_in(far[0], near[1], first))]
     try:
@@ -91,14 +91,14 @@ async def _in(far: asyncio.StreamReader, near: asyncio.StreamWriter, first: byte
 
 
 class Bridge:
-    """Serves the host. `apps`: it is told of the sockets of apps."""
+    """Serves the host. `apps`: report the sockets of apps to it."""
 
     def __init__(self, *, apps: bool) -> None:
         self._apps = apps
         self._ways_out: asyncio.Queue[Ends] = asyncio.Queue()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of the host."""
+        """Handle one connection of the host."""
         try:
             purpose = (await receive(reader)).decode()
             if purpose == EGRESS:
@@ -111,11 +111,11 @@ class Bridge:
             elif purpose == _MODULE or APP.fullmatch(purpose):
                 await join(await _dial(purpose), (reader, writer))
         except (OSError, UnicodeDecodeError):
-            pass  # that connection's end says all there is to say
+            pass  # the end of the connection says enough
         writer.close()
 
     async def leave(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """One connection of the module's to the outside: the next way out that the host holds open."""
+        """Handle one connection of the module to the outside, over the next way out that the host holds open."""
         while True:
             far = await self._ways_out.get()
             if not far[0].at_eof() and not far[1].is_closing():
@@ -124,7 +124,7 @@ class Bridge:
             await join((reader, writer), far)
 
     async def _tell(self, writer: asyncio.StreamWriter) -> None:
-        """Which Python this is, and then each time the sockets of apps, when they change."""
+        """Send the version of Python, and then the sockets of apps whenever they change."""
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         await send(writer, json.dumps({"python": version}).encode())
         told: list[str] = []
@@ -137,7 +137,7 @@ class Bridge:
 
 
 async def _dial(name: str) -> Ends:
-    """Connect to a socket of the module's, which may have put anything else there: nothing is followed but a socket."""
+    """Connect to a module's socket. The module may have put anything else there: nothing but a socket is opened."""
     descriptor = os.open(f"{_SOCKETS}/{name}", os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
@@ -148,7 +148,7 @@ async def _dial(name: str) -> Ends:
 
 
 async def _reached() -> str:
-    """The address of the cluster's API, if this pod reaches it: then nothing holds its connections back."""
+    """The address of the cluster's API if this pod reaches it: then nothing restricts its connections."""
     host, port = os.environ.get("KUBERNETES_SERVICE_HOST", ""), os.environ.get("KUBERNETES_SERVICE_PORT", "")
     if not host or not port:
         return ""

@@ -1,12 +1,13 @@
 """Runs modules as pods of a Kubernetes cluster, each in a Sandbox of agent-sandbox.
 
-The sessions' files must be on a volume that this host and the pods both mount; the rest is as everywhere: the host
-serves a unix socket for each module (`tunnel`), its own proxy is the only way out, its ticket the only authority.
+The sessions' files must be on a volume that both this host and the pods mount. Everything else is as for other
+backends: the host serves a unix socket for each module (`tunnel`), its own proxy is the only way out, and its ticket
+the only authority.
 
-Who ends what: a module is ended with its session. What a killed process left is removed by the next one of the same
-host, what a host left that never comes back ends by itself within minutes, and whoever starts a session's first module
-removes what another host still runs for that session, and waits until it is gone: two hosts never work in one
-workspace at a time.
+How modules end: a module ends with its session. What a killed process left is removed by the next process of the same
+host. What a host left that never returns ends on its own within minutes. The host that starts a session's first module
+removes whatever another host still runs for that session, and waits until it is gone, so two hosts never work in one
+workspace at the same time.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ WEAKER: Final = (
     "tools run in plain containers of the cluster, whose isolation is weaker than gVisor's or Kata's"
 )
 _LOOKS_APART: Final = (0.1, 0.2, 0.5, 1.0)
-"""Seconds between two looks at a Sandbox that comes up; the last again and again."""
+"""Seconds between two checks of a Sandbox that is starting; the last value repeats."""
 _NAMES: Final = 5
-"""How often another name is tried where one is taken."""
+"""How many names are tried if they are taken."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -82,7 +83,7 @@ class PodInstance(Instance):
     """Removes its Sandbox, now or as soon as the cluster answers."""
 
     async def settle(self) -> None:
-        """It bears the session's label since it was given to it."""
+        """Nothing to do: it has had the session's label since it was assigned."""
 
     async def _why_ended(self) -> str | None:
         with suppress(SandboxUnavailable):
@@ -97,7 +98,7 @@ class PodInstance(Instance):
         return (await self.api.log(self.pod, MODULE, LOG_LINES))[-LOG_SIZE:].strip()
 
     async def _freeze(self) -> None:
-        """No pod can be stopped in between, so it is ended; its grace is one second."""
+        """End the pod: pods can't be suspended. Its grace period is one second."""
         await self.tunnel.close()
         await self.delete(self.pod)
 
@@ -127,9 +128,11 @@ class KubernetesHost(Host[PodInstance]):
         pool: int = 0,
         shared: Path | None = None,
     ) -> None:
-        """As every host, and `coming_up`: seconds that a pod may wait for a node and its image; `asking`: that one
-        request of the API may take; `lease`: after which a pod ends if this host does not say that it lives; `host`: its
-        name, which must be the same when it comes back and no other's; by default the machine's.
+        """As for every host, plus the following.
+
+        `coming_up`: seconds that a pod may wait for a node and its image; `asking`: seconds that one request to the API
+        may take; `lease`: seconds after which a pod ends unless this host extends it; `host`: its name, which must be
+        the same when it comes back and must not be used by another host; by default the machine's.
         """
         super().__init__(
             data, bounds=bounds, patience=patience, shipped=shipped, folders=folders, outside=outside, pool=pool,
@@ -144,9 +147,9 @@ class KubernetesHost(Host[PodInstance]):
         self._opening = asyncio.Lock()
         self._keeper: asyncio.Task[None] | None = None
         self._made: set[str] = set()
-        """What this process made in the cluster, by name, until it is known to be gone."""
+        """Names of the objects that this process created in the cluster, until they are known to be gone."""
         self._wanted: set[str] = set()
-        """What of that is to stay."""
+        """Those of them that should stay."""
         self._fenced: set[str] = set()
         self._nodes: set[str] = set()
         self._pythons: dict[str, str] = {}
@@ -157,10 +160,10 @@ class KubernetesHost(Host[PodInstance]):
         return "kubernetes"
 
     async def open(self) -> None:
-        """Find the cluster, and remove what dead processes of this host left; `start` does it if nobody else did.
+        """Find the cluster, and remove what dead processes of this host left; `start` does it if it was not done.
 
         Raises:
-            SandboxUnavailable: it does not answer, refuses, or lacks what keeps modules from the network.
+            SandboxUnavailable: it does not answer, refuses, or does not keep modules from the network.
         """
         async with self._opening:
             if self._closed:
@@ -200,7 +203,7 @@ class KubernetesHost(Host[PodInstance]):
         return await super().add(source, origin)
 
     async def _sweep(self) -> None:
-        """Remove what dead processes of this host, on this data directory, left."""
+        """Remove what dead processes of this host left for this data directory."""
         mine = {DATA: self._owner.data, HOST: label(self._owner.host)}
         for found in await self._api.sandboxes(mine):
             process = Process.parse(found.metadata.labels.get(PROCESS, ""))
@@ -209,7 +212,7 @@ class KubernetesHost(Host[PodInstance]):
                 await self._api.delete_secret(found.metadata.name)
 
     async def _keep(self) -> None:
-        """Say again and again that this host lives, and remove what could not be removed when it should have been."""
+        """Extend the leases regularly, and retry failed removals."""
         while True:
             await asyncio.sleep(self._lease.total_seconds() / 5)
             for name in list(self._made):
@@ -220,14 +223,14 @@ class KubernetesHost(Host[PodInstance]):
                         await self._api.extend(name, datetime.now(UTC) + self._lease)
 
     async def _delete(self, name: str) -> None:
-        """Remove a Sandbox, or leave it to the next round; nothing here raises."""
+        """Remove a Sandbox, or leave it to the next round. Does not raise."""
         self._wanted.discard(name)
         with suppress(SandboxUnavailable):
             await self._api.delete_sandbox(name)
             self._made.discard(name)
 
     async def _fence(self, session: str) -> None:
-        """See to it that no other host runs anything for `session`, before this one does.
+        """Make sure that no other host runs anything for `session`, before this host does.
 
         Raises:
             SandboxUnavailable: it is not gone yet.
@@ -253,9 +256,9 @@ class KubernetesHost(Host[PodInstance]):
         self._fenced.add(session)
 
     async def _gone(self, names: Sequence[str]) -> None:
-        """Wait until these pods are no more: a Sandbox may be gone before its pod is."""
+        """Wait until these pods are gone: a Sandbox may be gone before its pod is."""
         for name in names:
-            while await self._api.pod(name) is not None:  # noqa: ASYNC110  (a cluster tells nobody of an end)
+            while await self._api.pod(name) is not None:  # noqa: ASYNC110  (a cluster does not notify of an end)
                 await asyncio.sleep(_LOOKS_APART[2])
 
     async def _launch(self, start: ModuleStart) -> PodInstance:
@@ -294,7 +297,7 @@ class KubernetesHost(Host[PodInstance]):
             )
 
     def _python(self, reference: str) -> str:
-        """The version of the Python in an image: as its pods said, at first our own, which is of the same system."""
+        """The version of the Python in an image, as its pods reported; at first our own, of the same system."""
         return self._pythons.get(reference) or f"{sys.version_info.major}.{sys.version_info.minor}"
 
     def _check_python(self, module: CatalogueModule, given: Given, reference: str, found: str) -> None:
@@ -312,13 +315,13 @@ class KubernetesHost(Host[PodInstance]):
         return status.why_ended(found, module)
 
     async def _at_hand(self, module: CatalogueModule) -> bool:
-        return True  # images are the registry's; whether a node has one is known to nobody here
+        return True  # images are in the registry; this host does not know which nodes have one
 
     @asynccontextmanager
     async def _building(
         self, start: ModuleStart, given: Given, reference: str
     ) -> AsyncIterator[tuple[Pod, Tunnel, Path, Temporary | None, EgressProxy | None]]:
-        """A pod that was reached, with its folders and its proxy; all are removed again if the block raises."""
+        """Start a pod and reach it, with its folders and its proxy. Everything is removed again if the block raises."""
         module, folder = start.module, self._new_folder()
         temporary = self._temporary(module, start.key)
         pod: Pod | None = None
@@ -380,11 +383,11 @@ class KubernetesHost(Host[PodInstance]):
             await temporary.release()
 
     def _named(self, start: ModuleStart, place: limits.Place, reference: str) -> Iterator[Pod]:
-        """The pod that is to be made, under one name after the other."""
+        """The pod to create, under one name after another."""
         module = start.module
         kind = re.sub("[^a-z0-9]+", "-", module.name.lower()).strip("-")[:24]
         bounds = self._bounds_of(module)
-        if self._namespace.runtime:  # it has a kernel of its own, which counts nobody else's processes
+        if self._namespace.runtime:  # it has its own kernel, which counts no other processes
             bounds = replace(bounds, own_processes=bounds.processes)
         for _ in range(_NAMES):
             number = secrets.token_hex(8)
@@ -406,7 +409,7 @@ class KubernetesHost(Host[PodInstance]):
         )
 
     async def _create(self, pod: Pod, own: KeyPair) -> bool:
-        """Make its secret and its Sandbox; whether its name was free."""
+        """Create its secret and its Sandbox. Return whether its name was free."""
         until = datetime.now(UTC) + self._lease
         body = sandbox(pod, self._owner, self._namespace, self._data, until)
         try:
@@ -420,7 +423,7 @@ class KubernetesHost(Host[PodInstance]):
         except BaseException as error:
             with suppress(SandboxUnavailable):
                 await asyncio.shield(self._api.delete_secret(pod.name))
-            if isinstance(error, NameTaken):  # that one is not ours to be removed
+            if isinstance(error, NameTaken):  # that object is not ours to remove
                 self._made.discard(pod.name)
                 self._wanted.discard(pod.name)
                 return False
@@ -432,7 +435,7 @@ class KubernetesHost(Host[PodInstance]):
 
         Raises:
             SandboxUnavailable: the cluster does not get it to run.
-            ModuleLost: it ended before.
+            ModuleLost: it ended before that.
         """
         why = "the cluster says nothing more"
         try:
@@ -459,10 +462,10 @@ class KubernetesHost(Host[PodInstance]):
         raise SandboxUnavailable(f"The pod of the module {module} does not come up: {why}.")
 
     async def _check_walls(self, tunnel: Tunnel, node: str) -> None:
-        """Let the first pod on each node try to reach the cluster's network, which its policy should not let it.
+        """Let the first pod on each node try to reach the cluster's network, which its policy should prevent.
 
         Raises:
-            SandboxUnavailable: it does.
+            SandboxUnavailable: it reaches the network.
         """
         if node in self._nodes:
             return
@@ -487,7 +490,7 @@ class KubernetesHost(Host[PodInstance]):
         *,
         plain: bool,
     ) -> PodInstance | None:
-        """As every host, but no other may run anything for that session, and its pods bear its label."""
+        """As for every host, but no other host may run anything for that session, and its pods get its label."""
         if digest is None or not self.pool.has(key, digest):
             return None
         await self._fence(key.session)
@@ -497,11 +500,11 @@ class KubernetesHost(Host[PodInstance]):
         return found
 
     def _new_folder(self) -> Path:
-        """Beside no data: not every volume that several nodes mount can hold a socket."""
+        """Not in the data directory: some volumes that several nodes mount can't hold sockets."""
         return _sockets(self._data) / super()._new_folder().name
 
     async def _make_temporary(self, shared: Temporary, place: limits.Place) -> None:
-        """Make the folder on the volume for temporary files that two pods share."""
+        """Create the folder on the volume for temporary files that two pods share."""
         async with shared.making:
             if not shared.made:
                 await in_thread(shared.place.mkdir, parents=True)
@@ -512,13 +515,13 @@ class KubernetesHost(Host[PodInstance]):
         await in_thread(socket_folder.remove, place)
 
     def _site(self, lines: Sequence[str], python: str, report: Report) -> Path | None:
-        """As every host, but on the volume, where pods find it."""
+        """As for every host, but on the volume, where pods find it."""
         return packages.site(self._data / "packages", lines, python, report) if lines else None
 
     def _place(
         self, start: ModuleStart, folder: Path, given: Given, temporary: Temporary | None
     ) -> tuple[limits.Place, int, int]:
-        """As every host, but nobody is root in a pod: what root's sessions have is given to another user."""
+        """As for every host, but pods never run as root: root's sessions are given to another user."""
         place, uid, gid = super()._place(start, folder, given, temporary)
         if place.nested:
             raise SandboxUnavailable("Pods can't mount a workspace that has other file systems in it.")
@@ -530,12 +533,12 @@ class KubernetesHost(Host[PodInstance]):
 
 
 def _sockets(data: Path) -> Path:
-    """Where the sockets of this data directory's modules are on this machine."""
+    """The folder of the sockets of this data directory's modules on this machine."""
     return Path(tempfile.gettempdir()) / f"iact-{owner.data_digest(data)}"
 
 
 def _make_private(place: Path) -> None:
-    """Make the folder of our sockets where all users of this machine may make some: nobody else may have made it."""
+    """Create our sockets' folder in a place shared by all users; fail if another user created it."""
     place.mkdir(mode=0o700, exist_ok=True)
     found = place.lstat()
     if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid() or found.st_mode & 0o077:

@@ -1,8 +1,8 @@
-"""The two certificates of a tunnel, each known to the other end beforehand, so that no authority signs anything.
+"""The two certificates of a tunnel, each known to the other end in advance, so that no authority is needed.
 
-A host makes one pair for itself when it starts, and one for each pod. The pod's goes into the cluster as a secret,
-beside the host's certificate; the host's key never leaves its process. So whoever reads the secret can pretend to be
-that pod, and nobody can pretend to be the host.
+A host makes one pair for itself when it starts, and one for each pod. The pod's pair goes into the cluster as a secret,
+together with the host's certificate; the host's key never leaves its process. So anyone who reads the secret can
+impersonate that pod, but no one can impersonate the host.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 _VALID = timedelta(days=3650)
-"""Far beyond the life of any pod or host; pods end by other means."""
+"""Much longer than any pod or host lives; pods end by other means."""
 _CLOCKS = timedelta(days=1)
 """How far clocks may differ."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeyPair:
-    """A certificate that signs itself, and its key; both as PEM."""
+    """A self-signed certificate and its key, both as PEM."""
 
     certificate: str
     key: str = field(repr=False)
 
     @classmethod
     def make(cls, name: str) -> KeyPair:
-        """A new one. `name`: for people."""
+        """Create a new pair. `name`: for people."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name[:64])])
         now = datetime.now(UTC)
@@ -59,7 +59,7 @@ class KeyPair:
         )
 
     def meets(self, other: str) -> ssl.SSLContext:
-        """How whoever has this pair connects to whoever has the certificate `other`, and to nobody else."""
+        """The TLS context with which the owner of this pair connects to the owner of certificate `other` only."""
         made = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         made.minimum_version = ssl.TLSVersion.TLSv1_3
         made.check_hostname = False  # the certificate itself is known, whatever its address
@@ -71,7 +71,7 @@ class KeyPair:
 
 @contextmanager
 def _as_file(text: str) -> Iterator[str]:
-    """A path to `text`, which is on no disk: OpenSSL takes a key from a file alone."""
+    """A path to `text` in memory: OpenSSL reads a key only from a file."""
     descriptor = os.memfd_create("iact-key")
     try:
         os.write(descriptor, text.encode())

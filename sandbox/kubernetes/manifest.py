@@ -1,9 +1,9 @@
-"""What the cluster is told of one module: its Sandbox, the pod in it and the secret beside it, in pure functions.
+"""The objects that describe one module to the cluster: its Sandbox, the pod in it and its secret. Pure functions.
 
-The walls are the pod's: no rights, no writable file system but bounded memory, the session's workspace and nothing
-else of the volume, no token for the cluster's API, no name server, the kernel of the runtime class. The network is kept
-away by a policy of the namespace (`POLICY`), since a pod can't be without one. A Sandbox ends by itself at its
-`shutdownTime`; a host that lives moves that on, so what a dead one leaves goes away without anybody.
+The pod provides the isolation: no rights, no writable file system except bounded memory, only the session's workspace
+of the volume, no token for the cluster's API, no name server, and the kernel of the runtime class. A policy of the
+namespace (`POLICY`) blocks the network, since a pod can't be without one. A Sandbox ends on its own at its
+`shutdownTime`. A living host extends that, so what a dead host leaves disappears automatically.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ POLICY = "iact-modules"
 """The network policy that must be in the namespace (deploy/kubernetes/modules.yaml)."""
 NAME_LABEL, NAME = "app.kubernetes.io/name", "iact-module"
 DATA, HOST, PROCESS, SESSION, START = "iact/data", "iact/host", "iact/process", "iact/session", "iact/start"
-"""Labels: of which data directory, host, process and session; and the number of one start."""
+"""Labels: the data directory, host, process and session; and the number of one start."""
 MODULE = "module"
 """The container that the module runs in."""
 USER = 65532
-"""Whom modules run as where this host is root; files of sessions are given to that user."""
+"""The user that modules run as if this host is root; files of sessions are given to that user."""
 
 _MIB = 1 << 20
 _SCRIPT: Final = """\
@@ -46,12 +46,12 @@ prlimit {bounds} "$@" &
 trap 'kill "$!"; exit 143' TERM
 wait "$!"
 """
-"""Runs the module within its bounds, once the way out is there, and ends as it does; what its children leave is reaped here."""
+"""Waits for the way out, runs the module within its bounds, and ends with its status; reaps orphaned children."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pod:
-    """One module that is to run in a pod. `number`: of this start; `python`: the command line that serves it."""
+    """One module to run in a pod. `number`: of this start; `command`: the command line that serves it."""
 
     name: str
     number: str
@@ -73,41 +73,41 @@ class Pod:
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Whose pods they are: the data directory by its digest, the host by its name, the process."""
+    """The owner of pods: the data directory by its digest, the host by its name, and the process."""
 
     data: str
     host: str
     process: Process
 
     def labels(self) -> dict[str, str]:
-        """Of all that this process makes."""
+        """The labels of everything that this process creates."""
         return {DATA: self.data, HOST: label(self.host), PROCESS: str(self.process)}
 
 
 def label(text: str) -> str:
-    """`text` as the value of a label: itself, if it can be one, else its digest."""
+    """`text` as the value of a label: itself if it is valid, otherwise its digest."""
     if re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?", text):
         return text
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def labels(pod: Pod, owner: Owner) -> dict[str, str]:
-    """Of a pod, its Sandbox and its secret."""
+    """The labels of a pod, its Sandbox and its secret."""
     return {NAME_LABEL: NAME, **owner.labels(), SESSION: label(pod.key.session), START: pod.number}
 
 
 def selector(wanted: Mapping[str, str]) -> str:
-    """The API's way to ask for what has these labels."""
+    """The API's selector for objects with these labels."""
     return ",".join(f"{name}={value}" for name, value in {NAME_LABEL: NAME, **wanted}.items())
 
 
 def time_text(time: datetime) -> str:
-    """A time as the API writes it."""
+    """A time in the API's format."""
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def secret(pod: Pod, owner: Owner, own: KeyPair, host: str) -> dict[str, JSON]:
-    """What only this pod is to know. `own`: its certificate and key; `host`: the certificate of its host."""
+    """The secret for this pod alone. `own`: its certificate and key; `host`: the certificate of its host."""
     told = {
         "pod.pem": own.key + own.certificate,
         "host.pem": host,
@@ -125,7 +125,7 @@ def secret(pod: Pod, owner: Owner, own: KeyPair, host: str) -> dict[str, JSON]:
 
 
 def sandbox(pod: Pod, owner: Owner, namespace: Namespace, data: Path, until: datetime) -> dict[str, JSON]:
-    """The Sandbox of `pod`. `until`: when it ends by itself."""
+    """The Sandbox of `pod`. `until`: when it ends on its own."""
     told = {"iact/session": pod.key.session, "iact/module": pod.key.name, "iact/agent": pod.key.whose}
     return {
         "apiVersion": f"{GROUP}/{VERSION}",
@@ -184,7 +184,7 @@ _CONFINED: Final[dict[str, JSON]] = {
 
 
 def _bridge_container(pod: Pod) -> JSON:
-    """A sidecar in Kubernetes' own sense: begun before the module, ended after it, and no end of the pod itself."""
+    """A sidecar in Kubernetes' own sense: starts before the module, ends after it, and does not keep the pod alive."""
     arguments = [*(["egress"] if pod.place.egress else []), *(["apps"] if pod.apps else [])]
     mounts: list[JSON] = [
         _mount("keys", bridge.KEYS, read_only=True),

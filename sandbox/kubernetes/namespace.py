@@ -1,4 +1,4 @@
-"""Where in a cluster modules run, by a user's settings; whoever only names it imports nothing of a cluster."""
+"""Where in a cluster modules run, from a user's settings. Imports no cluster packages."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 from iact.core.errors import SandboxUnavailable
 
 _RUNTIMES = {"auto": "gvisor", "none": ""}
-"""What the setting `runtime` may be besides the name of a runtime class."""
+"""Values of the setting `runtime` other than the name of a runtime class."""
 
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
     """Where in a cluster modules run.
 
-    `images`: what the names of images begin with, in a registry that nodes reach. `claim`: of the volume that holds
-    the data directory, in its folder `folder`. `runtime`: the runtime class, "" for plain containers. `node`: the
-    node where pods must run, if the volume can be mounted there alone.
+    `images`: the prefix of image names, in a registry that nodes reach. `claim`: of the volume that contains the data
+    directory, in its folder `folder`. `runtime`: the runtime class, "" for plain containers. `node`: the node where
+    pods must run, if the volume can be mounted only there.
     """
 
     name: str
@@ -28,10 +28,10 @@ class Namespace:
     node: str = ""
 
     def sub_path(self, data: Path, path: Path) -> str:
-        """Where `path` is on the volume.
+        """The path of `path` on the volume.
 
         Raises:
-            SandboxUnavailable: it is not there.
+            SandboxUnavailable: it is not on the volume.
         """
         if not path.is_relative_to(data):
             raise SandboxUnavailable(
@@ -43,7 +43,7 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceSettings:
-    """The same as a user sets it. `volume`: the claim, with the folder after a slash; `host`: what this host is called."""
+    """The same as set by a user. `volume`: the claim, with the folder after a slash; `host`: the name of this host."""
 
     name: str = "iact"
     images: str | None = None
@@ -52,10 +52,10 @@ class NamespaceSettings:
     host: str = ""
 
     def namespace(self, runtime: str) -> Namespace:
-        """What the settings come to. `runtime`: of all sandboxes.
+        """The namespace for these settings. `runtime`: of all sandboxes.
 
         Raises:
-            SandboxUnavailable: one is missing that there is no default for.
+            SandboxUnavailable: a setting without a default is missing.
         """
         if not self.images or not self.volume:
             missing = "IACT_KUBERNETES_IMAGES" if not self.images else "IACT_KUBERNETES_VOLUME"

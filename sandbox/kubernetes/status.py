@@ -1,4 +1,4 @@
-"""What a Sandbox and its pod say of themselves, read as sentences: on the way up, running, ended. Pure."""
+"""Turns the status of a Sandbox and its pod into sentences: while it starts, runs, and after it ended. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NO_IMAGE: Final = ("ErrImagePull", "ImagePullBackOff")
 
 
 class _Reply(BaseModel):
-    """Part of what the API answers; what is not named here is not looked at."""
+    """Part of an answer of the API; fields that are not named here are ignored."""
 
     model_config = ConfigDict(extra="ignore", populate_by_name=True)
 
@@ -32,7 +32,7 @@ class Condition(_Reply):
 
 
 class SandboxStatus(_Reply):
-    """What the controller says of a Sandbox."""
+    """The controller's status of a Sandbox."""
 
     conditions: list[Condition] = []
     pod_ips: list[str] = Field(default=[], alias="podIPs")
@@ -40,7 +40,7 @@ class SandboxStatus(_Reply):
 
 
 class Metadata(_Reply):
-    """Whose it is."""
+    """An object's name, id and labels."""
 
     name: str
     uid: str = ""
@@ -48,20 +48,20 @@ class Metadata(_Reply):
 
 
 class SandboxReply(_Reply):
-    """A Sandbox, as the API answers it."""
+    """A Sandbox, as the API returns it."""
 
     metadata: Metadata
     status: SandboxStatus = SandboxStatus()
 
     @property
     def address(self) -> str:
-        """The pod's, once its containers run; else empty."""
+        """The pod's address once its containers run, otherwise ""."""
         ready = any(each.type == "Ready" and each.status == "True" for each in self.status.conditions)
         return self.status.pod_ips[0] if ready and self.status.pod_ips else ""
 
     @property
     def ended(self) -> str:
-        """Why its pod is over, as the controller has it; empty while it is not."""
+        """Why its pod ended, according to the controller; "" if it has not."""
         for each in self.status.conditions:
             if (each.type == "Finished" and each.status == "True") or each.reason == "SandboxExpired":
                 return each.reason
@@ -69,21 +69,21 @@ class SandboxReply(_Reply):
 
 
 class SandboxList(_Reply):
-    """Several."""
+    """A list of Sandboxes."""
 
     items: list[SandboxReply] = []
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """Why a pod does not come up. `mends`: it may yet, without anybody's doing."""
+    """Why a pod does not start. `mends`: it may still start without intervention."""
 
     reason: str
     mends: bool
 
 
 def not_starting(pod: V1Pod) -> Failure | None:
-    """What keeps `pod` from running, if it says so."""
+    """The reason that `pod` gives for not running, if any."""
     status = pod.status
     if status is None:
         return None
@@ -128,6 +128,6 @@ def _module_state(containers: list[V1ContainerStatus]) -> V1ContainerState | Non
 
 
 def _line(text: str) -> str:
-    """The first line of what a cluster says, short."""
+    """The first line of a cluster's message, shortened."""
     first = text.strip().splitlines()[0] if text.strip() else ""
     return "".join(char if char.isprintable() else " " for char in first[:200])

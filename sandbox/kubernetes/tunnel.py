@@ -1,8 +1,8 @@
-"""The host's end of the tunnel to a module in a pod: sockets in a folder here that lead to those there.
+"""The host's end of the tunnel to a module in a pod: local sockets in a folder that connect to those in the pod.
 
-To the core, and to the server that shows apps, a module in a pod is what it is elsewhere: a unix socket in its folder.
-Behind each connection to it is one of its own to the pod's `bridge`, over TLS that knows both certificates. A few more
-wait for the module to ask for its way out; what comes over those is handed to the egress proxy, as from any sandbox.
+To the core, and to the server that shows apps, a module in a pod looks like any other: a unix socket in its folder.
+Each connection to it gets its own connection to the pod's `bridge`, over TLS that knows both certificates. A few more
+wait for the module to ask for its way out; their traffic is passed to the egress proxy, as from any sandbox.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from iact.sandbox.kubernetes import bridge
 from iact.sandbox.kubernetes.bridge import Ends
 
 _CONNECTIONS: Final = 64
-"""To the pod, at once: the core needs one, and one for each question after its health; an app's page has a few."""
+"""Concurrent connections to the pod: the core needs one, and one for each health check; an app's page has a few."""
 _WAYS_OUT: Final = 4
 """Connections that wait for the module to ask for its way out."""
 _DIALLING: Final = 5.0
@@ -32,7 +32,7 @@ _APPS: Final = 16
 
 
 class Tunnel:
-    """From `folder` to the pod at `address`. `proxy`: the folder of its egress proxy's socket, if it has a way out."""
+    """Connects `folder` to the pod at `address`. `proxy`: the folder of the egress proxy's socket, or None."""
 
     def __init__(
         self, folder: Path, address: str, context: ssl.SSLContext, *, proxy: Path | None, apps: bool
@@ -49,10 +49,10 @@ class Tunnel:
         """The version of the Python in the pod."""
 
     async def open(self, *, within: float) -> None:
-        """Reach the pod, which may take a moment to listen, and begin to listen here.
+        """Reach the pod, which may take a moment to listen, and start to listen here.
 
         Raises:
-            ModuleLost: nobody with the pod's certificate answers there within so many seconds.
+            ModuleLost: nothing with the pod's certificate answers there within `within` seconds.
         """
         try:
             async with asyncio.timeout(within):
@@ -69,7 +69,7 @@ class Tunnel:
                 self._begin(self._way_out(self._proxy))
 
     async def probe(self) -> str:
-        """The address that the pod reached in the cluster's network, which it must not; empty if none."""
+        """The address that the pod reached in the cluster's network, although it must not; "" if none."""
         reader, writer = await self._dial(bridge.PROBE)
         try:
             return (await bridge.receive(reader)).decode("ascii", "replace")[:100]
@@ -77,7 +77,7 @@ class Tunnel:
             writer.close()
 
     async def close(self) -> None:
-        """Stop listening and end all connections; harmless when done twice."""
+        """Stop listening and end all connections. May be called twice."""
         self._closed = True
         for server in self._servers.values():
             server.close()
@@ -89,7 +89,7 @@ class Tunnel:
             await asyncio.wait(running)
 
     async def _reach(self) -> Ends:
-        """The connection over which the pod tells news, its first piece read."""
+        """Open the connection on which the pod sends news, and read its first piece."""
         while True:
             try:
                 reader, writer = await self._dial(bridge.NEWS)
@@ -124,7 +124,7 @@ class Tunnel:
                     with suppress(OSError, TimeoutError):
                         await bridge.join((reader, writer), await self._dial(name))
             except asyncio.CancelledError:
-                pass  # by `close`, which waits for it
+                pass  # from `close`, which waits for it
             finally:
                 self._tasks.discard(this)
                 writer.close()
@@ -132,7 +132,7 @@ class Tunnel:
         self._servers[name] = await socket_folder.listen(self._folder, name, serve)
 
     async def _hear(self, reader: asyncio.StreamReader) -> None:
-        """Listen for the apps that the pod tells of, as long as it tells."""
+        """Receive the pod's news about apps until the connection ends."""
         with suppress(OSError, ValueError):
             while True:
                 told = _table(await bridge.receive(reader)).get("apps")
@@ -159,13 +159,13 @@ class Tunnel:
                     far[1].close()
                 if not isinstance(error, OSError | TimeoutError):
                     raise
-                # The pod is gone or will be; whoever calls it finds that out.
+                # The pod is gone or soon will be; the next call to it will notice.
                 await asyncio.sleep(_BETWEEN * 10)
                 continue
             self._begin(_leave(proxy, far, first), far[1])
 
     def _begin(self, work: Coroutine[None, None, None], writer: asyncio.StreamWriter | None = None) -> None:
-        """Let `work` go on; `writer` is closed after it, even if it is cancelled before it begins."""
+        """Start `work`. `writer` is closed after it, even if it is cancelled before it starts."""
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -179,7 +179,7 @@ async def _leave(proxy: Path, far: Ends, first: bytes) -> None:
 
 
 def _table(piece: bytes) -> dict[str, JSON]:
-    """What the pod told: untrusted."""
+    """Decode the pod's message, which is untrusted."""
     found: JSON = json.loads(piece) if piece else {}
     if not piece:
         raise ConnectionResetError("the pod has no more to tell")

@@ -1,9 +1,9 @@
-"""Makes changes of the overlay real in the user's directory, each path in one step, and as somebody looked at it.
+"""Applies changes of the overlay to the user's directory, each path atomically, and exactly as it was reviewed.
 
-A file is written beside its place under a name of our own, brought to the disk, and renamed: what is seen at a path
-is what was there before or what was meant, whenever the power goes. Before the rename both sides are looked at again:
-what is below must be what it was when the change was first seen (else it is a *conflict*), what is above what was
-last told of (else it *failed*). Names of our own are written down first, so that a killed process leaves none.
+A file is written next to its target under a temporary name, flushed to disk, and renamed: whenever the power fails, a
+path has either its old content or the intended one. Before the rename both sides are checked again: the directory must
+be as it was when the change was first seen (otherwise a *conflict*), and the overlay as it was last reported (otherwise
+*failed*). Temporary names are recorded first, so that a killed process leaves none behind.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from iact.sandbox.live.digests import plain
 from iact.sandbox.live.drafts import clean, forget, name_of, write_down
 
 _GROUP: Final = 128
-"""Files that are written before the first of them is renamed: the disk is waited for once and not for each."""
+"""Files that are written before the first of them is renamed: flushed to disk together instead of one by one."""
 _HEAVY: Final = 64 << 20
-"""Bytes after which it is waited for as well."""
+"""Bytes after which they are flushed as well."""
 
 _GONE: Final = (
     "The folder it was in is no longer in the live directory; apply that folder by force, too, or drop it."
@@ -63,7 +63,7 @@ class _Draft:
 
 @dataclass(slots=True)
 class Applying:
-    """One go at a list of changes. `upper`, `lower`: descriptors of the layers; `store`: where ours is kept."""
+    """One run over a list of changes. `upper`, `lower`: descriptors of the layers; `store`: our own folder."""
 
     upper: int
     lower: int
@@ -77,14 +77,14 @@ class Applying:
     _left: bool = False
 
     def run(self, wanted: Iterable[Found]) -> None:
-        """Apply them all, as far as they can be; `outcomes` then tells of each.
+        """Apply all changes that can be applied; `outcomes` then has the result of each.
 
         Raises:
-            WorkspaceError: not even the names of drafts can be written down; nothing was applied.
+            WorkspaceError: not even the names of drafts can be recorded; nothing was applied.
         """
         changes = sorted(wanted, key=lambda found: found.parts)
         write_down(self.store, self._token, {found.parts[:-1] for found in changes})
-        # Folders come before what is in them, and what takes the place of a folder after that is empty.
+        # Folders come before their content, and what replaces a folder comes when that is empty.
         folders, plain_ones, deleted, instead = _sorted(changes)
         for found in folders:
             with self._outcome(found):
@@ -120,7 +120,7 @@ class Applying:
                     os.close(draft.opened)
 
     def _draft(self, found: Found) -> _Draft | None:
-        """Write it beside its place; None if there was no need to."""
+        """Write the draft next to its target; None if that was not necessary."""
         now = found.now
         if now is None or now.type not in ("file", "link"):
             kind = "special file" if now is None else now.target
@@ -153,7 +153,7 @@ class Applying:
                 raise
 
     def _fill(self, found: Found, at: int, opened: int, below: os.stat_result | None) -> Print:
-        """Content, owner, mode and times; gives the stamp of what was copied."""
+        """Copy content, owner, mode and times. Return the stamp of the copied file."""
         now, parts = found.now, found.parts
         assert now is not None
         with steps.folder(self.upper, parts[:-1]) as up:
@@ -181,7 +181,7 @@ class Applying:
         return stamp
 
     def _put(self, draft: _Draft) -> None:
-        """Give the draft its name."""
+        """Rename the draft to its target."""
         found, name = draft.found, draft.found.parts[-1]
         with self._at(found) as at:
             try:
@@ -190,7 +190,7 @@ class Applying:
                 below = self._unchanged(found, at)
                 if (
                     print_of(below)[:5] != draft.below[:5]
-                ):  # without the time that other names of it may change
+                ):  # without ctime, which a change to its other names may alter
                     raise _Refused("conflict", _CHANGED)
                 if below is None:
                     self._rename_new(at, draft.name, name)
@@ -211,14 +211,12 @@ class Applying:
         steps.exchange(at, draft, at, name)
         try:
             os.rmdir(draft, dir_fd=at)
-        except (
-            OSError
-        ) as error:  # somebody was faster: what they put there is in the folder that we moved away
+        except OSError as error:  # someone was faster: their entry is in the folder that we moved away
             steps.exchange(at, draft, at, name)
             raise _Refused("conflict", _CHANGED) from error
 
     def _mode(self, found: Found, at: int, below: os.stat_result | None) -> None:
-        """Another mode is all that changed: the file stays itself."""
+        """Apply a change of mode only: the file itself stays."""
         assert found.now is not None
         stamp = self._looked_at(found)
         opened = os.open(found.parts[-1], os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=at)
@@ -289,7 +287,7 @@ class Applying:
         above = steps.find(self.upper, found.parts)
         self._done(found, NOTHING if above is None else stamp_of(above), note)
 
-    # --- what all have in common -----------------------------------------------------------------
+    # --- shared ----------------------------------------------------------------------------------
 
     @contextmanager
     def _outcome(self, found: Found) -> Iterator[None]:
@@ -302,7 +300,7 @@ class Applying:
 
     @contextmanager
     def _at(self, found: Found) -> Iterator[int]:
-        """The folder below that it is in."""
+        """Open the folder below that contains it."""
         parts = found.parts[:-1]
         with ExitStack() as stack:
             try:
@@ -327,7 +325,7 @@ class Applying:
             self._left = True
 
     def _unchanged(self, found: Found, at: int) -> os.stat_result | None:
-        """What is below, if it is what it was when the change was first seen, or if that doesn't matter."""
+        """What is below, if it is unchanged since the change was first seen, or if that doesn't matter."""
         below = steps.look(at, found.parts[-1])
         row = self.base.first.get(found.path)
         if found.path not in self.forced and (row is None or row.late or row.below != print_of(below)):
@@ -335,14 +333,14 @@ class Applying:
         return below
 
     def _looked_at(self, found: Found) -> Print:
-        """The stamp of what is above, if it is what was last told of."""
+        """The stamp of what is above, if it is unchanged since it was last reported."""
         above = steps.find(self.upper, found.parts)
         if above is None or found.above is None or stamp_of(above) != stamp_of(found.above):
             raise _Refused("failed", _AGAIN)
         return stamp_of(above)
 
     def _own(self, at: int, name: str | None, below: os.stat_result | None, opened: int = -1) -> None:
-        """As root: let a draft belong to whom the file that it replaces does, or the folder around it."""
+        """As root: give a draft the owner of the file that it replaces, or of the folder around it."""
         if os.geteuid() != 0:
             return
         owner = below or os.fstat(at)
@@ -352,7 +350,7 @@ class Applying:
             os.chown(name, owner.st_uid, owner.st_gid, dir_fd=at, follow_symlinks=False)
 
     def _rename_new(self, at: int, draft: str, name: str) -> None:
-        """Nothing is there; should something be after all, or pass for it where case doesn't count, it stays."""
+        """Rename where nothing exists. If something exists after all, or matches ignoring case, it stays."""
         try:
             steps.rename_new(at, draft, name)
         except FileExistsError as error:
@@ -360,7 +358,7 @@ class Applying:
 
     @contextmanager
     def _other_names(self, at: int, name: str, below: os.stat_result) -> Iterator[None]:
-        """While one of several names of a file is taken away: its other names get another time by that."""
+        """Keep the base correct while one of several names of a file is removed: that changes the others' times."""
         if not stat.S_ISREG(below.st_mode) or below.st_nlink < 2:
             yield
             return
@@ -385,7 +383,7 @@ class Applying:
             self.base.settled[found.path] = stamp
 
     def _flush(self) -> None:
-        """Bring the folders to the disk; what is in them is there already."""
+        """Flush the folders to disk; their files already are."""
         for parts in self._touched:
             with suppress(OSError), steps.folder(self.lower, parts) as at:
                 opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)
@@ -396,7 +394,7 @@ class Applying:
 
 
 def _sorted(changes: Sequence[Found]) -> tuple[list[Found], list[Found], list[Found], list[Found]]:
-    """Folders; files and links; deletions; files and links in a folder's place."""
+    """Split into folders; files and links; deletions; files and links that replace a folder."""
     parted: tuple[list[Found], list[Found], list[Found], list[Found]] = ([], [], [], [])
     for found in changes:
         if found.now is None:
@@ -422,7 +420,7 @@ def _groups(changes: Iterable[Found]) -> Iterator[list[Found]]:
 
 
 def _note(found: Found, replaced: os.stat_result | None) -> str:
-    """What is worth knowing about a change that was made."""
+    """Remarks about a change that was made."""
     notes = []
     if replaced is not None and stat.S_ISREG(replaced.st_mode) and replaced.st_nlink > 1:
         notes.append(f"It was one of {replaced.st_nlink} names of a file; the others keep what they had.")

@@ -1,9 +1,9 @@
-"""What the directory looked like when a change was first seen, kept beside the overlay: how conflicts are told.
+"""The state of the directory when each change was first seen, stored next to the overlay to detect conflicts.
 
-Of each changed path its *print* is kept: a fingerprint of what stood below it, in the directory. A change conflicts
-if something changed there after the call began in which it was first seen, or looks otherwise now. What was applied,
-or is otherwise the same as below, is *settled*: the overlay's copy counts for nothing unless it changes again, and
-is removed before the next call.
+For each changed path its *print* is kept: a fingerprint of the directory's entry below it. A change conflicts if that
+entry changed after the start of the call in which the change was first seen, or is different now. A change that was
+applied, or otherwise equals the directory, is *settled*: the overlay's copy is ignored unless it changes again, and is
+removed before the next call.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from iact.core.errors import WorkspaceError
 from iact.sandbox.live import steps
 
 Print = tuple[int | str, ...]
-"""Of a folder its type and mode; of anything else also inode, size and times. Empty: nothing is there."""
+"""For a folder its type and mode; for anything else also inode, size and times. Empty: nothing is there."""
 NOTHING: Final[Print] = ()
 
 
 def print_of(status: os.stat_result | None) -> Print:
-    """The fingerprint of what `status` tells of."""
+    """The fingerprint of an entry with this `status`."""
     if status is None:
         return NOTHING
     kind, mode = steps.type_of(status.st_mode), stat.S_IMODE(status.st_mode)
@@ -36,18 +36,18 @@ def print_of(status: os.stat_result | None) -> Print:
 
 
 def is_whiteout(status: os.stat_result) -> bool:
-    """Whether this, in an upper layer, says that nothing is there."""
+    """Whether this entry of an upper layer marks a deletion."""
     return stat.S_ISCHR(status.st_mode) and status.st_rdev == 0
 
 
 def stamp_of(status: os.stat_result) -> Print:
-    """The same of something in the upper layer: it changes whenever that does."""
+    """The fingerprint of an entry in the upper layer: it changes whenever the entry does."""
     return ("whiteout",) if is_whiteout(status) else print_of(status)
 
 
 @dataclass(slots=True)
 class First:
-    """A change when it was first seen. `late`: what is below had changed after the call began."""
+    """A change when it was first seen. `late`: the directory's entry had changed after the call began."""
 
     below: Print
     late: bool = False
@@ -55,7 +55,7 @@ class First:
 
 @dataclass(slots=True)
 class Base:
-    """All that is remembered of one overlay, by path."""
+    """Everything remembered about one overlay, by path."""
 
     file: Path
     first: dict[str, First] = field(default_factory=dict)
@@ -64,7 +64,7 @@ class Base:
 
     @classmethod
     def load(cls, file: Path) -> Base:
-        """What `file` holds; nothing if there is none.
+        """Load `file`; empty if it does not exist.
 
         Raises:
             WorkspaceError: it can't be read.
@@ -84,7 +84,7 @@ class Base:
             ) from error
 
     def save(self) -> None:
-        """Write it down if it changed, as a whole or not at all.
+        """Write it to disk if it changed, atomically.
 
         Raises:
             WorkspaceError: it can't be written.

@@ -1,9 +1,9 @@
-"""What differs between the overlay and the directory, read from the upper layer alone.
+"""Finds the differences between the overlay and the directory, from the upper layer alone.
 
-The upper layer holds, for each path that a module touched, what is there now: a copy, a new file, a folder, or a
-*whiteout* (a character device 0/0) for what was removed. A folder in it is merged with the one below unless it is
-marked *opaque*: then it hides all of that, and so does every folder in it. Much of what is there is no change: a
-folder is copied for each file that changes in it, and a file when it is opened for writing.
+For each path that a module touched, the upper layer has the current state: a copy, a new file, a folder, or a
+*whiteout* (a character device 0/0) for a deletion. A folder in it is merged with the one below unless it is marked
+*opaque*: then it hides everything below it, and so does every folder in it. Many entries are not changes: a folder is
+copied for each file that changes in it, and a file when it is opened for writing.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from iact.sandbox.live.base import Print, is_whiteout, print_of, stamp_of
 from iact.sandbox.live.digests import Digests
 
 MOST: Final = 100_000
-"""Changes that are told; with more there is no telling what a call did."""
+"""The most changes that are reported; with more, it can't be determined what a call did."""
 _DIGESTED: Final = 256 << 20
-"""Bytes of deleted files whose digests are told in one go; of the others it is not needed enough to read them."""
+"""The most bytes of deleted files that are digested in one run; other deleted files are not worth reading."""
 
 OPAQUE: Final = "user.overlay.opaque"
 _ORIGIN: Final = "user.overlay.origin"
@@ -34,9 +34,10 @@ _HEAD: Final = 21
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One difference. `below`: what stands in the directory; `above`: in the upper layer, None if something above
-    it hides what is below; `gone`: a copied folder, or what is in one, whose original is no longer there; `replaced`:
-    when another folder was put in the place of one that it is in, in nanoseconds.
+    """One difference. `below`: the entry in the directory; `above`: in the upper layer, or None if hidden from above.
+
+    `gone`: a copied folder, or something in one, whose original no longer exists; `replaced`: when another folder took
+    the place of one that contains it, in nanoseconds.
     """
 
     path: str
@@ -54,25 +55,25 @@ class Found:
 
 @dataclass(slots=True)
 class Comparison:
-    """What a walk over the upper layer came to, by path."""
+    """The result of a walk over the upper layer, by path."""
 
     changes: list[Found] = field(default_factory=list)
     same: dict[str, Print] = field(default_factory=dict)
-    """Entries that are no change, with their stamps."""
+    """Entries that are not changes, with their stamps."""
     matched: dict[str, Print] = field(default_factory=dict)
-    """Those of them that were compared now, with the prints of what they are the same as."""
+    """Those of them that were compared in this walk, with the prints of the entries that they equal."""
     drifted: list[str] = field(default_factory=list)
-    """Folders whose mode the user changed below, so that the copy's is out of date."""
+    """Folders whose mode the user changed below, so that the copy's mode is out of date."""
     gone: list[str] = field(default_factory=list)
-    """Copied folders that hold no change and whose originals are gone."""
+    """Copied folders that contain no change and whose originals are gone."""
     opaque: list[str] = field(default_factory=list)
-    """Opaque folders that hide nothing any more."""
+    """Opaque folders that no longer hide anything."""
     born: set[str] = field(default_factory=set)
-    """Folders that the overlay, while it is mounted, doesn't know as merged with one below."""
+    """Folders that the overlay, while it is mounted, doesn't treat as merged with one below."""
 
 
 def compare(upper: int, lower: int, digests: Digests, settled: Mapping[str, Print]) -> Comparison:
-    """Compare the layers, given as descriptors. `settled`: entries of the upper layer that count for nothing.
+    """Compare the layers, given as descriptors. `settled`: entries of the upper layer to ignore.
 
     Raises:
         WorkspaceError: there are too many changes, or something can't be read.
@@ -104,7 +105,7 @@ class _Walk:
         return self._out
 
     def _tidy(self) -> None:
-        """What is only known when everything was seen."""
+        """Determine what is known only after everything was seen."""
         out = self._out
         changed = {above for found in out.changes if not found.gone for above in ancestors(found.path)}
         deleted = {above for found in out.changes if found.now is None for above in ancestors(found.path)}
@@ -202,7 +203,7 @@ class _Walk:
         self._left.append(_Folder(parts, merged=merged, hidden=hidden, replaced=replaced))
 
     def _deleted(self, path: str, low: int, name: str, above: os.stat_result | None, replaced: int) -> None:
-        """`name` in the folder `low` is no longer there for modules, and neither is what is in it."""
+        """Note that `name` in the folder `low` is deleted for modules, together with its content."""
         if (below := steps.look(low, name)) is None:
             return
         digest = below.st_size <= self._budget
@@ -214,7 +215,7 @@ class _Walk:
             self._deleted_inside(path, low, name, replaced)
 
     def _deleted_inside(self, path: str, low: int, name: str, replaced: int) -> None:
-        """What is in the folder `name` of the folder `low`; one level of recursion for each of its own."""
+        """Note deletions in the folder `name` of the folder `low`; recurses once per level."""
         if path.count("/") > path_names.DEEPEST:
             raise WorkspaceError(
                 f"Folders in the live directory lie more than {path_names.DEEPEST} deep; remove the deepest."
@@ -238,8 +239,9 @@ class _Walk:
 
 @dataclass(frozen=True, slots=True)
 class _Folder:
-    """A folder of the upper layer that is still to be looked at. `merged`: there is one below; `hidden`: but it is
-    not seen; `gone`: there was one; `replaced`: as of `Found`.
+    """A folder of the upper layer that is still to be compared. `merged`: there is one below.
+
+    `hidden`: the one below is hidden; `gone`: there was one below; `replaced`: as in `Found`.
     """
 
     parts: tuple[str, ...]
@@ -250,9 +252,9 @@ class _Folder:
 
 
 def _replaced(origin: bytes, low: int, name: str) -> bool:
-    """Whether the folder below is another than the one of which the copy was made.
+    """Whether the folder below is not the one that was copied.
 
-    The kernel notes that one's handle on the copy, behind a head of 21 bytes (`struct ovl_fb`).
+    The kernel stores the original's handle on the copy, after a head of 21 bytes (`struct ovl_fb`).
     """
     with steps.folder(low, (name,)) as opened:
         handle = steps.handle(opened)
@@ -260,7 +262,7 @@ def _replaced(origin: bytes, low: int, name: str) -> bool:
 
 
 def _alike(state: FileState, above: os.stat_result, below: os.stat_result | None) -> bool:
-    """Whether two that are told alike are alike. Of what is too large to read, the time tells whether it was written."""
+    """Whether two equal states are really equal. If a file is too large to read, its time shows if it was written."""
     read = state.type != "file" or bool(state.sha256)
     return read or (below is not None and above.st_mtime_ns == below.st_mtime_ns)
 
@@ -272,7 +274,7 @@ def copied(upper: int, parts: Sequence[str]) -> bool:
 
 
 def ancestors(path: str) -> Iterator[str]:
-    """The folders that it is in, innermost first."""
+    """The folders that contain a path, innermost first."""
     while "/" in path:
         path = path.rpartition("/")[0]
         yield path

@@ -1,4 +1,4 @@
-"""Copies an open file: holes stay holes, and what it came to is known without reading it again."""
+"""Copies an open file: holes stay holes, and the digest is computed without reading it again."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from iact.sandbox.live.digests import LARGEST
 
 _PIECE: Final = 1 << 20
 _NOT_COPIED: Final = ("user.overlay.", "security.capability", "security.ima", "security.evm")
-"""Attributes that are the kernel's own, or that a changed content must not keep."""
+"""Attributes that belong to the kernel, or that must not survive a change of content."""
 
 
 def copy(source: int, target: int, size: int) -> str:
-    """Fill `target`, which is empty, with the `size` bytes of `source`; gives their SHA-256, "" if over `LARGEST`."""
+    """Copy the `size` bytes of `source` to the empty `target`. Return their SHA-256, or "" if larger than `LARGEST`."""
     found = hashlib.sha256() if size <= LARGEST else None
     offset = 0
     while offset < size:
@@ -25,7 +25,7 @@ def copy(source: int, target: int, size: int) -> str:
         offset = begin
         while offset < end:
             piece = os.pread(source, min(_PIECE, end - offset), offset)
-            if not piece:  # it became shorter: the caller finds that out
+            if not piece:  # it became shorter: the caller detects that
                 return "shorter"
             if found is not None:
                 found.update(piece)
@@ -36,7 +36,7 @@ def copy(source: int, target: int, size: int) -> str:
 
 
 def attributes(source: int, target: int) -> None:
-    """Give `target` the extended attributes of `source`, the access list among them, as far as that can be."""
+    """Copy the extended attributes of `source`, including its access list, to `target`, as far as possible."""
     try:
         there = os.listxattr(source)
     except OSError:
@@ -52,13 +52,13 @@ def attributes(source: int, target: int) -> None:
 
 
 def _data(source: int, offset: int, size: int) -> tuple[int, int]:
-    """The next stretch at or after `offset` that is no hole."""
+    """The next stretch at or after `offset` that is not a hole."""
     try:
         begin = os.lseek(source, offset, os.SEEK_DATA)
     except OSError as error:
-        if error.errno == errno.ENXIO:  # nothing but a hole is left
+        if error.errno == errno.ENXIO:  # only a hole is left
             return size, size
-        if error.errno == errno.EINVAL:  # this file system doesn't tell
+        if error.errno == errno.EINVAL:  # this file system doesn't report holes
             return offset, size
         raise
     return min(begin, size), min(os.lseek(source, begin, os.SEEK_HOLE), size)

@@ -1,8 +1,8 @@
-"""What is at a path, as `core.ports.FileState` tells it, without reading a file twice that did not change.
+"""The state of a path as `core.ports.FileState`, without reading an unchanged file twice.
 
-A digest is remembered by inode, size and times. It is not remembered while somebody has the file open for writing
-(through shared memory it could change without a new time), nor if it changed within the last tick of the kernel's
-clock, where two changes can have one time.
+A digest is cached by inode, size and times. It is not cached while any process has the file open for writing (through
+shared memory it could change without a new time), nor if it changed within the last tick of the kernel's clock, when
+two changes can have the same time.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from iact.core.ports import FileState
 from iact.sandbox.live import steps
 
 _MOST: Final = 250_000
-"""Digests that are remembered."""
+"""The most digests in the cache."""
 _TICK: Final = 20_000_000
-"""Nanoseconds: more than the clock that file times are taken from needs for a tick."""
+"""Nanoseconds: longer than one tick of the clock that file times are taken from."""
 LARGEST: Final = 1 << 30
-"""Bytes of a file whose content is read to compare it, holes counted; a larger one has no digest, and differs."""
+"""The most bytes, including holes, of a file that is read for comparison. A larger file has no digest, and differs."""
 _KEEPS: Final = 0o6000
 """Set-user-id and set-group-id."""
 
 
 def written(at: int, name: str) -> bool:
-    """Whether somebody has this file open for writing; what can't be told counts as yes."""
+    """Whether any process has this file open for writing. Counts as yes if that can't be determined."""
     try:
         descriptor = steps.read(at, name)
     except OSError:
@@ -42,9 +42,9 @@ def written(at: int, name: str) -> bool:
 
 
 def held(descriptor: int) -> bool:
-    """The same of an open file. The kernel gives a read lease only if nobody can write.
+    """Whether any process has this open file open for writing. The kernel grants a read lease only if none has.
 
-    Who opens it for writing meanwhile has us told by a signal, which is to be one that does nothing.
+    If a process opens it for writing meanwhile, we get a signal, which is set to one that does nothing.
     """
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)
@@ -56,13 +56,13 @@ def held(descriptor: int) -> bool:
 
 
 class Digests:
-    """SHA-256 of files, remembered."""
+    """SHA-256 of files, cached."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int, int, int, int], str] = {}
 
     def state(self, at: int, name: str, status: os.stat_result, *, digest: bool = True) -> FileState:
-        """What `name` is, of which `status` was had just now. Without `digest` a file's content is not read.
+        """The state of `name`, whose `status` was read just now. Without `digest` a file's content is not read.
 
         Raises:
             WorkspaceError: it went away or can't be read.
@@ -107,10 +107,10 @@ def digest_of(descriptor: int) -> str:
 
 
 def plain(mode: int, *, folder: bool, was: int = 0, group: bool = False) -> int:
-    """The permission bits that are made real for `mode`: set-id bits never.
+    """The permission bits to apply for `mode`, without set-id bits.
 
-    A folder keeps those that it had (`was`), and a new one takes the group of its own if the one around it does
-    (`group`), which is no right of anybody's.
+    A folder keeps the set-id bits that it had (`was`), and a new folder passes on its group if the one around it does
+    (`group`), which grants no rights.
     """
     if not folder:
         return mode & 0o1777

@@ -1,7 +1,7 @@
-"""The names under which files are written before they get their own, and their removal when a process was killed.
+"""The temporary names under which files are written, and their removal after a process was killed.
 
-Before the first of them is made, the token in their names and the folders that they will be in are written down
-beside the overlay. Who opens it again removes what is left there.
+Before the first draft is created, the token in the drafts' names and their folders are recorded next to the overlay.
+The next process that opens the overlay removes what is left.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ def name_of(token: str, number: int) -> str:
 
 
 def write_down(store: Path, token: str, folders: Iterable[tuple[str, ...]]) -> None:
-    """Remember that drafts with this token may be in these folders.
+    """Record that drafts with this token may be in these folders.
 
     Raises:
-        WorkspaceError: it can't be written.
+        WorkspaceError: the record can't be written.
     """
     text = json.dumps({"token": token, "folders": [path_names.encode("/".join(parts)) for parts in folders]})
     place = _place(store)
@@ -40,7 +40,7 @@ def write_down(store: Path, token: str, folders: Iterable[tuple[str, ...]]) -> N
 
 
 def clean(store: Path, lower: int) -> None:
-    """Remove the drafts that are written down, and what is written down. What can't be removed is left."""
+    """Remove the recorded drafts, and the record. Anything that can't be removed stays."""
     place = _place(store)
     try:
         found = json.loads(place.read_text(encoding="utf-8"))
@@ -58,7 +58,7 @@ def clean(store: Path, lower: int) -> None:
 
 
 def forget(store: Path) -> None:
-    """No draft is left."""
+    """Note that no draft is left."""
     with suppress(OSError):
         _place(store).unlink()
 

@@ -1,11 +1,12 @@
-"""Takes single changes out of the upper layer, so that the directory shows through again.
+"""Removes single changes from the upper layer, so that the directory shows through again.
 
-A change may have no entry of its own there: the files of a removed folder are hidden by the folder's one whiteout,
-those of a replaced one by its being opaque. To let one of them be seen again the cover is first written out, as one
-whiteout for each thing that it hides, which is the same to see.
+A change may have no entry of its own there: the files of a deleted folder are hidden by the folder's single whiteout,
+and those of a replaced folder by its opaque mark. To uncover one of them, that cover is first expanded into one
+whiteout for each entry that it hides, which looks the same to modules.
 
-What a process holds is first removed through the overlay, so that the kernel doesn't take it for what is there. That
-leaves a whiteout for a moment, which must not pass for a deletion if we are killed in it: it is written down.
+An entry that a process holds is first removed through the overlay, so that the kernel doesn't take it for an existing
+one. That briefly leaves a whiteout, which must not be mistaken for a deletion if we are killed at that moment, so it is
+recorded.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ _NOTE: Final = "dropping"
 
 @dataclass(frozen=True, slots=True)
 class Dropping:
-    """`upper`, `lower`: descriptors of the layers; `held`: what processes hold."""
+    """`upper`, `lower`: descriptors of the layers; `held`: the entries that processes hold."""
 
     upper: int
     lower: int
@@ -40,9 +41,9 @@ class Dropping:
     held: Held
 
     def drop(self, parts: Sequence[str]) -> None:
-        """Let `parts` lead to what is below; a folder that is new there goes with what is in it.
+        """Make `parts` show what is below. A folder that is new there is dropped with its content.
 
-        Folders before what is in them. Raises `OSError`.
+        Call it for folders before their content. Raises `OSError`.
         """
         for end in range(1, len(parts)):
             if not self._written_out(parts[:end]):
@@ -80,7 +81,7 @@ class Dropping:
         return below is not None and below.st_ino in self.held.watched
 
     def _refill(self, parts: Sequence[str]) -> None:
-        """Give the copy the content of what is below: as long as it is held the kernel knows no other by this name."""
+        """Give the copy the content of the file below: while it is held, the kernel knows no other by this name."""
         *around, name = parts
         with steps.folder(self.lower, around) as low, steps.folder(self.upper, around) as up:
             source = steps.read(low, name)
@@ -96,7 +97,7 @@ class Dropping:
                 os.close(target)
 
     def _release(self, parts: Sequence[str], below: os.stat_result | None) -> None:
-        """Remove it as modules do, unless it is a folder that stays."""
+        """Remove it the way modules do, unless it is a folder that stays."""
         above = steps.find(self.upper, parts)
         if above is None or is_whiteout(above):
             return
@@ -112,7 +113,7 @@ class Dropping:
             os.close(merged)
 
     def _written_out(self, parts: Sequence[str]) -> bool:
-        """Let no cover lie on what is in this folder; False if nothing in it is in the upper layer."""
+        """Expand any cover over the content of this folder. False if the upper layer has nothing in it."""
         above = steps.find(self.upper, parts)
         if above is None:
             return False
@@ -129,7 +130,7 @@ class Dropping:
         return True
 
     def _covered(self, at: int, name: str, parts: Sequence[str]) -> None:
-        """Put in the place of `name` a folder with a whiteout for each thing that is in the one below."""
+        """Replace `name` by a folder with a whiteout for each entry of the folder below."""
         draft = f"drop-{secrets.token_hex(8)}"
         store = steps.open_top(self.layers.store)
         try:
@@ -159,7 +160,7 @@ class Dropping:
 
 
 def finish(store: Path, upper: int) -> None:
-    """Take away the whiteout that a killed process may have left where it dropped something."""
+    """Remove the whiteout that a killed process may have left while dropping a change."""
     note = store / _NOTE
     try:
         parts = path_names.decode(note.read_text(encoding="utf-8"))
@@ -178,7 +179,7 @@ def _whiteout(at: int, name: str) -> None:
 
 
 def _remove(store: int, draft: str) -> None:
-    """What was there before, or what a failure left of the new."""
+    """Remove what was there before, or what a failure left of the new folder."""
     status = steps.look(store, draft)
     if status is None:
         return

@@ -1,11 +1,12 @@
-"""What processes hold in an overlay: folders that they stand in, files that they have open, run, mapped or watch.
+"""The entries of an overlay that processes hold: working directories, and files that are open, run, mapped or watched.
 
-The kernel keeps what somebody holds, and all folders on the way to it, as it was when they came to it, whatever is
-done to the layers. So what was new then has to stay in the upper layer until they have left, and what the user put in
-such a place can't be seen yet.
+The kernel keeps every held entry, and all folders on the way to it, as it was when the process reached it, whatever
+happens to the layers. So an entry that was new then must stay in the upper layer until no process holds it, and what
+the user put in its place can't be seen yet.
 
-Modules live in mount name spaces of their own. Looking at every process of the machine before each call would cost
-more than the rest of it; who was not in one of those for some seconds is not looked at again, for he won't get there.
+Modules live in their own mount name spaces. Inspecting every process of the machine before each call would cost more
+than everything else, so a process that was in none of those name spaces for some seconds is not inspected again: it
+will not get there.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ _WATCH: Final = re.compile(r"^inotify wd:\w+ ino:(\w+) sdev:(\w+)", re.MULTILINE
 
 @dataclass(slots=True)
 class Held:
-    """`paths`: with the folders on the way to them, without the top, which every module holds. `watched`: numbers of
-    inodes (inotify), whose paths aren't told.
+    """`paths`: the held paths and the folders on the way to them, without the top, which every module holds.
+
+    `watched`: inode numbers of watched entries (inotify), whose paths are not known.
     """
 
     paths: set[str] = field(default_factory=set)
@@ -38,7 +40,7 @@ class Held:
 
 
 class Holders:
-    """Looks for who holds something in the overlay mounted at `merged`."""
+    """Finds processes that hold something in the overlay mounted at `merged`."""
 
     def __init__(self, merged: Path) -> None:
         device = os.stat(merged).st_dev
@@ -48,10 +50,10 @@ class Holders:
         self._since: dict[str, float] = {}
         """When a process that holds nothing was first seen."""
         self._strangers: set[str] = set()
-        """Those that can't come to hold anything any more."""
+        """Processes that can no longer come to hold anything."""
 
     def held(self, *, mapped: bool) -> Held:
-        """What is held now. With `mapped`, also files that are merely in memory, which takes longer."""
+        """What is held now. With `mapped`, includes files that are only mapped into memory, which takes longer."""
         places: dict[str, list[str]] = {}
         found = Held()
         for process in self._candidates():
@@ -93,11 +95,11 @@ class Holders:
             del self._since[process]
 
     def _places(self, process: str) -> list[str]:
-        """Where it has the overlay, which is told by its number as a device (proc_pid_mountinfo(5), field 3)."""
+        """Where the process has the overlay mounted, found by its device number (proc_pid_mountinfo(5), field 3)."""
         table = Path(f"/proc/{process}/mountinfo").read_text(errors="surrogateescape")
         if self._device not in table:
             return []
-        # What is mounted is told from the process's own top, what it holds from ours: gVisor's gofer has another.
+        # Mount points are relative to the process's own root, held paths to ours: gVisor's gofer has another root.
         top = os.readlink(f"/proc/{process}/root").rstrip("/")
         rows = (line.split(" ") for line in table.splitlines() if self._device in line)
         return [f"{top}{row[4]}/" for row in rows if f" {row[2]} " == self._device]

@@ -1,8 +1,8 @@
-"""The difference of two texts by lines, in bounded time.
+"""The difference between two texts by lines, in bounded time.
 
-Myers' greedy algorithm (E. W. Myers, An O(ND) difference algorithm and its variations, 1986, figure 2), given up when
-it has taken so many steps: then everything between the first and the last line that differ counts as replaced, which
-is as true, and longer. `difflib` has no bound, and texts exist for which it takes minutes.
+Myers' greedy algorithm (E. W. Myers, An O(ND) difference algorithm and its variations, 1986, figure 2), abandoned after
+a number of steps: then everything between the first and the last differing line counts as replaced, which is as
+correct, but longer. `difflib` has no bound, and there are texts for which it takes minutes.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 STEPS: Final = 400_000
-"""Comparisons before it is given up: some tenths of a second."""
+"""Comparisons before it is abandoned: some tenths of a second."""
 
 Op = tuple[str, int, int, int, int]
-"""As `difflib` has them: what, and from where to where in both."""
+"""As in `difflib`: the kind of change, and the range in each text."""
 
 
 def unified(before: Sequence[str], after: Sequence[str], *, steps: int = STEPS) -> Iterator[str]:
-    """The hunks of a unified diff, without its two head lines. Lines have no ends here."""
+    """The hunks of a unified diff, without its two header lines. Lines have no line ends here."""
     for group in _Grouped(_ops(before, after, steps)).get_grouped_opcodes(3):
         first, last = group[0], group[-1]
         yield f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@"
@@ -32,7 +32,7 @@ def unified(before: Sequence[str], after: Sequence[str], *, steps: int = STEPS) 
 
 
 class _Grouped(difflib.SequenceMatcher[str]):
-    """Nothing but the way in which `difflib` puts changes near each other into one hunk."""
+    """Uses only `difflib`'s grouping of nearby changes into one hunk."""
 
     def __init__(self, ops: list[Op]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ def _ops(before: Sequence[str], after: Sequence[str], steps: int) -> list[Op]:
 
 
 def _common(one: Sequence[str], other: Sequence[str]) -> int:
-    """Lines that both begin with."""
+    """The number of lines that both have in common at the beginning."""
     for at, (line, same) in enumerate(zip(one, other, strict=False)):
         if line != same:
             return at

@@ -1,10 +1,10 @@
-"""The kernel's overlay of a directory: what must hold for one, how it is mounted, renewed and taken away.
+"""The kernel's overlay of a directory: its preconditions, and how it is mounted, refreshed and unmounted.
 
-The lower layer is the user's directory itself. While an overlay is mounted the kernel allows others to change its
-lower layer but promises little about what is then seen; without an index, metadata-only copies, redirects and inode
-numbers of its own (all switched off here) what is stale is only what its cache of names holds. Mounting it again in
-place drops that cache, which costs a fifth of a millisecond and disturbs nobody who works in it:
-`docs/design/live-directories.md` tells what was tried.
+The lower layer is the user's directory itself. While an overlay is mounted, the kernel allows others to change its
+lower layer but promises little about what is seen then. Without an index, metadata-only copies, redirects and its own
+inode numbers (all disabled here), only the overlay's cache of names can be stale. Remounting it in place drops that
+cache, which costs a fifth of a millisecond and disturbs no process that works in it: `docs/design/live-directories.md`
+describes what was tried.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ _OPTIONS: Final = "userxattr,index=off,metacopy=off,redirect_dir=nofollow,xino=o
 _REMOTE: Final = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "9p", "afs", "ceph", "fuseblk", "vfat", "exfat", "msdos"}
 )
-"""File systems on which another machine's changes, or the lack of modes and links, would go unseen."""
+"""File systems on which changes by other machines, or missing support for modes and links, would go unnoticed."""
 _NO_RIGHT: Final = "only root may mount, and not in most containers; run the product as root on the host"
 _ADMIN: Final = 1 << 21
 """CAP_SYS_ADMIN (capabilities(7))."""
 _NAME: Final = "iact-live"
-"""What our overlays are called in the table of mounts."""
+"""The source name of our overlays in the mount table."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The folders of one overlay. `directory`: the user's; the others lie in our `store`."""
+    """The folders of one overlay. `directory`: the user's; the others are in our `store`."""
 
     directory: Path
     store: Path
@@ -55,10 +55,10 @@ class Layers:
 
 
 def layers(directory: Path, store: Path) -> Layers:
-    """Make the folders in `store`, which is made if missing, and check that an overlay of `directory` is possible.
+    """Create the folders in `store`, itself included, and check that an overlay of `directory` is possible.
 
     Raises:
-        WorkspaceError: it is not; says why, and what to do.
+        WorkspaceError: it is not; the message says why, and what to do.
     """
     if not _may_mount():
         raise WorkspaceError(f"The live directory {directory} can't be overlaid: {_NO_RIGHT}.")
@@ -122,9 +122,9 @@ def mount(made: Layers) -> None:
     """Mount the overlay.
 
     Raises:
-        WorkspaceError: the kernel refuses; says why, and what to do.
+        WorkspaceError: the kernel refuses; the message says why, and what to do.
     """
-    unmount(made.merged)  # what a killed process left
+    unmount(made.merged)  # left by a killed process
     places = (f"{kind}={_escaped(path)}" for kind, path in zip(
         ("lowerdir", "upperdir", "workdir"), (made.directory, made.upper, made.work), strict=True
     ))  # fmt: skip
@@ -148,7 +148,7 @@ def mount(made: Layers) -> None:
 
 
 def renew(merged: Path) -> None:
-    """Let the overlay at `merged` forget what it remembers of names.
+    """Make the overlay at `merged` drop its cache of names.
 
     Raises:
         WorkspaceError: it is gone.
@@ -161,17 +161,17 @@ def renew(merged: Path) -> None:
 
 
 def unmount(merged: Path) -> None:
-    """Take away all that is mounted at `merged`, if need be as soon as nobody uses it; harmless if nothing is."""
+    """Unmount everything at `merged`, if anything; in use, it goes away as soon as no process uses it."""
     while _is_overlay(merged):
         if _libc().umount2(os.fsencode(merged), _MNT_DETACH | _UMOUNT_NOFOLLOW):
             return
 
 
 def own(store: Path) -> int:
-    """A descriptor that stands for being the one process that uses `store`; close it to let go.
+    """Return a descriptor that marks this process as the only user of `store`; close it to release.
 
     Raises:
-        WorkspaceError: another process has it.
+        WorkspaceError: another process uses it.
     """
     descriptor = steps.open_top(store)
     try:
@@ -185,7 +185,7 @@ def own(store: Path) -> int:
 
 
 def collect(data: Path) -> list[Path]:
-    """Unmount the overlays below data directory `data` whose process is gone; gives where they were. Blocks."""
+    """Unmount overlays below data directory `data` whose process is gone. Return where they were. Blocks."""
     collected = []
     root = data.resolve()
     for merged in [row.place for row in mounts() if row.system == "overlay" and row.source == _NAME]:
@@ -203,7 +203,7 @@ def collect(data: Path) -> list[Path]:
 
 @dataclass(frozen=True, slots=True)
 class Mount:
-    """A line of the table of mounts."""
+    """A line of the mount table."""
 
     place: Path
     system: str
@@ -211,12 +211,12 @@ class Mount:
 
 
 def mounts() -> list[Mount]:
-    """What is mounted, as this process sees it, oldest first."""
+    """All mounts, as this process sees them, oldest first."""
     found = []
     for line in Path("/proc/self/mountinfo").read_bytes().splitlines():
         before, _, after = line.partition(
             b" - "
-        )  # proc_pid_mountinfo(5): a variable number of fields stands before it
+        )  # proc_pid_mountinfo(5): a variable number of fields precedes it
         place, (system, source) = before.split(b" ")[4], after.split(b" ")[:2]
         found.append(Mount(Path(_unescaped(place)), os.fsdecode(system), _unescaped(source)))
     return found
@@ -226,7 +226,7 @@ def _system(folder: Path, table: list[Mount]) -> str:
     """The type of the file system that `folder` is on."""
     around = [
         row for row in table if folder.is_relative_to(row.place)
-    ]  # the newest of one place covers the others
+    ]  # the newest mount at a place covers the others
     return max(reversed(around), key=lambda row: len(row.place.parts)).system if around else ""
 
 
@@ -247,12 +247,12 @@ def _unescaped(field: bytes) -> str:
 
 
 def _escaped(path: Path) -> str:
-    """As overlayfs reads its options: commas end one, colons part layers."""
+    """Escape a path for overlayfs options: commas end an option, colons separate layers."""
     return "".join(f"\\{letter}" if letter in "\\,:" else letter for letter in str(path))
 
 
 def _mount(place: Path, system: bytes | None, flags: int, options: str) -> int:
-    """0, or what went wrong as an `errno`."""
+    """Mount, and return 0 or the `errno`."""
     status: int = _libc().mount(
         _NAME.encode(), os.fsencode(place), system, ctypes.c_ulong(flags), os.fsencode(options)
     )

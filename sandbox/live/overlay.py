@@ -1,11 +1,11 @@
-"""The overlay of one live directory, in the order in which things happen to it.
+"""The overlay of one live directory, in the order of its use.
 
-`refresh` before a call: what counts for nothing any more is taken out of the upper layer, the kernel forgets names,
-and the moment is remembered. The call writes. `changes` after it: what differs, and whether the user was faster.
-`apply` or `drop`, now or days later. Entries of the upper layer are taken out while no call is under way and nowhere
-else: who has a name of the overlay in the kernel's memory would go on writing into a file that nobody sees any more.
-For the same reason a file that somebody has open for writing stays (a background job's log), and so does what is in
-a new folder as long as a process holds anything.
+`refresh` before a call: settled entries are removed from the upper layer, the kernel drops its cached names, and the
+moment is recorded. The call writes. `changes` after it: what differs, and whether the user changed it first. `apply` or
+`drop`, now or days later. Entries of the upper layer are removed only while no call is running: a process with a cached
+name of the overlay would go on writing to a file that is no longer visible. For the same reason, a file that a process
+has open for writing stays (a background job's log), and so does the content of a new folder while a process holds
+anything in it.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from iact.sandbox.live.holders import Held, Holders
 from iact.sandbox.live.patch import Patch
 
 _COARSE: Final = 5
-"""`CLOCK_REALTIME_COARSE` of Linux, which Python doesn't name."""
+"""Linux's `CLOCK_REALTIME_COARSE`, which Python doesn't name."""
 
 
 class Overlay:
-    """Implements `core.ports.LiveFiles`; made by `open_live`."""
+    """Implements `core.ports.LiveFiles`; created by `open_live`."""
 
     def __init__(self, directory: Path, store: Path) -> None:
-        """Mount it, with what is kept in `store` from the last time.
+        """Mount it, with the changes kept in `store` from last time.
 
         Raises:
-            WorkspaceError: there can be none.
+            WorkspaceError: an overlay is not possible.
         """
         self._layers = mounting.layers(directory, store)
         self._digests = digests.Digests()
@@ -51,10 +51,10 @@ class Overlay:
         self._matched: dict[str, Print | None] = {}
         self._holders: Holders | None = None
         self._applied = 0
-        """When we changed something in the directory ourselves, which is no conflict at the next call."""
+        """When we last changed something in the directory ourselves, which is not a conflict at the next call."""
         with _explained(self._layers), ExitStack() as stack:
             self._owner = _kept(stack, mounting.own(self._layers.store))
-            mounting.unmount(self._layers.merged)  # what a killed process left
+            mounting.unmount(self._layers.merged)  # left by a killed process
             self._upper = _kept(stack, steps.open_top(self._layers.upper))
             self._lower = _kept(stack, steps.open_top(self._layers.directory))
             drafts.clean(self._layers.store, self._lower)
@@ -62,7 +62,7 @@ class Overlay:
             self._base = Base.load(self._layers.store / "base.json")
             self._moment = self._last_moment()
             self._alike()
-            with suppress(WorkspaceError):  # of too much: whoever asks is told
+            with suppress(WorkspaceError):  # too many changes: the next caller of `changes` gets the error
                 self.changes()
                 self._sweep(Held())
                 self._fold()
@@ -83,13 +83,14 @@ class Overlay:
         return self._layers.upper
 
     def refresh(self, *, works: bool = True) -> Sequence[str]:
-        """Before a call, while none is under way: let modules see the directory as it is now.
+        """Before a call, while none is running: make modules see the directory as it is now.
 
-        Gives the paths that still can't be seen so, because a process holds what was there before. Of a call that only
-        looks no moment is remembered: what is later than an older one can only be asked about.
+        Returns the paths for which that is not possible, because a process holds the previous entry. For a call that
+        only reads no moment is recorded: a change after an older moment is only treated as a conflict, which can be
+        resolved by asking.
 
         Raises:
-            WorkspaceError: the directory, or the overlay, is no longer there.
+            WorkspaceError: the directory, or the overlay, no longer exists.
         """
         self._check()
         with _explained(self._layers):
@@ -108,10 +109,10 @@ class Overlay:
         return sorted(path_names.encode(path) for path in self._stale)
 
     def changes(self) -> Sequence[FileChange]:
-        """All that differs from the directory now.
+        """Everything that differs from the directory now.
 
         Raises:
-            WorkspaceError: it is too much, or can't be read.
+            WorkspaceError: there are too many changes, or they can't be read.
         """
         found = compare(self._upper, self._lower, self._digests, self._base.settled)
         self._compared = found
@@ -127,12 +128,12 @@ class Overlay:
         return tuple(self._told(written, change) for written, change in self._found.items())
 
     def patch(self, path: str, *, most: int = 200_000) -> str:
-        """The change of one path as a unified diff for people; "" if it is none."""
+        """The change of one path as a unified diff for people; "" if there is none."""
         change = self._last().get(path)
         return "" if change is None else Patch(self._upper, self._lower, most).of(change)
 
     def apply(self, paths: Sequence[str], *, force: Sequence[str] = ()) -> Sequence[AppliedChange]:
-        """Make these changes real, as `changes` last told of them; what is no change any more is applied already.
+        """Apply these changes as `changes` last reported them. A path that is no longer changed counts as applied.
 
         Raises:
             WorkspaceError: nothing could be applied.
@@ -146,7 +147,7 @@ class Overlay:
                 going.run(wanted.values())
             finally:
                 self._applied = time.time_ns()
-                with suppress(WorkspaceError):  # it is known from what is below as well
+                with suppress(WorkspaceError):  # the state below shows it as well
                     self._base.save()
             for path, change in wanted.items():
                 if going.outcomes[change.path][0] == "applied":
@@ -155,10 +156,10 @@ class Overlay:
         return tuple(_outcome(path, wanted, going.outcomes) for path in dict.fromkeys(paths))
 
     def drop(self, paths: Sequence[str]) -> None:
-        """Let these paths be again what they are in the directory; a folder that is new there goes with what is in it.
+        """Reset these paths to their state in the directory. A folder that is new there is dropped with its content.
 
         Raises:
-            WorkspaceError: something can't be taken away.
+            WorkspaceError: something can't be removed.
         """
         self.changes()
         known = self._last()
@@ -179,7 +180,7 @@ class Overlay:
         self.changes()
 
     def close(self) -> None:
-        """Unmount, and keep what was not applied; harmless when done twice."""
+        """Unmount, and keep what was not applied. May be called twice."""
         if not self._open:
             return
         self._open = False
@@ -202,7 +203,7 @@ class Overlay:
             )
 
     def _last_moment(self) -> int:
-        """When the last call before this began, for what was not looked at since; now, if there was none."""
+        """When the last call before this process began, for changes not seen since; now, if there was none."""
         moment = self._layers.store / "moment"
         try:
             return moment.stat().st_mtime_ns
@@ -211,7 +212,7 @@ class Overlay:
             return _tick(past=time.time_ns())
 
     def _alike(self) -> None:
-        """Let the overlay's top have the mode and owner of the directory itself."""
+        """Give the overlay's top folder the mode and owner of the directory itself."""
         above, below = os.fstat(self._upper), os.fstat(self._lower)
         if (above.st_uid, above.st_gid) != (below.st_uid, below.st_gid):
             os.fchown(self._upper, below.st_uid, below.st_gid)
@@ -222,11 +223,11 @@ class Overlay:
         return Held() if self._holders is None else self._holders.held(mapped=mapped)
 
     def _differs(self, path: str) -> bool:
-        """Whether the overlay shows, at a path that is held, something else than the directory has there now."""
+        """Whether the overlay shows, at a held path, something other than the directory's current entry."""
         parts = path.split("/")
         above, below = steps.find(self._upper, parts), steps.find(self._lower, parts)
         if above is not None and not (below is not None and stat.S_ISDIR(above.st_mode)):
-            return False  # the session's own
+            return False  # the session's own change
         try:
             seen = os.stat(self._layers.merged / path, follow_symlinks=False)
         except OSError:
@@ -237,11 +238,11 @@ class Overlay:
             return False
         if os.fstat(self._upper).st_dev == os.fstat(self._lower).st_dev or not stat.S_ISDIR(below.st_mode):
             return seen.st_ino != below.st_ino
-        # Folders of layers on two file systems have numbers of the overlay's own.
+        # If the layers are on two file systems, folders have the overlay's own inode numbers.
         return above is None and seen.st_mtime_ns != below.st_mtime_ns
 
     def _sweep(self, held: Held) -> None:
-        """Take out of the upper layer what counts for nothing and is not held, nor in a new folder that is."""
+        """Remove settled entries from the upper layer, except those held, or in a new folder that is held."""
         inside = self._born & held.paths
         for path, stamp in list(self._base.settled.items()):
             if stamp[0] == "folder" or path in held.paths or not inside.isdisjoint(ancestors(path)):
@@ -262,12 +263,12 @@ class Overlay:
         self._compared = Comparison()
 
     def _watched(self, path: str, watched: Set[int]) -> bool:
-        """Whether it is, under the number that it has in either layer."""
+        """Whether the path is watched, by its inode number in either layer."""
         layers = (steps.find(top, path.split("/")) for top in (self._upper, self._lower))
         return any(found is not None and found.st_ino in watched for found in layers)
 
     def _take_out(self, path: str, stamp: tuple[int | str, ...]) -> bool:
-        """Remove a copy that is still as it was, and that nobody writes to."""
+        """Remove a copy that is unchanged and that no process writes to."""
         *around, name = path.split("/")
         try:
             with steps.folder(self._upper, around) as at:
@@ -293,7 +294,7 @@ class Overlay:
             self._base.settled[path] = print_of(os.fstat(at))
 
     def _fold(self) -> None:
-        """While it is not mounted: take out copied folders that hold nothing."""
+        """While it is not mounted: remove copied folders that are empty."""
         for path in sorted(self._base.settled, key=len, reverse=True):
             if self._base.settled[path][0] == "folder":
                 *around, name = path.split("/")
@@ -303,7 +304,7 @@ class Overlay:
         self._born.clear()
         self._base.save()
 
-    # --- telling ---------------------------------------------------------------------------------
+    # --- reporting -------------------------------------------------------------------------------
 
     def _seen_first(self, change: Found) -> First:
         """What is below, and whether modules may have seen something else there when they changed it."""
@@ -314,9 +315,9 @@ class Overlay:
         if below is not None and not stat.S_ISDIR(below.st_mode):
             late = late or below.st_ctime_ns >= self._moment
             matched = self._matched.get(path)
-            if matched is not None:  # a copy that could not be taken out stood before it
+            if matched is not None:  # a copy that could not be removed was there before
                 late = late or matched != print_of(below)
-            elif not self._born.isdisjoint(ancestors(path)):  # modules see nothing there but what they wrote
+            elif not self._born.isdisjoint(ancestors(path)):  # modules see only their own files there
                 late = True
         return First(print_of(below), late)
 
@@ -361,11 +362,11 @@ def _kept(stack: ExitStack, descriptor: int) -> int:
 
 
 def _tick(*, past: int) -> int:
-    """A time that no change still to come is older than, and that is later than `past`.
+    """Return a time that no future change precedes, and that is later than `past`.
 
-    File systems take times from a clock that stands still for some milliseconds at a time, and some of them the exact
-    one besides. What somebody changed since the former last moved may thus be taken for a change still to come.
+    File systems take times from a clock that advances only every few milliseconds, and some of them also from the exact
+    one. So a change made since the coarse clock last advanced may be mistaken for a future one.
     """
-    while (now := time.clock_gettime_ns(_COARSE)) <= min(past, time.time_ns()):  # clocks are set back, too
+    while (now := time.clock_gettime_ns(_COARSE)) <= min(past, time.time_ns()):  # clocks can be set back
         time.sleep(0.0003)
     return now

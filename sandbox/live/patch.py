@@ -1,7 +1,7 @@
-"""One change as a person reads it: a unified diff, or a sentence where that says nothing.
+"""One change for a person to read: a unified diff, or a sentence where a diff shows nothing.
 
-What it shows was written by whoever the agent listened to, so nothing of it may move a cursor, hide or reorder text:
-each such character is written out. What it shows is also what `apply` would make real, or it says that it isn't.
+The content may come from an attacker, by way of the agent. So nothing in it may move a cursor, or hide or reorder text:
+such characters are escaped. The patch shows what `apply` would write, or says that it does not.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from iact.sandbox.live.base import stamp_of
 from iact.sandbox.live.compare import Found
 
 LARGEST: Final = 1 << 20
-"""Bytes of a file that is shown line by line."""
+"""The most bytes of a file that is shown line by line."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Co", "Cs", "Cn"})
 _NO_END: Final = "\\ No newline at end of file"
 
@@ -34,7 +34,7 @@ class Patch:
     most: int
 
     def of(self, found: Found) -> str:
-        """The change as text, each line ended."""
+        """The change as text, every line terminated."""
         path = visible(path_names.encode(found.path))
         head = [
             f"--- a/{path}" if found.was is not None else "--- /dev/null",
@@ -67,7 +67,7 @@ class Patch:
 
 
 def visible(text: str) -> str:
-    """The same with every character written out that is not seen, or that changes how others are."""
+    """Escape every character that is invisible, or that changes how others are displayed."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -90,7 +90,7 @@ def _escaped(character: str) -> str:
 
 
 def _about(was: FileState | None, now: FileState | None) -> Iterator[str]:
-    """Types, modes and targets, where they say something."""
+    """Types, modes and link targets, where relevant."""
     if was is None and now is not None:
         yield f"new {_kind(now)}, mode {now.mode:o}"
     elif now is None and was is not None:
@@ -110,7 +110,7 @@ def _kind(state: FileState) -> str:
 
 
 def _read(top: int, found: Found, status: os.stat_result | None) -> bytes | None:
-    """Its content; None if it is no longer what was looked at."""
+    """The content, or None if it changed since it was compared."""
     with suppress(OSError), steps.folder(top, found.parts[:-1]) as at:
         opened = steps.read(at, found.parts[-1])
         with os.fdopen(opened, "rb") as stream:
@@ -120,7 +120,7 @@ def _read(top: int, found: Found, status: os.stat_result | None) -> bytes | None
 
 
 def text_of(content: bytes) -> str | None:
-    """None if it is no text."""
+    """The content as text, or None if it is not text."""
     if b"\0" in content:
         return None
     try:
@@ -130,7 +130,7 @@ def text_of(content: bytes) -> str | None:
 
 
 def lines_of(text: str) -> list[str]:
-    """By "\\n" alone; a last line without one is told apart."""
+    """Split at "\n" only. A last line without one is marked."""
     found = text.split("\n")
     if found[-1]:
         found[-1] = f"{found[-1]}\n{_NO_END}"

@@ -1,8 +1,7 @@
-"""Reaching files by descriptor, one name at a time, so that no link that stands on the way can lead elsewhere.
+"""Opens files by descriptor, one name at a time, so that no link on the way can lead elsewhere.
 
-Everything is relative to a folder that is open already. Names are never followed; what is opened is looked at again
-through its descriptor. `renameat2` has no counterpart in Python: it is what makes "only if nothing stands there" and
-"this for that" one step.
+Everything is relative to an open folder. Links are never followed; opened files are checked again through their
+descriptors. `renameat2`, which Python lacks, makes "only if nothing exists there" and "swap these two" atomic.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ _FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOREPLACE, _EXCHANGE = 1, 2
 _EMPTY_PATH: Final = 0x1000
 _HANDLE: Final = 128
-"""Bytes that such a name takes at most (name_to_handle_at(2))."""
+"""The most bytes of such a handle (name_to_handle_at(2))."""
 
 
 def open_top(path: str | os.PathLike[str]) -> int:
-    """A descriptor of the folder at `path`, the last name of which is no link."""
+    """Open the folder at `path`, whose last component must not be a link."""
     return os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
 
 
 @contextmanager
 def folder(top: int, parts: Sequence[str]) -> Iterator[int]:
-    """The folder that `parts` lead to from `top`, open while the block runs; an `OSError` if there is none."""
+    """Open the folder that `parts` lead to from `top`, for the duration of the block; an `OSError` if there is none."""
     here = os.dup(top)
     try:
         for part in parts:
@@ -45,7 +44,7 @@ def folder(top: int, parts: Sequence[str]) -> Iterator[int]:
 
 
 def look(at: int, name: str) -> os.stat_result | None:
-    """What stands there, a link as itself; None if nothing does."""
+    """The status of the entry `name`, without following a link; None if there is none."""
     try:
         return os.stat(name, dir_fd=at, follow_symlinks=False)
     except (FileNotFoundError, NotADirectoryError):
@@ -53,7 +52,7 @@ def look(at: int, name: str) -> os.stat_result | None:
 
 
 def find(top: int, parts: Sequence[str]) -> os.stat_result | None:
-    """What stands at the end of `parts`; None if nothing does, or if the way there is no folder."""
+    """The status of the entry at the end of `parts`; None if there is none, or if the way there is not a folder."""
     try:
         with folder(top, parts[:-1]) as at:
             return look(at, parts[-1])
@@ -62,7 +61,7 @@ def find(top: int, parts: Sequence[str]) -> os.stat_result | None:
 
 
 def names(at: int) -> list[str]:
-    """The names in a folder, sorted; `at` may be a descriptor for paths only."""
+    """The names in a folder, sorted; `at` may be a path-only descriptor."""
     opened = os.open(".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=at)
     try:
         return sorted(os.listdir(opened))
@@ -71,7 +70,7 @@ def names(at: int) -> list[str]:
 
 
 def type_of(mode: int) -> FileType:
-    """The type of what has this `st_mode`."""
+    """The file type for this `st_mode`."""
     if stat.S_ISREG(mode):
         return "file"
     if stat.S_ISDIR(mode):
@@ -80,12 +79,12 @@ def type_of(mode: int) -> FileType:
 
 
 def read(at: int, name: str) -> int:
-    """A descriptor to read the file `name`, which is no link; never waits for whoever has a pipe's other end."""
+    """Open the file `name`, which is not a link, for reading; does not wait for the other end of a pipe."""
     return os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=at)
 
 
 def through(descriptor: int) -> str:
-    """A path that stands for what `descriptor` is open on, also where it was opened for paths only."""
+    """A path to whatever `descriptor` is open on, even for a path-only descriptor."""
     return f"/proc/self/fd/{descriptor}"
 
 
@@ -95,14 +94,14 @@ def rename_new(at: int, old: str, new: str) -> None:
 
 
 def exchange(at: int, one: str, there: int, other: str) -> None:
-    """Let two entries of folders (`at`, `there`) have each other's place, in one step."""
+    """Swap two entries of folders (`at`, `there`) atomically."""
     _rename(at, one, there, other, _EXCHANGE)
 
 
 def handle(descriptor: int) -> bytes | None:
-    """What the file system itself calls this file, for good: another one at the same place has another.
+    """The file system's own permanent handle of this file: another file at the same place has a different one.
 
-    None where it has no such names.
+    None if the file system has no handles.
     """
     room = ctypes.create_string_buffer(struct.pack("Ii", _HANDLE, 0) + bytes(_HANDLE))
     mount = ctypes.c_int()

@@ -1,10 +1,10 @@
-"""Reads the objects of a store of versions from elsewhere, and writes those that are sound into one of ours.
+"""Reads the objects of a store of versions from elsewhere, and writes the valid ones to one of ours.
 
-No program that believes a repository reads the other store: no configuration, hook, attribute, alternate, remote,
-index or reference of it is ever opened, only files named like objects and packs, by descriptor and without
-following a link. Each object is inflated within bounds and named by its content, by us. Git's formats are few and
-small: a loose object is one deflated stream (gitformat-loose), a pack a row of them, some of which are given as what
-they add to another one (gitformat-pack). A pack's index is not needed, and not trusted.
+No program that trusts a repository reads the other store. None of its configuration, hooks, attributes, alternates,
+remotes, indexes or references is ever opened, only files named like objects and packs, by descriptor and without
+following links. Each object is inflated within bounds, and we compute its name from its content. Git's formats are few
+and small: a loose object is one deflated stream (gitformat-loose), and a pack is a series of them, some of which are
+stored as deltas against others (gitformat-pack). A pack's index is not needed, and not trusted.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from iact.core.errors import WorkspaceError
 from iact.sandbox.workspace.git import FOLDER, LOOSE, OBJECTS, PACK
 
 LARGEST: Final = 64 << 20
-"""Bytes of one object: as much as a version holds of a file."""
+"""The most bytes of one object: the same as for a file in a version."""
 TOTAL: Final = 1 << 30
-"""Bytes of all objects of one store together, inflated; what is beyond is left out."""
+"""The most bytes of all objects of one store together, inflated; the rest is left out."""
 MOST: Final = 200_000
-"""Objects of one store, and entries of one pack."""
+"""The most objects of one store, and entries of one pack."""
 _WORK: Final = 4 << 30
-"""Bytes that are looked at in all: a small pack can name the same large object again and again."""
+"""The most bytes processed in total: a small pack can use the same large object again and again."""
 _ROUNDS: Final = 64
 """How often a pack's entries that wait for others are tried again; git makes no longer chains."""
 _FILE: Final = 512 << 20
-"""Bytes of one pack."""
+"""The most bytes of one pack."""
 _KINDS: Final = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _NAMES: Final = frozenset(_KINDS.values())
 _OFFSET, _REFERENCE = 6, 7
@@ -40,12 +40,12 @@ _PIECE: Final = 1 << 16
 
 
 class _Unsound(Exception):
-    """What was read is no object, or too large."""
+    """The data is not a valid object, or is too large."""
 
 
 @dataclass(slots=True)
 class _Making:
-    """A store under construction. `left_out`: objects that were not to be had, or for which there was no room."""
+    """A store under construction. `left_out`: how many objects were invalid, or did not fit."""
 
     objects: Path
     room: int = TOTAL
@@ -55,7 +55,7 @@ class _Making:
     kinds: dict[str, bytes] = field(default_factory=dict)
 
     def keep(self, kind: bytes, content: bytes, name: str = "") -> str:
-        """Write an object, if its name is right and there is room; gives its name."""
+        """Write an object, if its name is right and it fits. Return its name."""
         self.spend(len(content))
         whole = b"%s %d\0" % (kind, len(content)) + content
         found = hashlib.sha1(whole, usedforsecurity=False).hexdigest()
@@ -74,13 +74,13 @@ class _Making:
         return found
 
     def spend(self, size: int) -> None:
-        """So many bytes are looked at."""
+        """Count processed bytes."""
         self.work -= size
         if self.work < 0:
             raise _Unsound
 
     def content(self, name: str) -> bytes:
-        """What an object holds that was kept."""
+        """The content of an object that was written."""
         with (self.objects / name[:2] / name[2:]).open("rb") as stream:
             whole = zlib.decompress(stream.read())
         self.spend(len(whole))
@@ -88,7 +88,7 @@ class _Making:
 
 
 def bring(store: Path, target: Path) -> int:
-    """Make the store `target` of the sound objects in `store`; how many were left out.
+    """Create the store `target` from the valid objects in `store`. Return how many were left out.
 
     Raises:
         WorkspaceError: there is no folder of objects, or `target` can't be written.
@@ -133,12 +133,12 @@ def _names(folder: int) -> list[str]:
 
 
 def _read_file(name: str, folder: int, most: int) -> bytes:
-    """A plain file's bytes.
+    """Read a plain file.
 
     Raises:
-        OSError: it is none, is larger than `most`, or can't be read.
+        OSError: it is not one, is larger than `most`, or can't be read.
     """
-    # A pipe is opened without waiting for whoever writes into it.
+    # NONBLOCK: opening a pipe does not wait for its writer.
     descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     with os.fdopen(descriptor, "rb") as stream:
         status = os.fstat(descriptor)
@@ -179,7 +179,7 @@ def _take_one(folder: int, first: str, rest: str, making: _Making) -> bool:
 
 
 def _split(whole: bytes) -> tuple[bytes, bytes]:
-    """Kind and content of a loose object."""
+    """The kind and content of a loose object."""
     end = whole.find(b"\0", 0, 40)
     kind, _, size = whole[: max(end, 0)].partition(b" ")
     if kind not in _NAMES or size != b"%d" % (len(whole) - end - 1):
@@ -188,7 +188,7 @@ def _split(whole: bytes) -> tuple[bytes, bytes]:
 
 
 def _inflate(data: memoryview, most: int) -> tuple[bytes, int]:
-    """What a deflated stream at the start of `data` holds, at most so many bytes, and how long the stream is."""
+    """Inflate the stream at the start of `data`, to at most `most` bytes. Return the content and the stream's size."""
     inflater, found, place = zlib.decompressobj(), bytearray(), 0
     try:
         while not inflater.eof:
@@ -209,7 +209,7 @@ def _inflate(data: memoryview, most: int) -> tuple[bytes, int]:
 
 @dataclass(frozen=True, slots=True)
 class _Delta:
-    """An object given by what it adds to another: at `base`, a place in the pack or an object's name."""
+    """An object stored as a delta. `base`: the offset of another object in the pack, or an object's name."""
 
     place: int
     base: int | str
@@ -247,8 +247,8 @@ def _take_pack(objects: int, name: str, making: _Making) -> None:
                 if not _resolve(making, places, delta):
                     waiting.append(delta)
     except _Unsound:
-        making.left_out += 1  # what stands behind it can't be found any more
-    for _ in range(_ROUNDS):  # a base may stand behind what is given by it
+        making.left_out += 1  # entries after it can no longer be found
+    for _ in range(_ROUNDS):  # a base may come after its delta
         left = [one for one in waiting if not _resolve(making, places, one)]
         if len(left) == len(waiting):
             break
@@ -264,7 +264,7 @@ def _note(making: _Making, places: dict[int, str], place: int, kind: bytes, cont
 
 
 def _resolve(making: _Making, places: dict[int, str], delta: _Delta) -> bool:
-    """Make an object of a delta whose base is there; whether it was."""
+    """Build the object of a delta if its base exists. Return whether it did."""
     base = places.get(delta.base, "") if isinstance(delta.base, int) else delta.base
     if base not in making.kinds:
         return False
@@ -278,7 +278,7 @@ def _resolve(making: _Making, places: dict[int, str], delta: _Delta) -> bool:
 
 
 def _entries(data: memoryview) -> Iterator[tuple[int, int, int | str, bytes]]:
-    """Every entry of a pack: its place, its kind, the base of a delta, and what it holds."""
+    """Every entry of a pack: its offset, its kind, the base of a delta, and its content."""
     if bytes(data[:8]) not in (b"PACK\0\0\0\2", b"PACK\0\0\0\3"):
         raise _Unsound
     count, place, room = int.from_bytes(data[8:12], "big"), 12, TOTAL
@@ -319,7 +319,7 @@ def _byte(data: memoryview, place: int) -> tuple[int, int]:
 
 
 def _back(data: memoryview, place: int) -> tuple[int, int]:
-    """How far before an entry its base stands."""
+    """How far before an entry its base is."""
     byte, place = _byte(data, place)
     back = byte & 0x7F
     while byte & 0x80:
@@ -331,7 +331,7 @@ def _back(data: memoryview, place: int) -> tuple[int, int]:
 
 
 def _apply(base: bytes, delta: bytes) -> bytes:
-    """The object that a delta makes of its base."""
+    """Apply a delta to its base."""
     view = memoryview(delta)
     size, place = _size(view, 0)
     wanted, place = _size(view, place)

@@ -1,11 +1,11 @@
-"""Runs git on the objects of one store, and on nothing else that anybody left there.
+"""Runs git on the objects of one store, and on nothing else that may have been left there.
 
-A repository is not only its objects: its configuration names programs that git runs, its hooks are programs, its
-alternates, promisor remotes and replacements lead elsewhere. A store lies in a session's folder, which may have
-been made or changed by anybody. So git never gets one as its repository: for each run we make an empty one of our
-own, in a new temporary directory, and lend it the store's folder of objects, after having looked that it holds
-objects and packs and nothing else. Output and time are bounded, since a few small trees can describe more files
-than there are atoms.
+A repository is more than its objects: its configuration names programs that git runs, its hooks are programs, and its
+alternates, promisor remotes and replacements lead elsewhere. A store is in a session's folder, which anyone may have
+made or changed. So git never gets a store as its repository. For each run we create an empty repository of our own in a
+new temporary directory, and let it use the store's folder of objects, after checking that this contains objects and
+packs and nothing else. Output and time are bounded, since a few small trees can describe more files than there are
+atoms.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from typing import Final
 from iact.core.errors import WorkspaceError
 
 OBJECTS: Final = "objects"
-"""The one folder of a store."""
+"""The only folder of a store."""
 LOOSE: Final = re.compile(r"[0-9a-f]{38}")
 FOLDER: Final = re.compile(r"[0-9a-f]{2}")
 PACK: Final = re.compile(r"pack-[0-9a-f]{40}\.(?:pack|idx)")
 _LEFT: Final = re.compile(r"(?:\.?tmp_|tmp-)[\w.-]{1,80}")
-"""What git leaves behind when it is killed, and never reads."""
+"""Files that git leaves behind when it is killed, and never reads."""
 
 SECONDS: Final = 300.0
 """How long one run may take."""
 OUTPUT: Final = 640 << 20
-"""Bytes that one run may print."""
+"""The most bytes that one run may print."""
 
 _CONFIG: Final = """[core]
 \trepositoryformatversion = 0
@@ -60,10 +60,10 @@ _CONFIG: Final = """[core]
 
 
 def check_objects(store: Path) -> Path:
-    """The folder of a store's objects, which holds nothing but them.
+    """Return the folder of a store's objects after checking that it contains nothing else.
 
     Raises:
-        WorkspaceError: it is not so; names what stands there.
+        WorkspaceError: it contains something else; the message names it.
     """
     objects = store / OBJECTS
     try:
@@ -118,12 +118,12 @@ def run_git(
     most: int = OUTPUT,
     seconds: float = SECONDS,
 ) -> bytes:
-    """What git prints, run in an empty repository of our own over these objects.
+    """Run git in an empty repository of our own over these objects, and return its output.
 
-    `tip`: a commit that it has as its branch. `most`: bytes that it may print.
+    `tip`: a commit to set as its branch. `most`: the most bytes that it may print.
 
     Raises:
-        WorkspaceError: git is not there, fails, prints more or takes longer.
+        WorkspaceError: git is missing, fails, prints more or takes longer.
     """
     with tempfile.TemporaryDirectory(prefix="iact-git-") as made:
         own = Path(made)
@@ -159,7 +159,7 @@ def _environment(own: Path, objects: Path) -> dict[str, str]:
 def _run(
     command: list[str], environment: dict[str, str], cwd: Path, given: bytes, most: int, seconds: float
 ) -> tuple[int, bytes, str]:
-    """Exit status, output and last line of complaint of a program that is killed when it takes too much."""
+    """Run a program within its limits. Return exit status, output, and the last line of stderr."""
     with tempfile.TemporaryFile(dir=cwd) as said:
         try:
             running = subprocess.Popen(
@@ -194,6 +194,6 @@ def _run(
 
 def _feed(running: subprocess.Popen[bytes], given: bytes) -> None:
     assert running.stdin is not None
-    # It may end before it has read all; its exit status then says why.
+    # It may end before it has read everything; its exit status then says why.
     with contextlib.suppress(OSError), running.stdin:
         running.stdin.write(given)

@@ -1,4 +1,4 @@
-"""What is mounted somewhere below a folder: a read-only mount of the folder does not make that read-only."""
+"""The mounts below a folder: a read-only mount of the folder does not make them read-only."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ _LIST = Path("/proc/self/mountinfo")
 
 
 def below(folder: Path, listed: str | None = None) -> list[Path]:
-    """Where something is mounted below `folder`, which must be resolved; the outer ones first.
+    """The mount points below `folder`, which must be resolved; outer ones first.
 
-    Without what an engine could not mount: what only its user may enter, and what is mounted when somebody looks.
-
-    `listed`: the kernel's list, if not this process's own (proc_pid_mountinfo(5)).
+    Leaves out those that an engine could not mount: those that only their user may enter, and automounts. `listed`: the
+    kernel's mount table, if not this process's own (proc_pid_mountinfo(5)).
     """
     text = _LIST.read_text("utf-8", "surrogateescape") if listed is None else listed
     points = {Path(_plain(line.split(" ")[4])) for line in text.splitlines() if _open_to_others(line)}
@@ -26,7 +25,7 @@ def _open_to_others(line: str) -> bool:
 
 
 def _plain(escaped: str) -> str:
-    """A path as it is: blanks and backslashes are written as octal numbers there, byte by byte."""
+    """Decode a path: the table has blanks and backslashes as octal numbers, byte by byte."""
     raw = re.sub(
         rb"\\([0-7]{3})", lambda match: bytes([int(match[1], 8)]), escaped.encode("utf-8", "surrogateescape")
     )

@@ -1,7 +1,7 @@
-"""Reads what versions of a workspace hold, for a person who looks: lists, contents, and what changed when.
+"""Reads versions of a workspace for display: lists of files, contents, and what changed when.
 
-Nothing is checked out. git lists trees and prints objects; what a path is called follows from how `sandbox.workspace.versions`
-stores names. All that comes out was written by modules: it is content, and whoever shows it treats it so.
+Nothing is checked out. git lists trees and prints objects; names of paths follow from how `sandbox.workspace.versions`
+stores them. Modules wrote all of it, so anything that displays it must treat it as untrusted.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from iact.sandbox.live.patch import LARGEST, lines_of, text_of
 from iact.sandbox.workspace.git import check_objects, run_git
 
 EMPTY: Final = b"%empty"
-"""Stands in a folder that holds nothing; a real name never holds a bare percent sign."""
+"""Marks an empty folder; a real name never contains a bare percent sign."""
 
 _ID: Final = re.compile(r"[0-9a-f]{40}")
 _LISTED: Final = 64 << 20
-"""Bytes of a list at most."""
+"""The most bytes of a list."""
 _AT_ONCE: Final = 16 << 20
-"""Bytes of contents that are in memory at a time, unless one alone is larger."""
+"""The most bytes of contents in memory at a time, unless a single one is larger."""
 _MANY: Final = 500
-"""Contents that are read at a time."""
+"""The most contents that are read at a time."""
 _TYPES: Final[dict[bytes, FileType]] = {b"100644": "file", b"100755": "file", b"120000": "link"}
 _KINDS: Final[dict[bytes, ChangeKind]] = {b"A": "add", b"D": "delete", b"M": "modify", b"T": "modify"}
 
 
 def files(store: Path, version: str) -> list[KeptFile]:
-    """What a version holds, by path.
+    """The files of a version, by path.
 
     Raises:
         WorkspaceError: there is no such version.
@@ -53,16 +53,16 @@ def files(store: Path, version: str) -> list[KeptFile]:
 
 
 def contents(store: Path, wanted: Sequence[KeptFile]) -> Iterator[bytes]:
-    """What files hold, in order.
+    """The contents of files, in order.
 
     Raises:
-        WorkspaceError: a part of it was lost.
+        WorkspaceError: part of it was lost.
     """
     for group in _groups(wanted):
         for one in group:
             _expect(one.id)
         given = "".join(f"{one.id}\n" for one in group).encode()
-        # Each is told with its id, type and size, which take less than 80 bytes.
+        # Each comes with its id, type and size, which take less than 80 bytes.
         most = sum(one.size + 80 for one in group)
         answer, place = run_git(check_objects(store), "cat-file", "--batch", given=given, most=most), 0
         for one in group:
@@ -95,7 +95,7 @@ def steps(store: Path, versions: Sequence[str]) -> list[list[PathStep]]:
             kind, path = _KINDS.get(word.rsplit(b" ", 1)[1], "modify"), next(words)
             if not _empty(path):
                 found[-1].append(PathStep(_written(path), kind))
-        else:  # the id of the version that the next ones are of
+        else:  # the id of the version whose entries follow
             found.append([])
     if len(found) != len(pairs):
         raise WorkspaceError(
@@ -105,10 +105,10 @@ def steps(store: Path, versions: Sequence[str]) -> list[list[PathStep]]:
 
 
 def patch(store: Path, old: KeptFile | None, new: KeptFile | None) -> str:
-    """Hunks of a unified diff; a sentence where lines say nothing.
+    """Hunks of a unified diff, or a sentence where a diff shows nothing.
 
     Raises:
-        WorkspaceError: a part of it was lost.
+        WorkspaceError: part of it was lost.
     """
     both = [one for one in (old, new) if one is not None]
     sizes = ", ".join(
@@ -147,6 +147,6 @@ def _empty(path: bytes) -> bool:
 
 
 def _written(path: bytes) -> str:
-    """How a stored path is written down; that of the folder, for the mark of an empty one."""
+    """The written form of a stored path. For the mark of an empty folder, the folder's path."""
     inner = path.rpartition(b"/")[0] if _empty(path) else path
     return path_names.encode(os.fsdecode(unquote_to_bytes(inner)))

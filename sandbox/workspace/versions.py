@@ -1,10 +1,11 @@
-"""Versions of a workspace: what stood in it after each call that wrote, kept with git, out of its reach.
+"""Versions of a workspace: its state after each call that wrote, kept with git, but out of git's reach.
 
-The files belong to modules and are taken as hostile. git never looks at them: we walk the folder by descriptor,
-follow no link, leave out what is no file, link or folder, and hand the contents to `git fast-import`; what is
-restored is written the same way. So no attribute, filter, hook or configuration that a module leaves behind is
-read, a repository inside the workspace is files like any others, and nothing is written outside. The store is
-a folder of git's objects beside the workspace, which no container ever sees; it is no repository (`sandbox.workspace.git`).
+The files belong to modules and are treated as hostile. git never reads them from disk: we walk the folder by
+descriptor, follow no link, leave out everything except files, links and folders, and pass the contents to `git
+fast-import`; restoring works the same way. So no attribute, filter, hook or configuration that a module leaves behind
+is read, a repository inside the workspace consists of ordinary files, and nothing is written outside. The store is a
+folder of git's objects next to the workspace, which no container ever sees. It is not a repository
+(`sandbox.workspace.git`).
 """
 
 from __future__ import annotations
@@ -27,56 +28,58 @@ from iact.sandbox.workspace.foreign_store import bring
 from iact.sandbox.workspace.git import OBJECTS, OUTPUT, check_objects, run_git
 
 LARGEST: Final = 64 << 20
-"""Bytes of one file; larger ones are left out, and stay as they are when a version is restored."""
+"""The most bytes of one file; larger files are left out, and are not touched when a version is restored."""
 MOST: Final = 20_000
-"""Files, links and empty folders of one version. A workspace with more has no version: part of one would lose
-the rest when it is restored."""
+"""The most files, links and empty folders of one version.
+
+A larger workspace has no version: a partial one would lose the rest when it is restored.
+"""
 TOTAL: Final = 512 << 20
-"""Bytes of one version together; likewise."""
+"""The most bytes of one version together; likewise."""
 
 STORE: Final = 4 << 30
-"""Bytes of one session's versions together."""
+"""The most bytes of one session's versions together."""
 _TIDY: Final = 200
 """Versions after which the store is packed."""
 
 _BRANCH: Final = "refs/heads/workspace"
 _LISTED: Final = 64 << 20
-"""Bytes of a version's list of files, and of a difference, at most."""
+"""The most bytes of a version's list of files, and of a difference."""
 _CONFLICTS: Final = 100
-"""Paths that are named at most where changes can't be taken over."""
+"""The most paths that are named where changes can't be taken over."""
 _EMPTY: Final = version_reader.EMPTY
-"""Stands in a folder that holds nothing; a real name never holds a bare percent sign."""
+"""Marks an empty folder; a real name never contains a bare percent sign."""
 _DEPTH: Final = 60
 _RACY: Final = 1_000_000_000
-"""Nanoseconds: what changed so shortly before it was looked at may change again unnoticed."""
+"""Nanoseconds: a file that changed less than this before it was read may change again unnoticed."""
 _VERSION: Final = re.compile(r"[0-9a-f]{40}")
 _PLAIN: Final = "".join(map(chr, range(32, 127))).replace("%", "").replace('"', "").replace("\\", "")
 Seal = tuple[int, int, int, int, int]
-"""What changes whenever a file does: inode, mode, size, and the times of content and status."""
+"""Changes whenever a file does: inode, mode, size, and the times of content and status."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """Something in the workspace. `path`: its parts, joined by "/", as the store has them."""
+    """An entry of the workspace. `path`: its parts, joined by "/", in the store's form."""
 
     path: bytes
     mode: bytes
-    """As git has it; empty: no version can hold it, since it is too large, too deep or not to be read."""
+    """Git's mode; empty if no version can contain it, since it is too large, too deep or unreadable."""
     seal: Seal
     data: bytes | None
-    """None: as it was at the last look, or not looked at."""
+    """None: unchanged since the last walk, or not read."""
 
 
 @dataclass(slots=True)
 class _Known:
-    """What the newest version of one store holds."""
+    """The content of the newest version of one store."""
 
     version: str = ""
     seals: dict[bytes, Seal] = field(default_factory=dict)
     left_out: frozenset[bytes] = frozenset()
-    """What it lacks of the workspace."""
+    """Paths of the workspace that it lacks."""
     marks: dict[bytes, Seal] = field(default_factory=dict)
-    """What no version has (folders themselves, pipes, what was left out), as it was then."""
+    """What no version contains (folders themselves, pipes, what was left out), as it was then."""
     looked: int = 0
     made: int = 0
 
@@ -88,13 +91,13 @@ class GitVersions:
         self._known: dict[tuple[Path, Path], _Known] = {}
 
     def keep(self, workspace: Path, store: Path, *, whole: bool = False) -> str:
-        """Keep what stands in `workspace` now; gives the version's id, the last one's if nothing was touched.
+        """Keep the current state of `workspace`. Return the version's id, or the last one's if nothing was touched.
 
-        Nothing means nothing: whoever relies on an id that stayed the same may rely on no name, content, mode, time or
-        attribute having been written, of what a version can't hold neither. `whole`: all files and folders must be in it.
+        Nothing means nothing: if the id stayed the same, a caller may rely on it that no name, content, mode, time or
+        attribute was written, not even of what a version can't contain. `whole`: all files and folders must be in it.
 
         Raises:
-            WorkspaceError: it can't be kept, or holds more than a version can.
+            WorkspaceError: it can't be kept, or is larger than a version can be.
         """
         known = self._known.setdefault((workspace, store), _Known())
         looked = time.time_ns()
@@ -115,7 +118,7 @@ class GitVersions:
             if known.made % _TIDY == 0:
                 _tidy(store, known.version)
             made = _import(store, known.version, changed, gone)
-            # What was written just before the last look is read again, and may be what it was.
+            # Files written just before the last walk are read again, and may be unchanged.
             if touched or not known.version or _tree(store, made) != _tree(store, known.version):
                 known.version = made
             known.made += 1
@@ -127,10 +130,10 @@ class GitVersions:
         return known.version
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:
-        """Make `workspace` what it was at `version`. What stands there is kept first; what can't be kept stays.
+        """Restore `workspace` to `version`. Its current state is kept first; files that can't be kept stay.
 
         Raises:
-            WorkspaceError: there is no such version, what stands there would be lost, or it can't be written.
+            WorkspaceError: there is no such version, the current state would be lost, or it can't be written.
         """
         wanted = _tree(store, version)
         now = self._keep_first(workspace, store) if os.listdir(workspace) else {}
@@ -144,10 +147,10 @@ class GitVersions:
         _change(workspace, store, written, now.keys() - wanted.keys())
 
     def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:
-        """Change in `workspace` what differs between the versions `base` and `copy`, or nothing.
+        """Apply the differences between the versions `base` and `copy` to `workspace`, all or nothing.
 
-        Nothing, if something else was changed there since `base` at one of those paths. What stands there is kept first.
-        Doing it again after a crash is harmless.
+        Nothing is applied if one of those paths was changed there differently since `base`. The current state is kept
+        first. Repeating it after a crash is harmless.
 
         Raises:
             WorkspaceError: there is no such version, or the workspace can't be kept or written.
@@ -168,7 +171,7 @@ class GitVersions:
         return Taken(self.keep(workspace, store))
 
     def forget(self, workspace: Path, store: Path) -> None:
-        """A folder is gone that versions were kept of."""
+        """Forget a workspace whose folder is gone."""
         self._known.pop((workspace, store), None)
 
     def _keep_first(self, workspace: Path, store: Path) -> Mapping[bytes, tuple[bytes, bytes]]:
@@ -180,7 +183,7 @@ class GitVersions:
             ) from error
 
     def changes(self, store: Path, old: str, new: str) -> str:
-        """What changed from one version to another, as a patch with a summary in front.
+        """The changes from one version to another, as a patch with a summary in front.
 
         Raises:
             WorkspaceError: there is no such version.
@@ -191,7 +194,7 @@ class GitVersions:
         return _git(store, "diff", *options, old, new, most=_LISTED).decode("utf-8", "replace")
 
     def files(self, store: Path, version: str) -> Sequence[KeptFile]:
-        """What a version holds, by path.
+        """The files of a version, by path.
 
         Raises:
             WorkspaceError: there is no such version.
@@ -199,15 +202,15 @@ class GitVersions:
         return version_reader.files(store, version)
 
     def contents(self, store: Path, files: Sequence[KeptFile]) -> Iterator[bytes]:
-        """What files of a version hold, in order; of a link, where it leads.
+        """The contents of files of a version, in order; for a link, its target.
 
         Raises:
-            WorkspaceError: a part of it was lost.
+            WorkspaceError: part of it was lost.
         """
         return version_reader.contents(store, files)
 
     def steps(self, store: Path, versions: Sequence[str]) -> Sequence[Sequence[PathStep]]:
-        """What changed from each version to the next: one row less than there are versions.
+        """The changes from each version to the next: one row fewer than there are versions.
 
         Raises:
             WorkspaceError: there is no such version.
@@ -215,18 +218,18 @@ class GitVersions:
         return version_reader.steps(store, versions)
 
     def patch(self, store: Path, old: KeptFile | None, new: KeptFile | None) -> str:
-        """What two contents differ in, as hunks of a unified diff; empty if that can't be shown line by line.
+        """The differences between two contents as hunks of a unified diff, or a sentence where a diff shows nothing.
 
         Raises:
-            WorkspaceError: a part of it was lost.
+            WorkspaceError: part of it was lost.
         """
         return version_reader.patch(store, old, new)
 
     def share(self, store: Path, target: Path) -> None:
-        """Make the store `target` with all objects of `store`, as second names where the file system has them.
+        """Create the store `target` with all objects of `store`, as hard links where possible.
 
         Raises:
-            WorkspaceError: it holds other things than objects, or can't be copied.
+            WorkspaceError: it contains something other than objects, or can't be copied.
         """
         objects = check_objects(store)
         try:
@@ -240,15 +243,15 @@ class GitVersions:
         check_objects(target)
 
     def bring(self, store: Path, target: Path) -> int:
-        """Make the store `target` of the sound objects of one from elsewhere; how many were left out.
+        """Create the store `target` from the valid objects of a foreign store. Return how many were left out.
 
         Raises:
-            WorkspaceError: there are none, or they can't be stored.
+            WorkspaceError: it has no objects, or they can't be stored.
         """
         return bring(store, target)
 
     def missing(self, store: Path, versions: Sequence[str]) -> Sequence[str]:
-        """As `core.ports.Versions.missing`."""
+        """Implements `core.ports.Versions.missing`."""
         if not os.path.lexists(store):
             return list(versions)
         asked = "".join(f"{_checked(version)}\n" for version in versions).encode()
@@ -257,13 +260,13 @@ class GitVersions:
         return [version for version, line in zip(versions, found, strict=True) if line[1] != "commit"]
 
     def pack(self, store: Path, versions: Sequence[str], known: Sequence[str] = ()) -> bytes:
-        """As `core.ports.Versions.pack`: a pack that needs no other one to be read."""
+        """Implements `core.ports.Versions.pack`: a pack that can be read without any other."""
         asked = [*map(_checked, versions), *(f"^{_checked(version)}" for version in known)]
         given = "".join(f"{line}\n" for line in asked).encode()
         return _git(store, "pack-objects", "--revs", "--stdout", "-q", given=given)
 
     def unpack(self, store: Path, pack: bytes) -> None:
-        """As `core.ports.Versions.unpack`: git names each object by its content itself."""
+        """Implements `core.ports.Versions.unpack`: git itself names each object by its content."""
         try:
             if not os.path.lexists(store):
                 _make(store)
@@ -273,7 +276,7 @@ class GitVersions:
 
 
 def available() -> bool:
-    """Whether git is there."""
+    """Whether git is installed."""
     return shutil.which("git") is not None
 
 
@@ -289,7 +292,7 @@ def _make(store: Path) -> None:
 
 
 def _second_name(source: Path, target: Path) -> None:
-    """Objects never change once they are there, so two stores can share them."""
+    """Link or copy an object. Objects never change, so two stores can share them."""
     try:
         os.link(source, target, follow_symlinks=False)
     except OSError:
@@ -307,7 +310,7 @@ def _git(store: Path, *arguments: str, given: bytes = b"", tip: str = "", most: 
 
 
 def _tidy(store: Path, newest: str) -> None:
-    """Pack the store, so that what changed little takes little. Nothing is dropped: forks and records name any of it."""
+    """Pack the store, so that small changes take little space. Drops nothing: forks and records may name any object."""
     _git(store, "repack", "-a", "-d", "-k", "-q", "-n", tip=newest)
     size = sum(file.lstat().st_size for file in store.rglob("*"))
     if size > STORE:
@@ -315,9 +318,9 @@ def _tidy(store: Path, newest: str) -> None:
 
 
 def _import(store: Path, before: str, changed: list[_Entry], gone: set[bytes]) -> str:
-    """Make a version from the one `before` (empty: from nothing) by what changed; gives its id."""
+    """Create a version from `before` (or from nothing if empty) and the changes. Return its id."""
     lines = [f"commit {_BRANCH}\nmark :1\ncommitter iact <> {int(time.time())} +0000\ndata 0\n".encode()]
-    # Without a version that we know to be the newest, this one begins anew: the same contents are stored once.
+    # Without a known newest version, this one starts from nothing: equal contents are stored only once anyway.
     lines.append(f"from {before}\n".encode() if before else b"")
     lines += [b"D " + _quoted(path) + b"\n" for path in sorted(gone)]
     for entry in changed:
@@ -333,7 +336,7 @@ def _import(store: Path, before: str, changed: list[_Entry], gone: set[bytes]) -
 
 
 def _quoted(path: bytes) -> bytes:
-    """A path as fast-import reads it: in quotes, with every unusual byte as three octal digits."""
+    """A path in fast-import's form: in quotes, with every unusual byte as three octal digits."""
     return (
         b'"' + b"".join(bytes([b]) if chr(b) in _PLAIN or b == 0x25 else b"\\%03o" % b for b in path) + b'"'
     )
@@ -353,7 +356,7 @@ def _tree(store: Path, version: str) -> Mapping[bytes, tuple[bytes, bytes]]:
 
 
 def _contents(store: Path, objects: Mapping[bytes, bytes]) -> Iterator[tuple[bytes, bytes]]:
-    """The content of objects, by path, in the order given."""
+    """The contents of objects, by path, in the given order."""
     if not objects:
         return
     given = b"".join(identity + b"\n" for identity in objects.values())
@@ -376,7 +379,7 @@ def _contents(store: Path, objects: Mapping[bytes, bytes]) -> Iterator[tuple[byt
 def _change(
     workspace: Path, store: Path, written: Mapping[bytes, tuple[bytes, bytes]], gone: Set[bytes]
 ) -> None:
-    """Write what these objects hold into the workspace, and take away what is to be gone.
+    """Write these objects to the workspace, and delete the paths in `gone`.
 
     Raises:
         WorkspaceError: it can't be written, or an object is lost.
@@ -396,13 +399,13 @@ def _change(
 
 
 def _shown(path: bytes) -> str:
-    """A stored path for people, whatever its bytes are."""
+    """A stored path for people, whatever bytes it has."""
     name = b"/".join(_parts(path)).decode("utf-8", "replace")
     return "".join(each if each.isprintable() else "\N{REPLACEMENT CHARACTER}" for each in name)
 
 
 def _encoded(name: str) -> bytes:
-    """A name as the store has it: git takes none that it uses itself."""
+    """A name in the store's form: git rejects names that it uses itself."""
     raw = os.fsencode(name).replace(b"%", b"%25")
     return b"%2e" + raw[1:] if raw.lower().startswith(b".git") else raw
 
@@ -412,12 +415,12 @@ def _is_new(entry: _Entry, known: _Known) -> bool:
 
 
 def _look(workspace: Path, known: _Known) -> tuple[list[_Entry], dict[bytes, Seal]]:
-    """Everything in the workspace, and the seals of what no version has; content only of what changed since the last look.
+    """Walk the workspace. Returns entries, with contents where changed, and seals of what no version contains.
 
     Raises:
-        WorkspaceError: it holds more than a version can.
+        WorkspaceError: it is larger than a version can be.
     """
-    for reading in (False, True):  # what is too much is not read first, call after call
+    for reading in (False, True):  # sizes first, so that too large a workspace is not read at every call
         found: list[_Entry] = []
         marks: dict[bytes, Seal] = {}
         size = 0
@@ -434,7 +437,7 @@ def _look(workspace: Path, known: _Known) -> tuple[list[_Entry], dict[bytes, Sea
 
 
 def _in_the_way(left_out: Set[bytes], wanted: Set[bytes]) -> list[bytes]:
-    """The paths that no version has, and that writing the paths `wanted` would replace."""
+    """The paths that no version contains, and that writing the paths `wanted` would replace."""
 
     def folders(path: bytes) -> Iterator[bytes]:
         for place, byte in enumerate(path):
@@ -449,9 +452,9 @@ def _in_the_way(left_out: Set[bytes], wanted: Set[bytes]) -> list[bytes]:
 def _walk(
     folder: int, prefix: bytes, depth: int, known: _Known, marks: dict[bytes, Seal], *, reading: bool
 ) -> Iterator[tuple[_Entry, int]]:
-    """What is below an open folder, each with its size; closes it. `reading`: with what files hold.
+    """Yield the entries below an open folder, each with its size, and close the folder. `reading`: with contents.
 
-    `marks` gets the seals of what no version has.
+    `marks` receives the seals of what no version contains.
     """
     try:
         marks[prefix] = _seal(os.fstat(folder))
@@ -482,14 +485,14 @@ def _walk(
                     marks[path] = seal
             except FileNotFoundError:
                 continue
-            except OSError:  # changed meanwhile, or not to be read: the next version may have it
+            except OSError:  # it changed meanwhile, or can't be read: the next version may have it
                 yield _Entry(path, b"", (0, 0, 0, 0, 0), None), 0
     finally:
         os.close(folder)
 
 
 def _file(name: str, path: bytes, folder: int, known: _Known) -> _Entry:
-    # What was a file a moment ago may be a pipe now: NONBLOCK keeps it from holding us up.
+    # What was a file a moment ago may be a pipe now: NONBLOCK prevents waiting for it.
     opened = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     try:
         status = os.fstat(opened)
@@ -511,10 +514,10 @@ def _seal(status: os.stat_result) -> Seal:
 
 
 def _parts(path: bytes) -> list[bytes]:
-    """Names as the file system has them.
+    """The path's names in the file system's form.
 
     Raises:
-        OSError: one of them would lead elsewhere, which none that we stored does.
+        OSError: one of them would lead elsewhere, which is never true of a path that we stored.
     """
     parts = [unquote_to_bytes(quote_from_bytes(part, safe=b"%")) for part in path.split(b"/")]
     if any(part in (b"", b".", b"..") or b"/" in part or b"\0" in part for part in parts):
@@ -523,7 +526,7 @@ def _parts(path: bytes) -> list[bytes]:
 
 
 def _delete(root: int, path: bytes) -> None:
-    """Remove a file and the folders that it leaves empty, as far as they are what they were."""
+    """Remove a file and the folders that become empty, as long as they still are files and folders."""
     *folders, name = _parts(path)
     opened = [os.dup(root)]
     try:
@@ -534,14 +537,14 @@ def _delete(root: int, path: bytes) -> None:
         for folder, above in zip(reversed(folders), reversed(opened[:-1]), strict=True):
             os.rmdir(folder, dir_fd=above)
     except OSError:
-        return  # it is something else by now, or a folder still holds something
+        return  # it has become something else, or a folder is not empty
     finally:
         for descriptor in opened:
             os.close(descriptor)
 
 
 def _write(root: int, path: bytes, mode: bytes, data: bytes) -> None:
-    """Put a file or a link in its place, whatever stands there."""
+    """Put a file or a link in its place, replacing whatever is there."""
     *folders, name = _parts(path)
     owner = os.fstat(root)
     here = os.dup(root)
@@ -570,7 +573,7 @@ def _write(root: int, path: bytes, mode: bytes, data: bytes) -> None:
 
 
 def _enter(above: int, name: bytes, owner: os.stat_result) -> int:
-    """The folder `name`, opened; made if it is not there, or not a folder."""
+    """Open the folder `name`; create it if it does not exist or is not a folder."""
     mode = _mode(above, name)
     if not stat.S_ISDIR(mode):
         if mode:
@@ -589,7 +592,7 @@ def _mode(folder: int, name: bytes) -> int:
 
 
 def _clear(folder: int, name: bytes) -> None:
-    """Remove whatever stands there; `rmtree` follows no link."""
+    """Remove whatever is there; `rmtree` follows no link."""
     mode = _mode(folder, name)
     if stat.S_ISDIR(mode):
         shutil.rmtree(os.fsdecode(name), dir_fd=folder)
