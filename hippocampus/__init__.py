@@ -1,4 +1,4 @@
-"""The Hippocampus: a vector memory beside the tree. Importing this package loads neither Chroma nor a model."""
+"""The Hippocampus: a vector memory next to the tree. Importing this package loads neither Chroma nor a model."""
 
 from iact.hippocampus.embedding import OpenAIEmbedder, WordEmbedder
 from iact.hippocampus.memory import Hippocampus, UserMemory, open_hippocampus

@@ -1,7 +1,7 @@
-"""Small sets of fragments, answered from memory: a query of Chroma's takes milliseconds, and each step asks several.
+"""Answers queries on small sets of fragments from memory: a Chroma query takes milliseconds, and a step makes several.
 
-Chroma stays where everything is kept: a set is read from it when it is first searched, and every write goes there
-first. So this is for a store that no other process writes to. A set that is large is left to Chroma's own index.
+Everything is still stored in Chroma: a set is read from it at its first search, and every write goes there first. So
+this is only for a store that no other process writes to. Large sets are left to Chroma's own index.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ if TYPE_CHECKING:
     import numpy
 
 MOST: Final = 1_000
-"""Fragments of a set that is held; a product of so many vectors takes a tenth of a millisecond."""
+"""The most fragments of a cached set; a product of so many vectors takes a tenth of a millisecond."""
 _ALL: Final = 8_000
-"""Fragments that are held together; the sets that were searched last."""
+"""The most fragments cached in total, for the sets that were searched last."""
 
 
 class CachedStore:
-    """A `Store` over another one. Called by the thread that writes and the one that reads."""
+    """A `Store` that caches another one. Called by the thread that writes and by the one that reads."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        """Held for work in memory only, never for a call to the store: what is written makes no reader wait."""
+        """Held only for work in memory, never during a call to the store, so that writes make no reader wait."""
         self._held: OrderedDict[FragmentSet, _HeldSet] = OrderedDict()
         self._large: set[FragmentSet] = set()
         self._writes: Counter[FragmentSet] = Counter()
@@ -57,7 +57,7 @@ class CachedStore:
         try:
             self._store.put(shelf, fragments, vectors)
         except BaseException:
-            self._forget(shelf)  # some of it may be there
+            self._forget(shelf)  # part of it may have been stored
             raise
         with self._lock:
             self._writes[shelf] += 1
@@ -104,7 +104,7 @@ class CachedStore:
         self._store.close()
 
     def _set(self, shelf: FragmentSet) -> _HeldSet | None:
-        """A set that is held, or can be; what is written while it is read is read again at the next search."""
+        """A set that is cached or can be. If it is written to while being read, the next search reads it again."""
         with self._lock:
             held = self._held.get(shelf)
             if held is not None:
@@ -125,7 +125,7 @@ class CachedStore:
             return held
 
     def _make_room(self, shelf: FragmentSet) -> None:
-        """After that one has grown."""
+        """Evict sets after the set `shelf` has grown."""
         if len(self._held[shelf]) > MOST:
             del self._held[shelf]
             self._large.add(shelf)
@@ -146,7 +146,7 @@ class _HeldSet:
         self._fragments: list[Fragment] = []
         self._rows: dict[str, int] = {}
         self._vectors: numpy.ndarray | None = None
-        """(room, dimensions); the rows behind the last fragment mean nothing."""
+        """(room, dimensions); rows after the last fragment are unused."""
         self.put([hit.fragment for hit in hits], [hit.vector for hit in hits])
 
     def __len__(self) -> int:

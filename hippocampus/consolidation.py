@@ -1,7 +1,7 @@
-"""Merging what belongs together into one fragment, by a small model, off the hot path.
+"""Merges related fragments into one by a small model, off the hot path.
 
-Groups are found by nearness alone and are pure; the model only words the merger. What it writes is a
-memory like any other: it carries every label of its sources, and goes when one of them is forgotten.
+Groups are found by similarity alone, in pure functions; the model only words the merged fragment. The result is a
+memory like any other: it carries every label of its sources, and is removed when one of them is forgotten.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ _NEAR: Final = 0.62
 _LEAST: Final = 3
 _MOST: Final = 8
 _LOOKED_AT: Final = 5_000
-"""The newest fragments of a shelf, among which groups are looked for."""
+"""The newest fragments of a shelf, among which groups are searched."""
 
 
 class Distill(Protocol):
     """A model that answers one prompt, such as the role `fast`.
 
     Raises:
-        IactError: it could not; the group is left as it is.
+        IactError: it could not answer; the group is left unchanged.
     """
 
     async def __call__(self, prompt: str) -> str: ...
 
 
 def groups(hits: Sequence[StoredHit]) -> list[list[Fragment]]:
-    """What belongs together: three to eight fragments of one kind, each near the first of them.
+    """Find related fragments: groups of three to eight of one kind, each similar to the first of its group.
 
-    Goals and preferences are never merged (their wording is the user's), nor what contradicts another, nor
-    trusted with untrusted.
+    Never merges goals and preferences (their wording is the user's), fragments that contradict others, or trusted with
+    untrusted ones.
     """
     import numpy
 
@@ -70,7 +70,7 @@ def _like(one: Fragment, two: Fragment) -> bool:
 
 
 def prompt(group: Sequence[Fragment]) -> str:
-    """What the model is asked. The notes are quoted as data."""
+    """The prompt for the model. The notes are quoted as data."""
     notes = "\n".join(f"- ({one.at[:10]}) {' '.join(one.text.split())}" for one in group)
     return (
         "Below are notes that belong together. Merge them into one note of at most three sentences. Keep every "
@@ -80,7 +80,7 @@ def prompt(group: Sequence[Fragment]) -> str:
 
 
 def merged(group: Sequence[Fragment], answer: str) -> Fragment | None:
-    """The fragment that stands for a group from now on; None if the model's answer is of no use."""
+    """The fragment that replaces a group, or None if the model's answer is unusable."""
     text = shorten(answer.strip(), PASSAGE)
     longest = max(len(one.text) for one in group)
     if not text or len(answer) > 3 * PASSAGE or len(text) < min(20, longest // 4):

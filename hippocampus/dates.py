@@ -1,8 +1,8 @@
-"""Times that people name, as spans of days: what a question asks about, and what a memory speaks of.
+"""Times that people name, as spans of days: the times that a question asks about, and those that a memory mentions.
 
-A memory's own time says when it was said; "yesterday" or "in May" in it says when it happened. A question
-that names a time is helped by memories of that time; one that asks for a time, by memories that name one.
-Only English is read; other languages lose the help and nothing else.
+A memory's own time says when it was said; "yesterday" or "in May" in its text says when it happened. Memories of a time
+help a question that names that time; memories that name a time help a question that asks for one. Only English is
+understood; with other languages only this help is lost.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ _OLDEST: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class TimeSpan:
-    """Days from `start` up to, but without, `end`."""
+    """Days from `start` up to, but not including, `end`."""
 
     start: datetime
     end: datetime
@@ -79,7 +79,7 @@ class TimeSpan:
 
 
 def day_of(time: datetime) -> TimeSpan:
-    """The day that a time is in."""
+    """The day that contains a time."""
     start = time.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
     return TimeSpan(start, start + timedelta(days=1))
 
@@ -90,14 +90,14 @@ def asks_when(text: str) -> bool:
 
 
 def leaning(text: str) -> Literal["newest", "oldest", ""]:
-    """Whether a question wants the newest or the oldest of what is known."""
+    """Whether a question asks for the newest or the oldest information."""
     if _NEWEST.search(text):
         return "newest"
     return "oldest" if _OLDEST.search(text) else ""
 
 
 def spans(text: str, said: datetime) -> list[TimeSpan]:
-    """The times that a text names, said at `said`; without a year, the latest such time up to then."""
+    """The times that a text named when it was said at `said`; without a year, the latest such time before that."""
     today = day_of(said)
     found = list(_absolute(text, today))
     found.extend(_relative(text, today))

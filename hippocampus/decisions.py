@@ -1,7 +1,8 @@
-"""What a person decided about memories: which are forgotten, which read differently.
+"""A person's decisions about memories: which are forgotten, and which have a new text.
 
-Journals don't know of it, so a rebuild asks here. A forgotten fragment leaves its record's id and nothing
-of its text; an edit of something forgotten later goes with it, and an edit keeps nothing of the old text.
+Journals don't contain them, so a rebuild consults this list. For a forgotten fragment its record's id is kept, and
+nothing of its text. If an edited fragment is forgotten later, the edit is removed as well. An edit keeps nothing of the
+old text.
 """
 
 from __future__ import annotations
@@ -20,14 +21,14 @@ FILE: Final = "decisions.json"
 
 
 class Decisions:
-    """Read once, written whole and atomically at every change.
+    """Read once, and written as a whole, atomically, at every change.
 
-    They stand in memory's own directory and, as a copy, in the directory `beside` it: memory is an index that can be
-    lost and rebuilt, and what a person forgot must not come back with it.
+    They are stored in memory's own directory, with a copy in the directory `beside`: memory is an index that can be
+    lost and rebuilt, and a forgotten memory must not come back in a rebuild.
     """
 
     def __init__(self, directory: Path, beside: Path | None = None, *, clock: Clock) -> None:
-        """Raises MemoryUnavailable if what was decided can't be read."""
+        """Raises MemoryUnavailable if the decisions can't be read."""
         self._places = [place / FILE for place in (directory, beside) if place is not None]
         self._clock = clock
         self._forgotten: dict[str, str] = {}
@@ -41,27 +42,27 @@ class Decisions:
         return bool(self._forgotten or self._edited)
 
     def forgotten(self, fragment: Fragment) -> bool:
-        """Whether the fragment, or one that it was made of, was forgotten."""
+        """Whether the fragment, or one that it was made from, was forgotten."""
         return not self._forgotten.keys().isdisjoint(map(origin, (fragment.id, *fragment.sources)))
 
     def text(self, fragment: Fragment) -> str:
-        """How the fragment reads now; empty if an edit of its record left nothing of it."""
+        """The fragment's current text; empty if an edit of its record left nothing of it."""
         return self._edited.get(fragment.id, fragment.text)
 
     def forget(self, ids: Iterable[str]) -> None:
-        """Never again: everything that came from the records of these fragments."""
+        """Forget everything that came from the records of these fragments, for good."""
         now = self._clock.now().isoformat(timespec="seconds")
         self._forgotten = {**dict.fromkeys(map(origin, ids), now), **self._forgotten}
         self._edited = {key: text for key, text in self._edited.items() if origin(key) not in self._forgotten}
         self._write()
 
     def edit(self, texts: Mapping[str, str]) -> None:
-        """From now on the fragments with these ids read so."""
+        """Change the texts of the fragments with these ids."""
         self._edited.update(texts)
         self._write()
 
     def drop(self, sessions: Iterable[str]) -> None:
-        """Nothing is left of what was decided about memories of these sessions."""
+        """Remove all decisions about memories of these sessions."""
         gone = set(sessions)
         kept = {key: at for key, at in self._forgotten.items() if _session(key) not in gone}
         edited = {key: text for key, text in self._edited.items() if _session(key) not in gone}
@@ -70,11 +71,11 @@ class Decisions:
             self._write()
 
     def _read(self, path: Path) -> bool:
-        """Take in what was decided; whether there is such a file."""
+        """Read the decisions in a file. Return whether it exists."""
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             forgotten = found["forgotten"]
-            if isinstance(forgotten, list):  # as it was written once, without the times
+            if isinstance(forgotten, list):  # an older format, without the times
                 forgotten = dict.fromkeys(forgotten, "")
             self._forgotten |= {str(one): str(at) for one, at in forgotten.items()}
             self._edited |= {str(key): str(text) for key, text in found["edited"].items()}
@@ -108,11 +109,11 @@ def _replace(path: Path, text: str) -> None:
 
 
 def origin(identity: str) -> str:
-    """What a fragment came from: its record, for the parts of one; itself, for a consolidated one."""
+    """The origin of a fragment: its record's id, or, for a consolidated fragment, its own id."""
     session, slash, number = identity.rpartition("/")
     return f"{session}{slash}{number.split('.')[0]}"
 
 
 def _session(identity: str) -> str:
-    """The session of a fragment, or of the record that one came from."""
+    """The session of a fragment, or of its record."""
     return identity.partition("/")[0]

@@ -1,7 +1,7 @@
-"""Which of some documents a text is about, in meaning: for documentation that shall come just in time.
+"""Finds the documents that a text is about, by meaning: for showing documentation just when it is needed.
 
-Documents are few and change rarely, so their vectors are kept, and a question costs one embedding. What is
-no nearer than unrelated texts are to one another does not count.
+Documents are few and change rarely, so their vectors are cached, and a query costs one embedding. A document no nearer
+than unrelated texts are to one another is not a match.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from iact.hippocampus.embedding import noise_floor
 from iact.hippocampus.ranking import dot
 
 _KEPT: Final = 4_096
-"""Vectors that are kept; a catalogue has tens or hundreds of functions."""
+"""The most vectors in the cache; a catalogue has tens or hundreds of functions."""
 
 
 class Documents:
@@ -40,7 +40,7 @@ class Documents:
         return sorted((name for name in near if near[name] >= floor), key=lambda name: -near[name])
 
     async def read(self, documents: Sequence[str]) -> None:
-        """Make sure that the vectors of these documents are there.
+        """Make sure that the vectors of these documents are cached.
 
         Raises:
             MemoryUnavailable: the embedding model can't be reached.

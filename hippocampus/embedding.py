@@ -1,8 +1,8 @@
-"""Embedders: the one that comes with the product, and any endpoint that speaks OpenAI's protocol.
+"""Embedders: the built-in one, and any endpoint with OpenAI's protocol.
 
-The embedded model is the table of 256-dimensional token vectors that the package `wordllama` carries in
-its wheel. Only its two files are read: importing the package would set up logging for the whole process
-and bring a loader that downloads what it does not find. A text's vector is the mean of its tokens'.
+The built-in model is the table of 256-dimensional token vectors that the package `wordllama` contains in its wheel.
+Only its two files are read: importing the package would set up logging for the whole process, and include a loader that
+downloads missing files. A text's vector is the mean of its tokens'.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 _LONGEST: Final = 8_000
-"""Characters of a text that are embedded."""
+"""The most characters of a text that are embedded."""
 
 _BATCH: Final = 256
 
@@ -50,11 +50,11 @@ _UNRELATED: Final = (
     "The recipe needs two eggs and a pinch of salt.",
     "Why does the login page load so slowly?",
 )
-"""Sentences that have nothing to do with one another: what an embedder makes of them is its noise."""
+"""Unrelated sentences: an embedder's similarities between them are its noise."""
 
 
 class WordEmbedder:
-    """The embedded model. Loads at the first use, in a thread; needs no network, ever."""
+    """The built-in model. Loads at the first use, in a thread. Never needs a network."""
 
     def __init__(self, directory: Path | None = None) -> None:
         self._directory = directory
@@ -67,7 +67,7 @@ class WordEmbedder:
         return "wordllama-l2-supercat-256"
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Unit vectors; a few texts at once on the loop (20 µs each), many in a thread."""
+        """Unit vectors. A few texts are embedded on the loop (20 µs each), many in a thread."""
         if self._table is None:
             async with self._loading:
                 if self._table is None:
@@ -101,7 +101,7 @@ class WordEmbedder:
 
 
 def _package() -> Path:
-    """Where the package's files are, without importing it."""
+    """The folder of the package's files, found without importing it."""
     spec = importlib.util.find_spec("wordllama")
     if spec is None or spec.origin is None:
         raise MemoryUnavailable("The embedded embedding model is missing: install the package wordllama.")
@@ -109,10 +109,10 @@ def _package() -> Path:
 
 
 def _mapped(path: Path) -> numpy.ndarray:
-    """The vectors of all tokens, which the system reads from the file where they are used.
+    """The vectors of all tokens, which the system reads from the file when they are used.
 
-    Source: the format of safetensors, whose own reader copies the whole table into memory. A length of 8 bytes,
-    a header in JSON, the numbers.
+    Source: the safetensors format, whose own reader copies the whole table into memory. The file has a length of 8
+    bytes, a header in JSON, and the numbers.
     """
     import numpy
 
@@ -131,14 +131,16 @@ def _mean(table: numpy.ndarray, ids: Sequence[int]) -> list[float]:
     known = [number for number in ids if number < len(table)]
     if not known:
         return [0.0] * int(table.shape[1])
-    mean = table[known].mean(axis=0, dtype=numpy.float32)  # stored in half of that, which is half the memory
+    mean = table[known].mean(
+        axis=0, dtype=numpy.float32
+    )  # stored in half that precision, for half the memory
     length = float(numpy.linalg.norm(mean))
     found: list[float] = (mean / length if length else mean).tolist()
     return found
 
 
 class OpenAIEmbedder:
-    """Embeddings from an endpoint that speaks OpenAI's protocol."""
+    """Embeddings from an endpoint with OpenAI's protocol."""
 
     def __init__(self, client: AsyncOpenAI, model: str, *, dimensions: int | None = None) -> None:
         self._client = client
@@ -151,7 +153,7 @@ class OpenAIEmbedder:
         return f"openai-{plain}" + (f"-{self._dimensions}" if self._dimensions else "")
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """Unit vectors, asked for in batches."""
+        """Unit vectors, requested in batches."""
         from openai import OpenAIError, omit
 
         found: list[list[float]] = []
@@ -183,10 +185,10 @@ def _unit(vector: Sequence[float]) -> list[float]:
 
 
 async def noise_floor(embedder: Embedder) -> float:
-    """The cosine that unrelated texts stay below on this embedder: their mean and 4.5 deviations.
+    """The cosine that unrelated texts stay below with this embedder: their mean plus 4.5 standard deviations.
 
-    So many, because a query meets thousands of fragments, and the nearest of them is the luckiest; measured by
-    `benchmarks/memory`.
+    It is that many because a query is compared with thousands of fragments, and the nearest of them is an outlier;
+    measured by `benchmarks/memory`.
     """
     vectors = await embedder.embed(_UNRELATED)
     found = [sum(map(float.__mul__, one, other)) for one, other in combinations(vectors, 2)]

@@ -1,4 +1,4 @@
-"""What is worth remembering of what happened: pure functions from a happening to fragments.
+"""Chooses what to remember of an event: pure functions from an event to fragments.
 
     a user's message   the goal, if it opens the session, else a fact; each preference in it by itself
     REMEMBER           as the agent asked, a fact by default
@@ -7,9 +7,9 @@
     a correction       a lesson; each preference in it by itself
     what was cut       results, by passage
 
-Who may see it later is decided here too: what the user said belongs to the user; what agents found
-belongs to the project, where there is one; what came from outside never reaches the user's own scope,
-so that a poisoned page can't speak in tomorrow's session about something else.
+This also decides who can see a fragment later. Statements of the user belong to the user, and agents' findings belong
+to the project, if there is one. Content from outside never reaches the user's own scope, so that a poisoned page can't
+affect a later session about something else.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from iact.hippocampus.fragment import Fragment, MemoryScope, fragment_id
 from iact.hippocampus.words import terms
 
 PASSAGE: Final = 480
-"""Characters of one fragment; about 120 tokens."""
+"""The most characters of one fragment; about 120 tokens."""
 
 _PASSAGES: Final = 12
-"""Fragments that one happening may give."""
+"""The most fragments from one event."""
 
 _TELLING: Final = 3
-"""Words of meaning that make a goal."""
+"""Meaningful words that are needed for a goal."""
 
 _SENTENCE: Final = re.compile(r"(?<=[.!?])\s+|\n+")
 _PREFERENCE: Final = re.compile(
@@ -44,13 +44,13 @@ _PREFERENCE: Final = re.compile(
 
 
 def is_preference(sentence: str) -> bool:
-    """Whether a sentence of the user's says how they want things, beyond the task at hand."""
+    """Whether a sentence of the user expresses a wish beyond the current task."""
     text = sentence.replace("’", "'").strip()
     return not text.endswith("?") and _PREFERENCE.search(text) is not None
 
 
 def fragments_of(happening: MemoryEvent, user: str) -> tuple[Fragment, ...]:
-    """What a happening leaves in `user`'s memory; nothing if there is nothing to it."""
+    """The fragments that an event leaves in `user`'s memory; may be empty."""
     parts = list(_parts(happening))[:_PASSAGES]
     made = [_fragment(happening, user, kind, text, n) for n, (kind, text) in enumerate(parts)]
     return tuple(replace(one, supersedes=happening.supersedes) if one is made[0] else one for one in made)
@@ -76,7 +76,7 @@ def _parts(happening: MemoryEvent) -> Iterator[tuple[FragmentKind, str]]:
 
 
 def _said(happening: MemoryEvent, kind: FragmentKind) -> Iterator[tuple[FragmentKind, str]]:
-    """The message without its preferences (a goal keeps them, if it is nothing else), then these."""
+    """The message without its preferences (unless a goal consists of nothing else), followed by these."""
     told = sentences(happening.text)
     wishes = [] if happening.untrusted else [one for one in told if is_preference(one)]
     rest = "\n".join(one for one in told if one not in wishes)
@@ -118,7 +118,7 @@ def _scope(happening: MemoryEvent, fragment: Fragment) -> MemoryScope:
 
 
 def sentences(text: str) -> list[str]:
-    """Sentences and lines, without the white space around them."""
+    """Sentences and lines, stripped of white space."""
     return [part.strip() for part in _SENTENCE.split(text) if part.strip()]
 
 
@@ -131,7 +131,7 @@ def shorten(text: str, limit: int = PASSAGE) -> str:
 
 
 def passages(text: str, limit: int = PASSAGE) -> list[str]:
-    """The text in pieces of whole sentences, each at most `limit` characters; pieces without words are left out."""
+    """The text in pieces of whole sentences, each at most `limit` characters. Pieces without words are left out."""
     found: list[str] = []
     current = ""
     for sentence in sentences(text):

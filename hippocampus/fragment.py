@@ -1,9 +1,9 @@
-"""The unit of memory, and how it is laid into a vector store.
+"""The unit of memory, and its form in a vector store.
 
-A fragment is one short text with where it came from. Its id is made of the session and the number of
-the record that it was made from, so writing it twice changes nothing, and a rebuild from journals
-comes to the same ids. It lives in exactly one scope: the user's, a project's, or a session's; each
-scope is a collection of its own, because filtering one large collection costs ten times the query.
+A fragment is one short text and its origin. Its id consists of the session and the number of the record that it was
+made from, so writing it twice changes nothing, and a rebuild from journals produces the same ids. It belongs to exactly
+one scope: the user's, a project's, or a session's. Each scope is a separate collection, because filtering one large
+collection makes a query ten times slower.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from iact.core.ports import FragmentKind, MemoryDetails
 
 ScopeKind = Literal["user", "project", "session"]
 Metadata: TypeAlias = Mapping[str, str | int | float | bool]
-"""What a vector store keeps beside a text: flat, no lists."""
+"""The data that a vector store keeps with a text: flat, no lists."""
 
 _KINDS: Final[frozenset[str]] = frozenset(get_args(FragmentKind))
 _SEPARATOR: Final = "\x1f"
@@ -27,7 +27,7 @@ _SEPARATOR: Final = "\x1f"
 
 @dataclass(frozen=True, slots=True)
 class MemoryScope:
-    """Whose fragments these are. `name`: the project or session; empty for the user's own."""
+    """The owner of fragments. `name`: the project or session; empty for the user's own."""
 
     user: str
     kind: ScopeKind
@@ -35,16 +35,16 @@ class MemoryScope:
 
     @property
     def key(self) -> str:
-        """A name that tells nothing and that no other scope has."""
+        """A unique name of the scope that reveals nothing about it."""
         parts = _SEPARATOR.join((self.user, self.kind, self.name))
         return f"{self.kind}-{hashlib.sha256(parts.encode('utf-8', 'replace')).hexdigest()[:24]}"
 
 
 @dataclass(frozen=True, slots=True)
 class Fragment:
-    """One memory. `at`: ISO 8601, UTC. `ordinal`: position among what one record gave.
+    """One memory. `at`: ISO 8601, UTC. `record`: the number of the record that it was made from.
 
-    `sources`: ids that a consolidated fragment was made of. `superseded_by`: the fragment that replaced it.
+    `sources`: ids that a consolidated fragment was made from. `superseded_by`: the fragment that replaced it.
     `contradicts`: ids that say otherwise and don't replace it.
     """
 
@@ -65,11 +65,11 @@ class Fragment:
 
     @property
     def when(self) -> datetime:
-        """`at` as a time; the epoch if it can't be read."""
+        """`at` as a time; the epoch if it can't be parsed."""
         return parse_time(self.at)
 
     def metadata(self) -> dict[str, str | int | float | bool]:
-        """All but the text, flat."""
+        """All fields except the text and the scope, flat."""
         return {
             "kind": self.kind,
             "session": self.session,
@@ -86,7 +86,7 @@ class Fragment:
 
 
 def readable(fragment: Fragment) -> MemoryDetails:
-    """All of a fragment, for people."""
+    """The whole fragment, for people."""
     return {
         "id": fragment.id,
         "text": fragment.text,
@@ -106,12 +106,12 @@ def readable(fragment: Fragment) -> MemoryDetails:
 
 
 def fragment_id(session: str, record: int, ordinal: int = 0) -> str:
-    """The id of what a record gave; the same at every rebuild."""
+    """The id of a fragment from a record; the same at every rebuild."""
     return f"{session}/{record}" if ordinal == 0 else f"{session}/{record}.{ordinal}"
 
 
 def from_metadata(identity: str, text: str, scope: MemoryScope, metadata: Mapping[str, object]) -> Fragment:
-    """Back from the store. Unknown kinds are read as facts, absent fields as empty."""
+    """Restore a fragment from the store. Unknown kinds become facts, missing fields are empty."""
 
     def word(name: str) -> str:
         value = metadata.get(name)
@@ -141,7 +141,7 @@ def from_metadata(identity: str, text: str, scope: MemoryScope, metadata: Mappin
 
 
 def parse_time(text: str) -> datetime:
-    """ISO 8601 to a time in UTC; the epoch if it can't be read."""
+    """Parse ISO 8601 to a time in UTC; the epoch if it can't be parsed."""
     try:
         time = datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text))
     except ValueError:

@@ -1,7 +1,7 @@
 """The lexical indexes of all shelves, shared by the thread that writes and the one that reads.
 
-An index is built from its shelf when it is first read. The lock is held for index work only, never for a
-call to the store; a write that comes while an index is built is applied to it afterwards.
+An index is built from its shelf when it is first needed. The lock is held only for work on indexes, never during a call
+to the store. Writes during the build of an index are applied to it afterwards.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from iact.hippocampus.store import FragmentSet, Store
 from iact.hippocampus.words import terms
 
 _SLICE: Final = 200
-"""Fragments that are indexed while the lock is held once."""
+"""Fragments that are indexed each time the lock is held."""
 
 
 class Indexes:
-    """One lexical index for each shelf that was read."""
+    """One lexical index for each shelf that was searched."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -52,22 +52,22 @@ class Indexes:
             self._ready[shelf] = index
 
     def put(self, shelf: FragmentSet, fragments: Sequence[Fragment]) -> None:
-        """Take note of what was written to a shelf. What was superseded is not looked up by its words."""
+        """Update the index after a write to a shelf. Superseded fragments can't be found by words."""
         changes = [(one.id, None if one.superseded_by else one.text) for one in fragments]
         for start in range(0, len(changes), _SLICE):
             self._change(shelf, changes[start : start + _SLICE])
 
     def remove(self, shelf: FragmentSet, ids: Iterable[str]) -> None:
-        """Take note of what was deleted from a shelf."""
+        """Update the index after a deletion from a shelf."""
         self._change(shelf, [(identity, None) for identity in ids])
 
     def drop(self, shelf: FragmentSet) -> None:
-        """Forget the index of a shelf that is gone or was rewritten."""
+        """Drop the index of a shelf that was removed or rewritten."""
         with self._lock:
             self._ready.pop(shelf, None)
 
     def best(self, shelf: FragmentSet, query: str, count: int) -> dict[str, float]:
-        """The fragments that match the query's rare words best; nothing while the index is not built."""
+        """The fragments that best match the query's rare words; empty while the index is not built."""
         wanted = terms(query)
         with self._lock:
             index = self._ready.get(shelf)

@@ -1,4 +1,4 @@
-"""What memory's task is given to do, one after another: something to remember, or something to change."""
+"""The jobs of memory's task, done one after another: events to remember, and changes."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """Something to remember for a user."""
+    """An event to remember for a user."""
 
     user: str
     happening: MemoryEvent
 
 
 class MemoryJob(Protocol):
-    """Something that the task shall do in its turn."""
+    """A job for the task."""
 
     async def run(self, opened: OpenStore) -> None: ...
 
@@ -33,27 +33,27 @@ class MemoryJob(Protocol):
 
 
 class AwaitedJob(Generic[Result]):
-    """A job that somebody waits for."""
+    """A job with a caller that waits for it."""
 
     def __init__(self, act: Callable[[OpenStore], Awaitable[Result]]) -> None:
         self._act = act
         self.done: asyncio.Future[Result] = asyncio.get_running_loop().create_future()
 
     async def run(self, opened: OpenStore) -> None:
-        """Do it and tell who waits."""
+        """Do it and give the caller the result."""
         result = await self._act(opened)
         if not self.done.done():
             self.done.set_result(result)
 
     def refuse(self, error: MemoryUnavailable) -> None:
-        """Tell who waits that it was not done."""
+        """Tell the caller that it was not done."""
         if not self.done.done():
             self.done.set_exception(error)
 
 
 @dataclass(frozen=True, slots=True)
 class BackgroundJob:
-    """A job that nobody waits for."""
+    """A job that no caller waits for."""
 
     act: Callable[[OpenStore], Awaitable[None]]
 
@@ -62,5 +62,5 @@ class BackgroundJob:
         await self.act(opened)
 
     def refuse(self, error: MemoryUnavailable) -> None:
-        """Leave a line in the log."""
+        """Log that it was not done."""
         _LOG.info("not done: %s", error)

@@ -1,9 +1,9 @@
 """BM25 over the fragments of one collection, in memory.
 
-Static embeddings blur names, numbers and identifiers; an exact match on a rare word is the cheapest cure.
-The index is a projection of the collection: built when it is first needed, kept in step with every write,
-thrown away with the process. What a word stands in is one sorted array of numbers, 4 bytes for each text: as
-dictionaries of Python's the same took five times the room.
+Static embeddings blur names, numbers and identifiers; an exact match on a rare word is the cheapest remedy. The index
+is a projection of the collection: built when first needed, updated with every write, and discarded with the process.
+The texts that contain a word are one sorted array of numbers, 4 bytes per text: Python dictionaries took five times as
+much memory.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ if TYPE_CHECKING:
 _K1: Final = 1.2
 _B: Final = 0.5
 _COMMON: Final = 2_000
-"""Texts from which on a word is too frequent to find others by; it still counts for those that are found."""
+"""With this many texts, a word is too frequent to find texts by; it still counts for texts that were found."""
 _COUNT_BITS: Final = 6
 _MOST: Final = (1 << _COUNT_BITS) - 1
-"""How often a word stands in a text is counted up to here, where more of it no longer changes the score by 1 %."""
+"""Occurrences of a word in a text are counted up to here; more would change the score by less than 1 %."""
 
 
 class LexicalIndex:
-    """Texts by the words in them. A text has a number below 2²⁶, which is given again when the text is gone."""
+    """Texts indexed by their words. A text has a number below 2²⁶, which is reused when the text is removed."""
 
     def __init__(self) -> None:
         self._postings: dict[str, array[int]] = {}
-        """Word → the numbers of its texts, each with how often it stands there in the lowest bits; in order."""
+        """Word → the numbers of its texts, sorted, each with the number of occurrences in the lowest bits."""
         self._numbers: dict[str, int] = {}
         self._ids: list[str] = []
         self._terms: list[tuple[str, ...]] = []
@@ -50,7 +50,7 @@ class LexicalIndex:
         return identity in self._numbers
 
     def add(self, identity: str, text: str) -> None:
-        """Index a text, in place of what `identity` was before."""
+        """Index a text, replacing the previous text of `identity`."""
         self.remove(identity)
         counts = Counter(terms(text))
         number = self._number(identity)
@@ -62,7 +62,7 @@ class LexicalIndex:
             insort(self._postings.setdefault(term, array("I")), entry)
 
     def remove(self, identity: str) -> None:
-        """Take a text out; nothing of it is left."""
+        """Remove a text completely."""
         number = self._numbers.pop(identity, None)
         if number is None:
             return
@@ -76,14 +76,14 @@ class LexicalIndex:
         self._free.append(number)
 
     def idf(self, term: str) -> float:
-        """How much a word tells, 0 for one that stands nowhere."""
+        """How much a word says about a text; 0 for a word that occurs nowhere."""
         found = len(self._postings.get(term, ()))
         return math.log(1 + (len(self) - found + 0.5) / (found + 0.5)) if found else 0.0
 
     def scores(self, query: Sequence[str], among: Iterable[str]) -> dict[str, float]:
-        """Id → share of what the query's words could match, 0 to 1, of those that match at all.
+        """Id → share of the maximum score for the query's words, 0 to 1, for those of `among` that match at all.
 
-        Words that stand nowhere don't count against a match.
+        Query words that occur nowhere don't count against a match.
         """
         import numpy
 
@@ -112,7 +112,7 @@ class LexicalIndex:
         return {identity: -score for score, identity in sorted(by_id)[:count]}
 
     def _scored(self, query: Sequence[str], chosen: numpy.ndarray) -> numpy.ndarray:
-        """The scores of the texts of these numbers, which are in order and each there once."""
+        """The scores of the texts with these numbers, which must be sorted and unique."""
         import numpy
 
         found = numpy.zeros(len(chosen))
@@ -131,7 +131,7 @@ class LexicalIndex:
         return found
 
     def _posting(self, term: str) -> tuple[numpy.ndarray, numpy.ndarray]:
-        """The numbers of the texts that a word stands in, and how often: copies, for an array that is looked at can't grow."""
+        """The numbers of the texts that contain a word, and the counts. Copies, since an array in use can't grow."""
         import numpy
 
         entries = numpy.frombuffer(self._postings[term], dtype=numpy.uint32)

@@ -1,7 +1,7 @@
-"""StoreLifecycle the store and closing it. Blocking; runs in the writing thread.
+"""Opens and closes the store. Blocking; runs in the writing thread.
 
-An embedded store that can't be opened though nothing else is wrong is damaged: it is moved aside and an
-empty one takes its place, to be filled from the journals.
+If an embedded store can't be opened although nothing else is wrong, it is damaged: it is moved aside, and an empty one
+takes its place, to be filled from the journals.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ StoreOpener: TypeAlias = Callable[[Path | None, str], Store]
 
 @dataclass(frozen=True, slots=True)
 class OpenStore:
-    """A store that is open, and what works on it.
+    """An open store, with the objects that work on it.
 
-    `lacking`: whether journals may hold what it does not. `news`: what people should know of it, as a sentence.
+    `lacking`: whether journals may contain events that it lacks. `news`: a sentence about it for people, or "".
     """
 
     ownership: Ownership | None
@@ -46,7 +46,7 @@ class OpenStore:
 
 @dataclass(frozen=True, slots=True)
 class StoreLifecycle:
-    """Where a store lies and how it is opened: in `directory`, or at the Chroma server `server`."""
+    """Where a store is and how it is opened: in `directory`, or at the Chroma server `server`."""
 
     directory: Path
     server: str
@@ -55,23 +55,24 @@ class StoreLifecycle:
     markers: MarkerFiles
     open_store: StoreOpener
     beside: Path | None
-    """Where what was decided stands as well."""
+    """The folder for a copy of the decisions."""
     clock: Clock
 
     def look(self) -> None:
-        """Whether another process has it: that can be told at once.
+        """Check that no other process has the store, which is known at once.
 
         Raises:
-            MemoryUnavailable: it has.
+            MemoryUnavailable: another process has it.
         """
         if not self.server:
             Ownership(self.directory).release()
 
     def open(self, floor: float, *, suspect: bool) -> OpenStore:
-        """Lock, read what was decided, open. `suspect`: look for damage, since a call to it failed.
+        """Lock the directory, read the decisions, and open the store. `suspect`: check for damage after a failed call.
 
         Raises:
-            MemoryUnavailable: another process has it, or what was decided can't be read. And what a store raises.
+            MemoryUnavailable: another process has it, or the decisions can't be read.
+            Exception: any error of the store.
         """
         ownership = None if self.server else Ownership(self.directory)
         try:
@@ -102,15 +103,15 @@ class StoreLifecycle:
 
     @property
     def _damaged(self) -> Path:
-        """Where a damaged store is put aside."""
+        """Where a damaged store is moved to."""
         return self.directory / "damaged"
 
     def remove_damaged(self) -> None:
-        """Remove a damaged store that was put aside, with all that it held."""
+        """Remove a damaged store that was moved aside, with its content."""
         shutil.rmtree(self._damaged, ignore_errors=True)
 
     def _store(self, suspect: bool) -> tuple[Store, str]:
-        """The store itself, and what became of a damaged one that it replaces."""
+        """Open the store. Also returns a sentence about a damaged one that it replaces, or ""."""
         if self.server:
             return self.open_store(None, self.server), ""
         place = self.directory / "chroma"

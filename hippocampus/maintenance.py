@@ -1,7 +1,7 @@
-"""What is done to a memory while nobody uses it: merging what belongs together, and letting go of what has faded.
+"""Maintenance of an idle memory: merging related fragments, and removing faded ones.
 
-It waits until the memory has rested: what is being talked about now is merged later, and no turn ever waits
-for the small model. Journals keep everything, so a rebuild brings back what was let go, until it fades again.
+It waits until the memory is idle: what is being discussed now is merged later, and no turn ever waits for the small
+model. Journals keep everything, so a rebuild restores what was removed, until it fades again.
 """
 
 from __future__ import annotations
@@ -16,38 +16,38 @@ from iact.hippocampus.fragment import Fragment
 from iact.hippocampus.ranking import Weights, freshness
 
 IDLE: Final = 60.0
-"""Seconds without a turn from which a memory rests."""
+"""Seconds without a turn after which a memory is idle."""
 
 GONE: Final = 1 / 16
-"""Freshness below which a fragment is let go: four half-lives of its kind."""
+"""Freshness below which a fragment is removed: four half-lives of its kind."""
 
 GONE_IF_REPLACED: Final = 1 / 2
-"""The same for what a newer one stands for."""
+"""The same for a fragment that was replaced by a newer one."""
 
 _LOG: Final = logging.getLogger(__name__)
 
 
 class MaintainedMemory(Protocol):
-    """A memory that is looked after. `uses`: how often it was used so far."""
+    """A memory to maintain. `uses`: how often it was used so far."""
 
     @property
     def uses(self) -> int: ...
 
     async def used(self) -> None:
-        """Wait until it is used, unless it was since the last call."""
+        """Wait until it is used, unless it was used since the last call."""
         ...
 
     async def maintain(self) -> None:
-        """Merge and let go, once.
+        """Merge and remove fragments, once.
 
         Raises:
-            MemoryUnavailable: not now.
+            MemoryUnavailable: impossible now.
         """
         ...
 
 
 def faded(fragment: Fragment, now: datetime, weights: Weights) -> bool:
-    """Whether a fragment is to be let go. What the user wants, goals and preferences, stays until it is replaced."""
+    """Whether a fragment should be removed. The user's goals and preferences stay until they are replaced."""
     fresh = freshness(fragment, now, weights)
     if fragment.superseded_by:
         return fresh < GONE_IF_REPLACED
@@ -55,7 +55,7 @@ def faded(fragment: Fragment, now: datetime, weights: Weights) -> bool:
 
 
 async def maintain_when_idle(memory: MaintainedMemory, clock: Clock, *, idle: float = IDLE) -> None:
-    """Maintain a memory whenever it has rested for `idle` seconds since it was last used; until cancelled."""
+    """Maintain a memory whenever it was not used for `idle` seconds; until cancelled."""
     while True:
         await memory.used()
         seen = -1

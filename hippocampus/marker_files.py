@@ -1,4 +1,4 @@
-"""Files that say that the store lacks something: what a process leaves behind, ended or killed, for who opens it next."""
+"""Marker files that say that the store lacks something, for the process that opens it next."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Final
 
 _UNCLEAN: Final = "unclean"
-"""A file that stands while the store is open or lacks something: the next opening catches up from journals."""
+"""A file that exists while the store is open or lacks something: the next opening catches up from the journals."""
 
 _MISSED: Final = "missed."
-"""Begins the name of a file that stands while a process has something to remember and no store. What such a
-process leaves behind, ended or killed, tells the owner of the store to catch up."""
+"""The prefix of a file that exists while a process has events to remember but no store.
+
+If such a process ends or is killed, the file tells the owner of the store to catch up.
+"""
 
 
 class MarkerFiles:
-    """The marks of this process and of others in one directory."""
+    """The markers of this process and of others in one directory."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
@@ -24,35 +26,35 @@ class MarkerFiles:
         self._own = directory / f"{_MISSED}{os.getpid()}"
 
     def opened(self) -> bool:
-        """The store is open here from now on; gives whether it was left unclean."""
+        """Note that the store is open. Return whether it was left unclean."""
         unclean = self._unclean.exists()
         self.doubt()
         self.withdraw()
         return unclean
 
     def doubt(self) -> None:
-        """The store lacks something, whatever comes of it."""
+        """Note that the store lacks something, whatever happens next."""
         self._unclean.touch()
 
     def clean(self) -> None:
-        """The store is closed and lacks nothing."""
+        """Note that the store is closed and lacks nothing."""
         self._unclean.unlink(missing_ok=True)
 
     def leave(self) -> None:
-        """This process has something to remember and no store."""
+        """Note that this process has events to remember but no store."""
         with suppress(OSError):
             self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._own.touch()
 
     def withdraw(self) -> None:
-        """This process has nothing left that the store lacks."""
+        """Note that this process has no more events that the store lacks."""
         self._own.unlink(missing_ok=True)
 
     def left(self) -> bool:
-        """Whether any process left something."""
+        """Whether any process left a marker."""
         return any(self._directory.glob(f"{_MISSED}*"))
 
     def heed(self) -> None:
-        """Take all away: what they stand for is being made good for."""
+        """Remove all markers of processes, because the catch-up is being done."""
         for mark in self._directory.glob(f"{_MISSED}*"):
             mark.unlink(missing_ok=True)

@@ -1,10 +1,10 @@
-"""The Hippocampus: a memory beside the tree that never stands in its way.
+"""The Hippocampus: a memory next to the tree that never delays it.
 
     remember ──▶ queue ──▶ the upkeep task ──▶ writing thread ──▶ store
     recall ───────────────────────────────▶ reading thread ──▶ store     within the time budget, or nothing
 
-`Upkeep` owns everything that changes; this file is what is asked of memory while turns go on. Where the
-store is not open yet, slow or gone, `recall` gives what needs no store (the goal), and says so once.
+`Upkeep` owns everything that changes; this file answers the queries while turns go on. While the store is not open yet,
+slow or gone, `recall` returns what needs no store (the goal), and reports that once.
 """
 
 from __future__ import annotations
@@ -46,23 +46,23 @@ BUDGET: Final = 0.150
 """Seconds that a turn waits for a recall."""
 
 _WAITING: Final = 32
-"""Recalls in the reading thread's queue beyond which another one would be too late anyway."""
+"""Recalls in the reading thread's queue above which another one would be too late anyway."""
 
 _JUST_SAID: Final = 3
-"""Preferences that are not stored yet of which a turn is told."""
+"""The most preferences not yet stored that a turn is shown."""
 
 _GROUPS: Final = 8
-"""Groups of fragments that are merged in one go; each costs a call of the model."""
+"""The most groups of fragments that are merged in one run; each costs a call of the model."""
 
 _PATIENCE: Final = 10.0
-"""Seconds that a person's search waits for the store to open, and that closing waits for what is queued."""
+"""Seconds that a person's search waits for the store to open, and that closing waits for queued jobs."""
 
 _ARENAS: Final = -8
 """`M_ARENA_MAX` of glibc's `malloc.h`."""
 
 
 class Hippocampus:
-    """The memory of all users of one directory or Chroma server. Made by `open_hippocampus`."""
+    """The memory of all users of one directory or Chroma server. Created by `open_hippocampus`."""
 
     def __init__(
         self,
@@ -89,20 +89,20 @@ class Hippocampus:
         self._goals: dict[tuple[str, str], list[Fragment]] = {}
 
     def of(self, user: str) -> UserMemory:
-        """The memory of one user: nothing of another can be reached through it."""
+        """The memory of one user, through which no other user's can be reached."""
         return UserMemory(self, user)
 
     @property
     def trouble(self) -> str:
-        """Why memory is off now, as a sentence; empty if it works or is still being opened."""
+        """Why memory is unavailable now, as a sentence; empty if it works or is still being opened."""
         return self._upkeep.trouble
 
     def wake(self) -> None:
-        """Open the store in the background, if that was not done yet: there is time for it now."""
+        """Open the store in the background, unless that was done: now there is time for it."""
         self._upkeep.wake()
 
     async def settled(self) -> None:
-        """Wait until everything that was asked for so far is stored or given up."""
+        """Wait until all events and jobs so far are stored or given up."""
         await self._upkeep.settled()
 
     async def close(self) -> None:
@@ -112,7 +112,7 @@ class Hippocampus:
     # --- turns ---
 
     def remember(self, user: str, happening: MemoryEvent) -> None:
-        """Queue a happening; keep what its session is about at hand."""
+        """Queue an event, and keep its session's goal in memory."""
         self._note_use(user)
         if happening.occasion == "say" and not happening.untrusted:
             self._note_goal(user, happening)
@@ -129,13 +129,13 @@ class Hippocampus:
         self._used.clear()
 
     def _note_goal(self, user: str, happening: MemoryEvent) -> None:
-        """A session's first message, and its latest."""
+        """Keep a session's first message, and its latest."""
         said = fragments_of(happening, user)
         if said:
             goal = replace(said[0], kind="goal")
             held = self._goals.get((user, happening.session))
             if held is None and not happening.first:
-                return  # a session that goes on: its first message is in the store
+                return  # a resumed session: its first message is in the store
             self._goals[(user, happening.session)] = [*(held or [])[:1], goal]
 
     async def recall(self, user: str, ask: MemoryQuestion) -> Recollection:
@@ -164,14 +164,14 @@ class Hippocampus:
         return Recollection(tuple(rows), self._once(self._upkeep.news))
 
     async def about(self, text: str, documents: Mapping[str, str]) -> list[str]:
-        """See `core.ports.Memory`. What takes too long is done behind, for the next time."""
+        """See `core.ports.Memory`. Embeddings that take too long are computed in the background, for the next time."""
         try:
             async with asyncio.timeout(self._budget):
                 return await self._documents.about(text, documents)
         except TimeoutError:
             self._upkeep.aside(partial(self._read, tuple(documents.values())))
         except IactError:
-            pass  # a recall says what is wrong with the model
+            pass  # a recall reports what is wrong with the model
         return []
 
     async def _read(self, documents: Sequence[str], opened: OpenStore) -> None:
@@ -206,7 +206,7 @@ class Hippocampus:
         )
 
     def _just_said(self, user: str, ask: MemoryQuestion) -> list[Recalled]:
-        """Preferences that the user has just stated in another session, and that are not stored yet: the newest."""
+        """The newest preferences that the user has just stated in another session and that are not stored yet."""
         scopes = _scopes(user, ask.project, ask.session)
         fresh = [
             one
@@ -243,7 +243,7 @@ class Hippocampus:
     async def search(
         self, user: str, query: str, *, limit: int, project: str | None, session: str | None
     ) -> list[Recalled]:
-        """Everything of the user's, or only what one project and session can see."""
+        """Search all fragments of the user, or only those that one project and session can see."""
         opened = await self._upkeep.ready(_PATIENCE)
         vector: Sequence[float] = ()
         if query.strip():
@@ -277,7 +277,7 @@ class Hippocampus:
         return opened.reader.search(Wanted(query, vector, scopes, self._clock.now()), limit, session or "")
 
     async def show(self, user: str, identity: str) -> Fragment | None:
-        """A fragment with everything that is known of it."""
+        """A fragment with all of its fields."""
         opened = await self._upkeep.ready(_PATIENCE)
         found = await self._reader.run(lambda: opened.writer.find(user, identity))
         return found[1].fragment if found else None
@@ -305,15 +305,15 @@ class Hippocampus:
         self._goals = {key: held for key, held in self._goals.items() if key[0] != user}
 
     async def rebuild(self, user: str, happenings: Iterable[MemoryEvent] | None) -> int:
-        """Empty the user's memory and fill it from happenings (default: the journals'); gives how many fragments."""
+        """Empty the user's memory and fill it from events (default: the journals'). Return the number of fragments."""
         found = happenings if happenings is not None else await self._upkeep.in_journals(user)
         return await self._upkeep.rebuild(user, found)
 
     async def maintain(self) -> None:
-        """Merge what belongs together, where there is a model for it, and let go of what has faded.
+        """Merge related fragments, if there is a model for it, and remove faded ones.
 
         Raises:
-            MemoryUnavailable: memory can't be read or written to now.
+            MemoryUnavailable: memory can't be read or written now.
         """
         users, self._users = self._users, set()
         for user in sorted(users):
@@ -325,7 +325,7 @@ class Hippocampus:
         return faded(fragment, self._clock.now(), self._weights)
 
     async def consolidate(self, user: str, distill: Distill, *, limit: int) -> int:
-        """Merge what belongs together; gives how many groups were."""
+        """Merge related fragments. Return the number of merged groups."""
         opened = await self._upkeep.ready(_PATIENCE)
         done = 0
         for shelf in await self._reader.run(lambda: opened.writer.shelves(user)):
@@ -370,7 +370,7 @@ class UserMemory:
     async def search(
         self, query: str, *, limit: int = 20, project: str | None = None, session: str | None = None
     ) -> Sequence[Recalled]:
-        """All that memory holds about `query`, or the newest without one; only what `project` and `session` can see, if one is given.
+        """All fragments about `query`, or the newest if it is empty. `project`, `session`: only what these can see.
 
         Raises:
             MemoryUnavailable: memory can't answer.
@@ -385,10 +385,10 @@ class UserMemory:
         return readable(found) if found is not None else None
 
     async def forget(self, ids: Sequence[str]) -> int:
-        """Forget these, all else that came from the same records, and what was distilled from it.
+        """Forget these fragments, all others from the same records, and any that were consolidated from them.
 
         Raises:
-            MemoryUnavailable: memory can't be written to now; nothing was forgotten.
+            MemoryUnavailable: memory can't be written now; nothing was forgotten.
         """
         return await self._hippocampus.forget(self._user, ids)
 
@@ -396,32 +396,32 @@ class UserMemory:
         """See `core.ports.Memory`.
 
         Raises:
-            MemoryUnavailable: memory can't be written to now; nothing was removed.
+            MemoryUnavailable: memory can't be written now; nothing was removed.
         """
         return await self._hippocampus.drop_sessions(self._user, sessions, for_good=for_good)
 
     async def edit(self, identity: str, text: str) -> None:
-        """Let a fragment read otherwise for good, also where its text stands in others from the same record.
+        """Change a fragment's text for good, also where the text occurs in others from the same record.
 
         Raises:
             MemoryUnavailable: there is no such fragment, the text is empty or too long, or memory can't be
-                written to now; nothing was changed.
+                written now; nothing was changed.
         """
         await self._hippocampus.edit(self._user, identity, text)
 
     async def rebuild(self, happenings: Iterable[MemoryEvent] | None = None) -> int:
-        """Empty this user's memory and fill it anew, from all journals by default; gives how many fragments that made.
+        """Empty this user's memory and fill it again, by default from all journals. Return the number of fragments.
 
         Raises:
-            MemoryUnavailable: memory can't be written to now.
+            MemoryUnavailable: memory can't be written now.
         """
         return await self._hippocampus.rebuild(self._user, happenings)
 
     async def consolidate(self, distill: Distill, *, limit: int = 8) -> int:
-        """Let a small model merge up to `limit` groups of what belongs together; gives how many it did.
+        """Let a small model merge up to `limit` groups of related fragments. Return the number of merged groups.
 
         Raises:
-            MemoryUnavailable: memory can't be read or written to now.
+            MemoryUnavailable: memory can't be read or written now.
         """
         return await self._hippocampus.consolidate(self._user, distill, limit=limit)
 
@@ -440,12 +440,13 @@ async def open_hippocampus(
     distill: Distill | None = None,
     beside: Path | None = None,
 ) -> AsyncIterator[Hippocampus]:
-    """A memory in `directory` (or at the Chroma server `server`); opens in the background when it is first used, never fails to come up.
+    """Open a memory in `directory` (or at the Chroma server `server`), in the background at its first use.
 
-    `distill`: the model that merges what belongs together, while the memory rests.
-    `beside`: a directory in which what was forgotten stands as well, should `directory` be lost.
-    `journals`: where to catch up from after a crash, damage or a time without a store.
-    At the end what is queued is written, within ten seconds.
+    Opening this context never fails.
+
+    `distill`: the model that merges related fragments while the memory is idle. `beside`: a directory for a copy of the
+    decisions, in case `directory` is lost. `journals`: where to catch up from after a crash, damage or a time
+    without a store. On exit, queued events are written, within ten seconds.
     """
     _share_heap()
     weights = weights or Weights()
@@ -466,7 +467,7 @@ async def open_hippocampus(
         maintenance = tasks.create_task(maintain_when_idle(hippocampus, clock), name="hippocampus at rest")
         try:
             yield hippocampus
-        except Exception as error:  # the caller's own: it shall not come out in a group
+        except Exception as error:  # the caller's own: it must not be raised in a group
             failure = error
         finally:
             maintenance.cancel()
@@ -479,7 +480,7 @@ async def open_hippocampus(
 
 
 def _deep(ask: MemoryQuestion) -> bool:
-    """Whether the agent is so far from the user that it may not know what all this is for, and could use it."""
+    """Whether the agent is so far from the user that it may not know the overall goal, and could use it."""
     return ask.agent.strip("/").count("/") >= 1 and not any(
         ranking.closed(task) for task in (ask.input, *ask.recent[:1])
     )
@@ -499,10 +500,10 @@ def _groups(opened: OpenStore, shelf: FragmentSet) -> list[list[Fragment]]:
 
 
 def _share_heap() -> None:
-    """Have threads that start from now on share the heap of the C library, where that is glibc.
+    """Make threads that start from now on share the heap of the C library, if that is glibc.
 
-    It gives each thread one of its own otherwise, and Chroma's threads leave theirs full of holes: 20,000
-    fragments took a fifth more memory.
+    Otherwise each thread gets its own heap, and Chroma's threads leave theirs fragmented: 20,000 fragments took a fifth
+    more memory.
     """
     allocator = ctypes.CDLL(None)
     if hasattr(allocator, "mallopt"):

@@ -1,6 +1,6 @@
-"""One owner: the embedded store is opened by exactly one process, because several writers corrupt it.
+"""Ownership of the embedded store: exactly one process opens it, because several writers corrupt it.
 
-The lock is the operating system's, so it ends with the process that held it, however that died.
+The lock is the operating system's, so it ends with the process that held it, however that ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ class Ownership:
     """Holds the lock on a directory from construction to `release`.
 
     Raises:
-        MemoryUnavailable: another process holds it (said with its number), or the directory can't be used.
+        MemoryUnavailable: another process holds it (the message has its number), or the directory can't be used.
     """
 
     def __init__(self, directory: Path) -> None:

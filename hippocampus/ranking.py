@@ -1,10 +1,9 @@
-"""From candidates to the few lines that an agent reads: pure, so that every choice can be tested and shown.
+"""From candidates to the few lines that an agent reads. Pure, so that every choice can be tested and displayed.
 
-A candidate's relevance is its similarity in meaning plus what its rare words match, helped by its
-neighbours in the conversation and by the time that the question names. Relevance below the embedder's
-floor is noise and scores nothing: an agent without any need gets nothing. What is left is weighted by
-how fresh it is and by its kind, superseded and near-identical ones go, and the best are taken until the
-budget of tokens is full.
+A candidate's relevance is its similarity in meaning plus its match of rare words, increased by its neighbours in the
+conversation and by the time that the question names. Relevance below the embedder's floor is noise and scores nothing:
+an agent that needs nothing gets nothing. The rest is weighted by freshness and kind, superseded and nearly identical
+candidates are removed, and the best are taken until the token budget is used up.
 """
 
 from __future__ import annotations
@@ -26,23 +25,23 @@ from iact.hippocampus.words import terms
 CHARACTERS_PER_TOKEN: Final = 4
 
 _ENOUGH: Final = 4
-"""Words of meaning that make an input understandable by itself."""
+"""Meaningful words that make an input understandable on its own."""
 
 _TRIED: Final = 3
-"""Candidates that are looked at for each place that there is."""
+"""Candidates that are examined for each available place."""
 
 _GOAL: Final = 240
-"""Characters of a goal that an agent is shown."""
+"""The most characters of a goal that an agent is shown."""
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
     """How much each sign counts. Chosen by `benchmarks/memory`.
 
-    `lexical`, `time`, `when`, `neighbour`: added to similarity at a full match. `half_life`: days until a
-    fragment of a kind counts half of what age can take; `age`: the share of its score that age can take.
-    `kind`: factors. `alike`: share of their words from which two fragments are one. `standing`: share of the floor that a
-    preference needs.
+    `lexical`, `time`, `when`, `neighbour`: added to similarity at a full match. `half_life`: days until age has taken
+    half of what it can take from a fragment of this kind; `age`: the share of its score that age can take. `kind`:
+    factors. `alike`: share of common words from which two fragments count as the same. `standing`: share of the floor
+    that a preference needs.
     """
 
     lexical: float = 0.8
@@ -62,7 +61,7 @@ class Weights:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A fragment with what the stores say of it. `similarity`: cosine; `lexical`: share of rare words matched."""
+    """A fragment with its scores from the stores. `similarity`: cosine; `lexical`: share of rare words matched."""
 
     fragment: Fragment
     similarity: float
@@ -71,7 +70,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What is looked for. `times`: spans that the question names; `when`: it asks for a time."""
+    """A parsed question. `times`: spans that it names; `when`: it asks for a time."""
 
     text: str
     now: datetime
@@ -81,14 +80,14 @@ class Query:
 
     @staticmethod
     def of(text: str, now: datetime) -> Query:
-        """Read a question."""
+        """Parse a question."""
         named = tuple(dates.spans(text, now))
         return Query(text, now, named, dates.asks_when(text) and not named, dates.leaning(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A candidate with its place. `relevance`: before age and kind; `why`: what it was found by."""
+    """A candidate with its score. `relevance`: before age and kind; `why`: the reasons for finding it."""
 
     candidate: Candidate
     relevance: float
@@ -101,7 +100,7 @@ class Scored:
 
 
 def rank(candidates: Iterable[Candidate], query: Query, weights: Weights) -> list[Scored]:
-    """Every candidate with its score, best first; ties go to the newer one."""
+    """Every candidate with its score, best first; if equal, the newer one first."""
     given = list(candidates)
     own = {one.fragment.id: max(0.0, one.similarity) + weights.lexical * one.lexical for one in given}
     nearby = _neighbours(given, own)
@@ -110,13 +109,13 @@ def rank(candidates: Iterable[Candidate], query: Query, weights: Weights) -> lis
 
 
 def stands_out(one: Candidate, floor: float, weights: Weights) -> bool:
-    """Whether a candidate is more than what unrelated texts look like; matched words help a quarter as much here."""
+    """Whether a candidate is more than noise. Matched words count only a quarter as much here."""
     needed = floor * (weights.standing if one.fragment.kind == "preference" else 1.0)
     return one.similarity + weights.lexical / 4 * one.lexical >= needed and one.similarity >= needed / 2
 
 
 def _neighbours(given: Sequence[Candidate], own: Mapping[str, float]) -> dict[str, float]:
-    """Relevance of the best neighbour of each: what was said just before or after in the same session."""
+    """The relevance of each candidate's best neighbour: said just before or after in the same session."""
     places: dict[tuple[str, int], float] = {}
     for one in given:
         place = (one.fragment.session, one.fragment.record)
@@ -157,7 +156,7 @@ def _score(one: Candidate, own: float, nearby: float, query: Query, weights: Wei
 
 
 def _time(fragment: Fragment, query: Query) -> float:
-    """How near what the fragment speaks of is to the times that the question names, 0 to 1."""
+    """How near the fragment's times are to the times that the question names, 0 to 1."""
     if not query.times:
         return 0.0
     spoken = dates.spans(fragment.text, fragment.when) or [dates.day_of(fragment.when)]
@@ -165,7 +164,7 @@ def _time(fragment: Fragment, query: Query) -> float:
 
 
 def freshness(fragment: Fragment, now: datetime, weights: Weights) -> float:
-    """1 for what is new, halving with each half-life of its kind."""
+    """1 for a new fragment, halving with each half-life of its kind."""
     days = max(timedelta(0), now - fragment.when) / timedelta(days=1)
     return math.exp2(-days / weights.half_life[fragment.kind])
 
@@ -173,7 +172,7 @@ def freshness(fragment: Fragment, now: datetime, weights: Weights) -> float:
 def choose(
     scored: Iterable[Scored], weights: Weights, *, fits: Callable[[Scored], bool], limit: int
 ) -> list[Scored]:
-    """The best that `fits` accepts, without what says the same as a better one, at most `limit`."""
+    """The best that `fits` accepts, at most `limit`, without those that say the same as a better one."""
     chosen: list[tuple[Scored, frozenset[str]]] = []
     for one in islice(scored, _TRIED * limit):
         if len(chosen) == limit:
@@ -185,7 +184,7 @@ def choose(
 
 
 def _alike(mine: frozenset[str], theirs: frozenset[str], share: float) -> bool:
-    """Whether two fragments say the same: nearly equal words, and no figure that only one of them has."""
+    """Whether two fragments say the same: nearly equal words, and no number that only one of them has."""
     either = mine | theirs
     if not either:
         return True
@@ -194,17 +193,17 @@ def _alike(mine: frozenset[str], theirs: frozenset[str], share: float) -> bool:
 
 
 def dot(left: Sequence[float], right: Sequence[float]) -> float:
-    """The product of two vectors: their cosine, as they have unit length."""
+    """The product of two vectors: their cosine, since they have unit length."""
     return float(sum(map(float.__mul__, map(float, left), map(float, right))))
 
 
 def plain(text: str) -> str:
-    """A text for comparing: folded case and white space."""
+    """Normalise a text for comparison: case and white space."""
     return " ".join(text.casefold().split())
 
 
 def known(text: str, history: Sequence[str]) -> bool:
-    """Whether an agent has this already: literally, or nearly all of its words in one of its messages, made `plain`."""
+    """Whether an agent already has this text: literally, or nearly all its words in one of its messages (`plain`)."""
     whole = plain(text)
     wanted = set(terms(text))
     for read in history:
@@ -216,19 +215,19 @@ def known(text: str, history: Sequence[str]) -> bool:
 
 
 def wanted(ask: MemoryQuestion) -> str:
-    """The text to look for: what the agent reads now, with what it read before if that alone says little."""
+    """The text to search for: the agent's current input, with earlier ones if that alone says little."""
     if len(terms(ask.input)) >= _ENOUGH:
         return ask.input
     return "\n".join([ask.input, *ask.recent[-2:]])
 
 
 def cost(one: Scored, ask: MemoryQuestion) -> int:
-    """Tokens that a fragment takes where an agent reads it."""
+    """The tokens that a fragment takes where an agent reads it."""
     return tokens(line(one.fragment, ask.session, ask.now))
 
 
 def pinned(goals: Sequence[Fragment], ask: MemoryQuestion) -> list[Scored]:
-    """The goals that an agent does not know and that fit half its budget: they need no likeness to its task."""
+    """The goals that an agent does not know and that fit half its budget: they need not resemble its task."""
     chosen: list[Scored] = []
     room = ask.tokens // 2
     read = [plain(one) for one in (*ask.history, ask.input)]
@@ -243,7 +242,7 @@ def pinned(goals: Sequence[Fragment], ask: MemoryQuestion) -> list[Scored]:
 
 
 def closed(task: str) -> bool:
-    """Whether a task says all that there is to it, so that no larger goal can help: `add 17 and 25`."""
+    """Whether a task is complete in itself, so that no larger goal can help: `add 17 and 25`."""
     left = [term for term in terms(task) if not term.isdigit() and term not in _MECHANICAL]
     return not left
 
@@ -285,7 +284,7 @@ def line(fragment: Fragment, session: str, now: datetime) -> str:
 
 
 def recalled(one: Scored, session: str, now: datetime) -> Recalled:
-    """A chosen candidate as the port gives it."""
+    """Convert a chosen candidate to the port's type."""
     fragment = one.fragment
     return Recalled(
         id=fragment.id,
@@ -304,5 +303,5 @@ def recalled(one: Scored, session: str, now: datetime) -> Recalled:
 
 
 def tokens(text: str) -> int:
-    """A cautious estimate."""
+    """A cautious estimate of the number of tokens."""
     return -(-len(text.encode()) // CHARACTERS_PER_TOKEN) + 1

@@ -1,6 +1,6 @@
-"""Looking things up: candidates by meaning and by words from each scope, ranked, and cut to what is asked for.
+"""Finds fragments: candidates by meaning and by words from each scope, ranked, and cut to the requested size.
 
-Blocking; runs in a thread of its own, so that what is written never makes a turn wait.
+Blocking; runs in its own thread, so that writes never make a turn wait.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _ROWS: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is looked for, with its vector (empty: nothing is), where, and when."""
+    """A query, with its vector (empty: search for nothing), scopes, and time."""
 
     text: str
     vector: Sequence[float]
@@ -46,16 +46,16 @@ class MemoryReader:
         self._floor = floor
 
     def candidates(self, asked: Wanted) -> list[Candidate]:
-        """What could help, current or not, from every scope; each with its similarity to what is asked for."""
+        """All candidates from every scope, current or superseded, each with its similarity to the query."""
         found: list[Candidate] = []
         for scope in asked.scopes:
             found.extend(self._on(FragmentSet(scope, self._embedder), asked))
         return found
 
     def search(self, asked: Wanted, limit: int, session: str) -> list[Recalled]:
-        """What a person is told of, the best first, superseded ones behind the current; `session`: the one asked from.
+        """The results for a person, best first, superseded ones after current ones. `session`: the asking session.
 
-        Not what only noise brings near: none of its words were asked for, and its meaning is no nearer than any.
+        Leaves out noise: fragments that match no word of the query and are no nearer in meaning than unrelated texts.
         """
         query = Query.of(asked.text, asked.now)
         near = [
@@ -69,13 +69,13 @@ class MemoryReader:
         return [ranking.recalled(one, session, asked.now) for one in chosen]
 
     def newest(self, scopes: Sequence[MemoryScope], limit: int, now: datetime) -> list[Recalled]:
-        """What was remembered last, without a question."""
+        """The most recent fragments, without a query."""
         every = (one for scope in scopes for one in self._store.fragments(FragmentSet(scope, self._embedder)))
         found = heapq.nlargest(limit, every, key=lambda one: (one.at, one.record))
         return [ranking.recalled(Scored(Candidate(one, 0.0), 0.0, 0.0, ""), "", now) for one in found]
 
     def recall(self, ask: MemoryQuestion, asked: Wanted, goals: Sequence[Fragment]) -> list[Recalled]:
-        """What an agent is shown: the goal for the deep ones, then what is relevant, within the budget."""
+        """The fragments that an agent is shown: the goal for deep agents, then relevant ones, within the budget."""
         chosen = ranking.pinned(goals, ask)
         room = ask.tokens - sum(ranking.cost(one, ask) for one in chosen)
         hidden = {one.id for one in goals}
@@ -101,7 +101,7 @@ class MemoryReader:
         return self._store.goal(FragmentSet(MemoryScope(user, "user"), self._embedder), session)
 
     def _relevant(self, candidates: Sequence[Candidate]) -> list[Candidate]:
-        """Candidates that are current and stand out from noise."""
+        """Candidates that are current and more than noise."""
         return [
             one
             for one in candidates

@@ -1,9 +1,9 @@
-"""When a newer statement replaces an older one, repeats it, or contradicts it.
+"""Detects when a newer statement replaces an older one, repeats it, or contradicts it.
 
-Vectors alone can't tell: "I prefer dark mode" is as near to "I prefer light mode" as to a rewording. So
-three questions are asked. Do both speak of the same thing (a named slot such as "my phone number", or the
-same kind of wish)? Do they say different things about it? Whom may one believe: what came from outside
-never replaces what the user or an agent said, it is marked as contradicting it.
+Vectors alone can't tell: "I prefer dark mode" is as near to "I prefer light mode" as to a rewording. So three questions
+are asked. Are both about the same thing (a named slot such as "my phone number", or the same kind of wish)? Do they say
+different things about it? Which of them can be trusted? Content from outside never replaces what the user or an agent
+said; it is marked as contradicting it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _FRAME: Final = frozenset(
 """Words that frame a wish and don't say what it is about."""
 
 _SAME_NEAR: Final = 0.45
-"""Cosine from which two statements may speak of one thing, on the embedded model."""
+"""The cosine from which two statements may be about one thing, with the built-in model."""
 
 
 _BEINGS: Final = frozenset(
@@ -51,7 +51,7 @@ _BEINGS: Final = frozenset(
         partner colleague teacher neighbour neighbor uncle aunt grandmother grandfather grandson granddaughter team"""
     )
 )
-"""Of these many things are true at once: "my brother is tall" leaves "my brother is in Rome" alone."""
+"""Several statements about these can be true at once: "my brother is tall" does not replace "my brother is in Rome"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def topic(text: str) -> list[str]:
 
 
 def difference(new: str, old: str) -> Difference:
-    """Where two statements differ."""
+    """Compare two statements."""
     mine, theirs = dict.fromkeys(topic(new)), dict.fromkeys(topic(old))
     return Difference(
         frozenset(mine) & frozenset(theirs),
@@ -104,7 +104,7 @@ def slot(text: str) -> tuple[str, str] | None:
 
 
 def negative(text: str) -> bool:
-    """Whether a statement denies or rejects."""
+    """Whether a statement denies or rejects something."""
     return len(_NEGATION.findall(text.replace("’", "'"))) % 2 == 1
 
 
@@ -118,7 +118,7 @@ def comparable(new: Fragment, old: Fragment) -> bool:
 
 
 def relation(new: Fragment, old: Fragment, near: float) -> Relation:
-    """What `new`, the later one, is to `old`; `near`: cosine of the two texts."""
+    """How `new`, the later statement, relates to `old`; `near`: cosine of the two texts."""
     said = _says(new, old, near)
     if said == "replaces" and new.untrusted and not old.untrusted:
         return "contradicts"
@@ -141,7 +141,7 @@ def _says(new: Fragment, old: Fragment, near: float) -> Relation:
 
 
 def _wishes(new: Fragment, old: Fragment, apart: Difference, opposed: bool) -> Relation:
-    """Two wishes: the later one stands, if they are about one thing; where that is unsure both stay, marked."""
+    """Compare two wishes: the later replaces the earlier if they are about one thing. If unsure, both stay, marked."""
     cue = _CUE.search(new.text) is not None
     if not apart.shared:
         return "contradicts" if cue else "none"
@@ -154,7 +154,7 @@ def _wishes(new: Fragment, old: Fragment, apart: Difference, opposed: bool) -> R
 
 
 def _exclusive(text: str) -> bool:
-    """Whether a wish leaves no room for another beside it: one prefers one thing, but likes many."""
+    """Whether a wish excludes others like it: people prefer one thing, but like many."""
     return (
         re.search(r"\b(?:prefer\w*|always|never|favou?rite|rather|call me|only|use)\b", text, re.I)
         is not None

@@ -1,7 +1,7 @@
-"""The vector store: a few blocking operations on collections of fragments, and Chroma behind them.
+"""The vector store: a few blocking operations on collections of fragments, implemented with Chroma.
 
-Everything here blocks and is called from a worker's thread. Chroma is imported at the first open, because
-that takes half a second which no first token should wait for.
+Everything here blocks and is called from a worker's thread. Chroma is imported at the first opening, because that takes
+half a second, which no first token should wait for.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PAGE: Final = 500
 
 _HEADER: Final = struct.Struct("<iQQQQ")
-"""How a vector file's header begins: version, offset of level 0, room in elements, elements, bytes of each."""
+"""The beginning of a vector file's header: version, offset of level 0, capacity, number of elements, bytes of each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,27 +45,27 @@ class StoredHit:
 
 @dataclass(frozen=True, slots=True)
 class FragmentSet:
-    """A collection: the fragments of one scope, by the vectors of one embedder."""
+    """A collection: the fragments of one scope, with the vectors of one embedder."""
 
     scope: MemoryScope
     embedder: str
 
 
 class Store(Protocol):
-    """What memory needs of a vector store. Any call may raise anything: the caller counts it as a failure."""
+    """The operations that memory needs of a vector store. Any call may raise anything, which counts as a failure."""
 
     def shelves(self) -> list[FragmentSet]: ...
 
     def put(
         self, shelf: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
     ) -> None:
-        """Write, in place of what had the same ids."""
+        """Write fragments, replacing those with the same ids."""
         ...
 
     def nearest(
         self, shelf: FragmentSet, vectors: Sequence[Sequence[float]], count: int
     ) -> list[list[StoredHit]]:
-        """For each vector the nearest fragments, nearest first; nothing on a shelf that does not exist."""
+        """For each vector the nearest fragments, nearest first; none for a shelf that does not exist."""
         ...
 
     def get(self, shelf: FragmentSet, ids: Sequence[str]) -> list[StoredHit]: ...
@@ -73,7 +73,7 @@ class Store(Protocol):
     def all(self, shelf: FragmentSet) -> Iterator[StoredHit]: ...
 
     def fragments(self, shelf: FragmentSet) -> Iterator[Fragment]:
-        """As `all`, without the vectors, which take ten times the room of the texts."""
+        """As `all`, without the vectors, which take ten times as much memory as the texts."""
         ...
 
     def count(self, shelf: FragmentSet) -> int: ...
@@ -87,7 +87,7 @@ class Store(Protocol):
     def drop(self, shelf: FragmentSet) -> None: ...
 
     def scrub(self, shelves: Sequence[FragmentSet]) -> None:
-        """Rewrite shelves from which something was deleted, so that no byte of it is left on the disk."""
+        """Rewrite shelves after deletions, so that no byte of the deleted fragments is left on the disk."""
         ...
 
     def close(self) -> None: ...
@@ -100,7 +100,7 @@ class ChromaStore:
         """Open it.
 
         Raises:
-            Exception: whatever Chroma raises when it can't; the directory may be damaged.
+            Exception: any error of Chroma; the directory may be damaged.
         """
         import chromadb
         from chromadb.config import Settings
@@ -117,8 +117,10 @@ class ChromaStore:
             raise MemoryUnavailable("Memory needs a directory or the address of a Chroma server; set one.")
         self._collections: dict[FragmentSet, Collection] = {}
         self._whole = threading.RLock()
-        """Held by who writes and by who reads: Chroma's texts and vectors change one after the other, and who reads in
-        between is told of an error, or gets texts without vectors."""
+        """Held while writing and reading. Chroma changes texts and vectors one after the other.
+
+        A read in between gets an error, or texts without vectors.
+        """
         try:
             self.shelves()
         except BaseException:
@@ -126,7 +128,7 @@ class ChromaStore:
             raise
 
     def shelves(self) -> list[FragmentSet]:
-        """Every collection of ours; others at the same server are left alone."""
+        """All collections of ours; others on the same server are ignored."""
         found: list[FragmentSet] = []
         offset = 0
         while page := self._client.list_collections(limit=_PAGE, offset=offset):
@@ -249,7 +251,7 @@ class ChromaStore:
 
     def close(self) -> None:
         self._collections.clear()
-        self._client.close()  # type: ignore[attr-defined]  # the client has it, its interface does not say so
+        self._client.close()  # type: ignore[attr-defined]  # the client has it, but its interface does not declare it
         if self._directory is not None:
             _blank(self._directory)
         for client in (self._client, getattr(self._client, "_admin_client", None)):
@@ -258,7 +260,7 @@ class ChromaStore:
                 session.close()
 
     def _rewrite(self, shelf: FragmentSet) -> None:
-        """A deletion marks vectors as gone and leaves texts in the write-ahead log: copy what is left instead."""
+        """Copy the remaining fragments. A deletion only marks vectors, and leaves texts in the write-ahead log."""
         hits = list(self.all(shelf))
         self.drop(shelf)
         if hits:
@@ -290,7 +292,7 @@ def _persistent(directory: Path, settings: Settings) -> ClientAPI:
     try:
         return chromadb.PersistentClient(str(directory), settings=settings)
     except BaseException:
-        # Chroma keeps what failed to start under its path, and would hand it out at the next opening.
+        # Chroma keeps a client that failed to start under its path, and would return it at the next opening.
         SharedSystemClient._identifier_to_system.pop(str(directory), None)
         raise
 
@@ -335,7 +337,7 @@ def _read(shelf: FragmentSet, answer: GetResult) -> Iterator[Fragment]:
 
 
 def _vacuum(path: Path) -> None:
-    """Merge the full-text index and rewrite the file: only so do the bytes of deleted rows go."""
+    """Merge the full-text index and rewrite the file, which is the only way to remove the bytes of deleted rows."""
     with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as database:
         database.execute(
             "INSERT INTO embedding_fulltext_search(embedding_fulltext_search) VALUES ('optimize')"
@@ -345,9 +347,9 @@ def _vacuum(path: Path) -> None:
 
 
 def _blank(directory: Path) -> None:
-    """Overwrite the room that Chroma's vector files keep for more elements.
+    """Overwrite the spare room for more elements in Chroma's vector files.
 
-    It writes that room as it found it in the process's memory, which may hold any text of ours.
+    Chroma writes that room from uninitialised memory of the process, which may contain any text of ours.
     """
     for data in directory.glob("*/data_level0.bin"):
         try:

@@ -1,10 +1,10 @@
-"""What keeps memory up behind the turns: one task that opens the store and does everything that changes it.
+"""Maintains memory in the background of the turns: one task that opens the store and makes all changes to it.
 
     opening ──▶ open ──▶ (a call fails) ──▶ down ──▶ (30 s, or longer if nobody asks) ──▶ opening
        └──▶ down (locked, unwritable, no server)
 
-Whatever was missed meanwhile (a crash, a lock, damage, a full queue) is noted by a file, and is made good for
-from the journals: they are the truth, and this is an index of them.
+Missed events (by a crash, a lock, damage, a full queue) are noted by a marker file, and caught up from the journals:
+they are the truth, and memory is an index of them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ RETRY: Final = 30.0
 """Seconds between two attempts to open a store that failed."""
 
 Journals: TypeAlias = Callable[[], Iterable[tuple[str, MemoryEvent]]]
-"""Every happening of every journal with its user, in the order of each journal. Blocking; run in a thread."""
+"""All events of all journals, each with its user, in the order of each journal. Blocking; run in a thread."""
 
 
 class Upkeep:
@@ -80,7 +80,7 @@ class Upkeep:
     # --- from the loop ---
 
     def note(self, note: Note) -> None:
-        """Queue something to remember; if the queue is full, the journals make good for it later."""
+        """Queue an event to remember. If the queue is full, it is caught up from the journals later."""
         if self.opened is None and not self._marked:
             self._marked = True
             self._markers.leave()
@@ -92,7 +92,7 @@ class Upkeep:
             self._waiting.append(note)
 
     def wake(self) -> None:
-        """Open the store, if that was not tried yet; see whether one that was down can be opened, if it is time."""
+        """Open the store, unless that was tried. If it was down, try again when it is time."""
         self._wanted.set()
         if self.trouble and self._clock.monotonic() >= self._retry_at:
             self.aside(_nothing)
@@ -107,7 +107,7 @@ class Upkeep:
             self.aside(partial(self._build, shelf))
 
     def broke(self, opened: OpenStore, error: Exception) -> str:
-        """A call to the store failed: it is closed, and opened again later. Gives the sentence about it."""
+        """Handle a failed call to the store: close it, and open it again later. Return a sentence about it."""
         if self.opened is opened:
             self.opened, self._broken, self._suspect = None, opened, True
             self._retry_at = self._clock.monotonic() + RETRY
@@ -119,11 +119,11 @@ class Upkeep:
         return self.trouble
 
     def unstored(self, user: str) -> list[MemoryEvent]:
-        """What is still to be stored of a user's, oldest first."""
+        """A user's events that are not stored yet, oldest first."""
         return [note.happening for note in self._waiting if note.user == user]
 
     async def tried(self, patience: float) -> OpenStore | None:
-        """The open store; None if it is not open within `patience` seconds."""
+        """The open store, or None if it is not open within `patience` seconds."""
         self.wake()
         if self.opened is None:
             with suppress(TimeoutError):
@@ -145,13 +145,13 @@ class Upkeep:
         return found
 
     async def settled(self) -> None:
-        """Open the store if that was not tried, and wait until what was queued so far is done or given up."""
+        """Open the store if that was not tried, and wait until everything queued so far is done or given up."""
         self._wanted.set()
         await self._tried.wait()
         await self._queue.join()
 
     async def finish(self, patience: float) -> None:
-        """Let what is queued be done, within `patience` seconds."""
+        """Let queued jobs be done, within `patience` seconds."""
         if not self._queue.empty():
             self._wanted.set()
         with suppress(TimeoutError):
@@ -159,7 +159,7 @@ class Upkeep:
                 await self._queue.join()
 
     async def close(self) -> None:
-        """Close the store; behind `serve`'s end. What was not written is noted as missed."""
+        """Close the store, after `serve` has ended. Events that were not written are noted as missed."""
         opened, self.opened = self.opened or self._broken, None
         missed = self._missed or not self._queue.empty() or self._broken is not None
         while not self._queue.empty():
@@ -179,7 +179,7 @@ class Upkeep:
     # --- jobs ---
 
     async def forget(self, user: str, ids: Sequence[str]) -> int:
-        """Remove fragments for good; gives how many went with them."""
+        """Remove fragments for good. Return how many were removed, including related ones."""
 
         async def act(opened: OpenStore) -> int:
             gone = await self._worker.run(lambda: opened.writer.gone_with(user, ids))
@@ -190,7 +190,7 @@ class Upkeep:
         return await self._order(act)
 
     async def drop_sessions(self, user: str, sessions: Sequence[str], *, for_good: bool) -> int:
-        """Remove what came from these sessions; gives how many fragments went. `for_good`: decisions about them, too."""
+        """Remove fragments from these sessions. Return their number. `for_good`: also remove decisions about them."""
 
         async def act(opened: OpenStore) -> int:
             gone = await self._worker.run(lambda: opened.writer.of_sessions(user, sessions))
@@ -204,7 +204,7 @@ class Upkeep:
         return await self._order(act)
 
     async def edit(self, user: str, identity: str, text: str) -> None:
-        """Change a fragment's text for good, also where it stands in others from the same record."""
+        """Change a fragment's text for good, also where it occurs in others from the same record."""
 
         async def act(opened: OpenStore) -> None:
             texts = await self._worker.run(lambda: opened.writer.edited(user, identity, text))
@@ -217,7 +217,7 @@ class Upkeep:
         await self._order(act)
 
     async def in_journals(self, user: str) -> list[MemoryEvent]:
-        """All that the journals hold of a user's."""
+        """All events of a user in the journals."""
         journals = self._journals
         return (
             await asyncio.to_thread(lambda: [one for whose, one in journals() if whose == user])
@@ -226,7 +226,7 @@ class Upkeep:
         )
 
     async def rebuild(self, user: str, happenings: Iterable[MemoryEvent]) -> int:
-        """Empty a user's memory and fill it."""
+        """Empty a user's memory and fill it. Return how many fragments were made."""
         notes = [Note(user, one) for one in happenings]
 
         async def act(opened: OpenStore) -> int:
@@ -236,7 +236,7 @@ class Upkeep:
         return await self._order(act)
 
     async def merge(self, user: str, fragment: Fragment) -> bool:
-        """Store a consolidated fragment in place of its sources; False if one of them changed meanwhile."""
+        """Store a consolidated fragment in place of its sources. False if one of them changed meanwhile."""
 
         async def act(opened: OpenStore) -> bool:
             if opened.decisions.forgotten(fragment):
@@ -248,7 +248,7 @@ class Upkeep:
         return await self._order(act)
 
     async def let_go(self, user: str, faded: Callable[[Fragment], bool]) -> int:
-        """Remove what has faded; gives how many that were. Nothing is noted: a rebuild may bring it back."""
+        """Remove faded fragments. Return their number. This is not recorded, so a rebuild may restore them."""
 
         async def act(opened: OpenStore) -> int:
             def work() -> int:
@@ -271,16 +271,16 @@ class Upkeep:
         return await job.done
 
     def aside(self, act: Callable[[OpenStore], Awaitable[None]]) -> None:
-        """Have something done behind, if the store opens at all; nobody waits for it."""
+        """Do `act` in the background, if the store opens at all."""
         with suppress(asyncio.QueueFull):
             self._queue.put_nowait(BackgroundJob(act))
 
     # --- the task ---
 
     async def serve(self) -> None:
-        """Wait until the store is wanted, open it, then do what is queued, until cancelled.
+        """Wait until the store is needed, open it, then do queued jobs, until cancelled.
 
-        StoreLifecycle it takes a second or two of the processor's time, which a start has better use for.
+        Opening takes a second or two of processor time, which a program start should not spend.
         """
         await self._wanted.wait()
         await self._open()
@@ -289,12 +289,12 @@ class Upkeep:
             try:
                 await self._work(notes, job)
             finally:
-                del self._waiting[: len(notes)]  # both are in the order in which they came
+                del self._waiting[: len(notes)]  # both are in order of arrival
                 for _ in range(len(notes) + (job is not None)):
                     self._queue.task_done()
 
     async def _next(self) -> tuple[list[Note], MemoryJob | None]:
-        """Notes that wait, and the job after them, if there is one."""
+        """Waiting notes, and the job after them, if there is one."""
         notes: list[Note] = []
         job = await self._queue.get()
         while isinstance(job, Note):
@@ -322,7 +322,7 @@ class Upkeep:
             await self._guarded(opened, self._catch_up(opened))
 
     async def _carry_out(self, opened: OpenStore, job: MemoryJob) -> None:
-        """Do what was ordered. That it can't be done is for whoever ordered it to hear, and for nobody else."""
+        """Do a job. If it fails, only its caller gets the error."""
         try:
             if self.opened is not opened:
                 job.refuse(MemoryUnavailable(self.trouble))
@@ -334,7 +334,7 @@ class Upkeep:
             job.refuse(MemoryUnavailable(self.broke(opened, error)))
 
     async def _guarded(self, opened: OpenStore, work: Coroutine[object, object, object]) -> bool:
-        """Do what keeps memory up to date; whether it was done. What went wrong is told, and tried again later."""
+        """Do maintenance work and return whether it succeeded. Errors are reported, and it is tried again later."""
         try:
             await work
         except IactError as error:
@@ -347,7 +347,7 @@ class Upkeep:
         return False
 
     async def _add(self, opened: OpenStore, notes: Sequence[Note]) -> int:
-        """Store what notes leave; gives how many fragments that is."""
+        """Store the fragments of notes. Return their number."""
         made = {one.id: one for note in notes for one in fragments_of(note.happening, note.user)}
         kept = [
             replace(one, text=text)
@@ -362,7 +362,7 @@ class Upkeep:
         return len(kept)
 
     async def _add_all(self, opened: OpenStore, notes: Sequence[Note]) -> int:
-        """The same for many, oldest first."""
+        """The same for many notes, oldest first."""
         ordered = sorted(notes, key=lambda note: (note.happening.at, note.happening.record))
         count = 0
         for start in range(0, len(ordered), _BATCH):
@@ -370,10 +370,10 @@ class Upkeep:
         return count
 
     async def _catch_up(self, opened: OpenStore) -> None:
-        """Add what journals hold and the store does not."""
+        """Add events from the journals that the store lacks."""
         journals = self._journals
         if journals is not None:
-            # Taken away before the journals are read: who leaves one meanwhile is heard the next time.
+            # Removed before the journals are read: markers left meanwhile count the next time.
             self._markers.heed()
             found = await asyncio.to_thread(lambda: [Note(user, one) for user, one in journals()])
             await self._add_all(opened, found)
@@ -414,7 +414,7 @@ class Upkeep:
         await self._worker.run(lambda: opened.indexes.build(shelf))
 
     async def _reindex(self, opened: OpenStore) -> None:
-        """Read again by this embedder what another one has read, and let its shelves go."""
+        """Embed again the fragments of another embedder's shelves, and remove those shelves."""
         for shelf in await self._worker.run(opened.writer.foreign):
             fragments = await self._worker.run(partial(opened.writer.texts, shelf))
             for start in range(0, len(fragments), _REINDEX):

@@ -1,8 +1,8 @@
-"""Splits text into the words that carry meaning, for lexical matching and for telling what a text is about.
+"""Splits text into the words that carry meaning, for lexical matching and for finding what a text is about.
 
-Identifiers (`billing_service.py`, `HTTP-429`) are kept whole and in parts: they are what static
-embeddings know least and what engineers ask for most. English endings are cut roughly; a wrong stem
-costs little because both sides of a comparison are cut the same way.
+Identifiers (`billing_service.py`, `HTTP-429`) are kept both whole and in parts: static embeddings know them least, and
+engineers ask for them most. English endings are cut roughly; a wrong stem costs little because both sides of a
+comparison are cut the same way.
 """
 
 from __future__ import annotations
@@ -195,7 +195,7 @@ def stem(word: str) -> str:
 
 
 def terms(text: str) -> list[str]:
-    """The stems of the words that carry meaning, in order, repetitions kept; identifiers whole and in parts."""
+    """The stems of the words that carry meaning, in order, with repetitions; identifiers whole and in parts."""
     found: list[str] = []
     for word in _WORD.findall(text.casefold()):
         plain = word.replace("’", "'").removesuffix("'s")

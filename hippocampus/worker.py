@@ -1,7 +1,7 @@
 """A thread that runs one blocking call after another for the event loop.
 
-Not an executor: the interpreter waits at its end for the threads of executors, and a database that hangs
-must not make the product hang. A call that nobody waits for any more still runs to its end.
+Not an executor: the interpreter waits for executors' threads when it exits, and a database that hangs must not make the
+product hang. A call whose caller has stopped waiting still runs to its end.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _Job = Callable[[], None]
 
 
 class Worker:
-    """One daemon thread. Calls are served in order; `waiting` tells how many are not done."""
+    """One daemon thread. Calls are served in order; `waiting` is the number of calls that are not done."""
 
     def __init__(self, name: str) -> None:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
@@ -27,11 +27,11 @@ class Worker:
 
     @property
     def waiting(self) -> int:
-        """Calls that were given and are not done, the one that runs included."""
+        """The number of calls that are not done, including the one that is running."""
         return self._undone
 
     async def run(self, call: Callable[[], Result]) -> Result:
-        """Run `call` in the thread and give what it gives. Cancelling stops the waiting, not the call."""
+        """Run `call` in the thread and return its result. Cancelling stops the waiting, not the call."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[Result] = loop.create_future()
 
@@ -48,7 +48,7 @@ class Worker:
             result, failure = None, None
             try:
                 result = call()
-            except BaseException as error:  # a panic of a native library is no Exception
+            except BaseException as error:  # a panic of a native library is not an Exception
                 failure = (
                     error
                     if isinstance(error, Exception)
@@ -56,7 +56,7 @@ class Worker:
                 )
             try:
                 loop.call_soon_threadsafe(finish, result, failure)
-            except RuntimeError:  # the loop is closed: nobody waits
+            except RuntimeError:  # the loop is closed: nothing waits
                 return
 
         self._undone += 1
@@ -64,7 +64,7 @@ class Worker:
         return await done
 
     async def close(self, seconds: float) -> bool:
-        """Let the thread end behind what it has to do; whether it did within `seconds`."""
+        """Let the thread end after its queued calls. Return whether it ended within `seconds`."""
         self._jobs.put(None)
         await asyncio.to_thread(self._thread.join, seconds)
         return not self._thread.is_alive()

@@ -18,13 +18,13 @@ _REVISED: Final = 16
 """Nearest fragments that a new statement is compared with."""
 
 _FAR: Final = 0.3
-"""Cosine below which two texts don't speak of one thing, on the embedded model; comparing them costs more."""
+"""The cosine below which two texts are not about one thing, with the built-in model. Comparing texts costs more."""
 
 Vectors = Sequence[Sequence[float]]
 
 
 class MemoryWriter:
-    """Writes the fragments of one embedder to a store, and keeps their lexical indexes in step."""
+    """Writes the fragments of one embedder to a store, and keeps their lexical indexes up to date."""
 
     def __init__(self, store: Store, indexes: Indexes, embedder: str) -> None:
         self._store = store
@@ -32,7 +32,7 @@ class MemoryWriter:
         self._embedder = embedder
 
     def shelf(self, scope: MemoryScope) -> FragmentSet:
-        """Where the fragments of a scope lie."""
+        """The shelf of a scope's fragments."""
         return FragmentSet(scope, self._embedder)
 
     def shelves(self, user: str) -> list[FragmentSet]:
@@ -41,9 +41,9 @@ class MemoryWriter:
         return [one for one in found if one.scope.user == user and one.embedder == self._embedder]
 
     def add(self, fragments: Sequence[Fragment], vectors: Vectors) -> None:
-        """Store fragments, oldest first; each that could replace or contradict others is compared with them.
+        """Store fragments, oldest first. Those that may replace or contradict others are compared with them.
 
-        What is stored already is left alone: its marks may say more by now.
+        Fragments that are already stored stay unchanged: their marks may contain more by now.
         """
         stored = self.stored(fragments)
         pending: dict[str, tuple[Fragment, Sequence[float]]] = {}
@@ -55,7 +55,7 @@ class MemoryWriter:
         self._put(list(pending.values()))
 
     def merge(self, user: str, fragment: Fragment, vector: Sequence[float]) -> bool:
-        """Store a consolidated fragment in place of its sources; False if one of them is gone or was replaced."""
+        """Store a consolidated fragment in place of its sources. False if one of them is gone or was replaced."""
         shelf = self.shelf(fragment.scope)
         sources = self._store.get(shelf, fragment.sources)
         if len(sources) != len(fragment.sources) or any(hit.fragment.superseded_by for hit in sources):
@@ -65,7 +65,7 @@ class MemoryWriter:
         return True
 
     def stored(self, fragments: Sequence[Fragment]) -> set[str]:
-        """Which of these are there already."""
+        """The ids of those that are already stored."""
         by_scope: dict[MemoryScope, list[str]] = {}
         for one in fragments:
             by_scope.setdefault(one.scope, []).append(one.id)
@@ -76,9 +76,10 @@ class MemoryWriter:
         }
 
     def edited(self, user: str, identity: str, text: str) -> dict[str, str]:
-        """How the fragments of one record read when one of them is edited, by id; nothing if there is none.
+        """The new texts of a record's fragments when one of them is edited, by id; empty if there is no such fragment.
 
-        What the old text stands in changes with it. What stood in the old text alone is left empty: it is to go.
+        Fragments that contain the old text change with it. Those that occur only in the old text become empty, to be
+        removed.
         """
         found = self.find(user, identity)
         if found is None:
@@ -95,9 +96,9 @@ class MemoryWriter:
         return texts
 
     def rewrite(self, user: str, texts: Mapping[str, str], vectors: Mapping[str, Sequence[float]]) -> None:
-        """Let fragments read so, as if they always had; what was distilled from the old texts goes.
+        """Change fragments' texts as if they had always read so. Fragments consolidated from the old texts are removed.
 
-        What replaced one of them because an agent said so is written again, and replaces it again.
+        A fragment that replaced one of them because an agent said so is written again, and replaces it again.
         """
         stored = {hit.fragment.id: hit for shelf in self.shelves(user) for hit in self._store.all(shelf)}
         again = set(texts)
@@ -112,22 +113,25 @@ class MemoryWriter:
         self.add(ordered, [vectors.get(one.id, stored[one.id].vector) for one in ordered])
 
     def find(self, user: str, identity: str) -> tuple[FragmentSet, StoredHit] | None:
-        """A fragment of the user's by its id."""
+        """A fragment of the user by its id."""
         for shelf in self.shelves(user):
             for hit in self._store.get(shelf, [identity]):
                 return shelf, hit
         return None
 
     def gone_with(self, user: str, ids: Iterable[str]) -> list[Fragment]:
-        """What goes when these fragments are forgotten: what they were made of, all else from the same records,
-        and what was made of any of that."""
+        """The fragments to remove when these are forgotten.
+
+        These are the fragments that they were made from, all others from the same records, and any that were made from
+        those.
+        """
         stored = self.everything(user)
         wanted = set(map(origin, ids))
         wanted.update(origin(source) for one in stored if one.id in wanted for source in one.sources)
         return [one for one in stored if not wanted.isdisjoint(map(origin, (one.id, *one.sources)))]
 
     def of_sessions(self, user: str, sessions: Sequence[str]) -> list[Fragment]:
-        """What came from these sessions, and what was made of that and of others."""
+        """The fragments that came from these sessions, and those that were made from them and others."""
         wanted = set(sessions)
         return [
             one
@@ -140,9 +144,9 @@ class MemoryWriter:
         return [one for shelf in self.shelves(user) for one in self._store.fragments(shelf)]
 
     def remove(self, user: str, fragments: Sequence[Fragment], *, scrub: bool = True) -> None:
-        """Delete fragments; what they had replaced or contradicted stands alone again.
+        """Delete fragments, and remove all marks that refer to them from others.
 
-        `scrub`: leave no byte of them on the disk either. That rewrites their shelves, which can't be read meanwhile.
+        `scrub`: also leave no byte of them on the disk. That rewrites their shelves, which can't be read meanwhile.
         """
         gone = {one.id for one in fragments}
         touched: list[FragmentSet] = []
@@ -167,7 +171,7 @@ class MemoryWriter:
                 self._store.drop(shelf)
 
     def foreign(self) -> list[FragmentSet]:
-        """Shelves by another embedder's vectors, to be read again by this one's."""
+        """Shelves with another embedder's vectors, to be embedded again."""
         return [one for one in self._store.shelves() if one.embedder != self._embedder]
 
     def texts(self, shelf: FragmentSet) -> list[Fragment]:
@@ -202,7 +206,7 @@ class MemoryWriter:
         vector: Sequence[float],
         pending: dict[str, tuple[Fragment, Sequence[float]]],
     ) -> Fragment:
-        """Mark what the fragment replaces or contradicts, in `pending`; gives it with its own marks."""
+        """Mark, in `pending`, what the fragment replaces or contradicts. Return the fragment with its own marks."""
         scopes = {fragment.scope, MemoryScope(fragment.scope.user, "user")}
         others = [(one, dot(vector, its)) for one, its in pending.values() if one.scope in scopes]
         for scope in sorted(scopes, key=lambda one: one.key):
@@ -219,7 +223,7 @@ class MemoryWriter:
     def _replacing(
         self, fragment: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]
     ) -> Fragment:
-        """Mark what an agent said that the fragment replaces; what is untrusted replaces nothing that is trusted."""
+        """Mark the fragments that this one replaces according to an agent. Untrusted ones replace no trusted ones."""
         done: list[str] = []
         for identity in fragment.supersedes:
             held = pending.get(identity)
@@ -240,7 +244,7 @@ class MemoryWriter:
             pending[changed.id] = (changed, hit.vector)
 
     def _mark_whole(self, replaced: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]) -> None:
-        """What was replaced may stand in the message that it was taken from, too: that goes with it."""
+        """Mark the message that contains a replaced fragment as replaced, too."""
         whole = fragment_id(replaced.session, replaced.record)
         held = pending.get(whole)
         found = (
@@ -286,13 +290,13 @@ def _revises(fragment: Fragment) -> bool:
 
 
 def _named(fragment: Fragment, ids: set[str]) -> bool:
-    """Whether an agent said that the fragment replaces one of these."""
+    """Whether the fragment replaces one of these because an agent said so."""
     said = fragment.occasion == "remember" and not fragment.sources
     return said and not ids.isdisjoint(fragment.supersedes)
 
 
 def _unmarked(fragment: Fragment, text: str) -> Fragment:
-    """The fragment with this text and only those marks that don't come from comparing texts."""
+    """The fragment with this text and only the marks that don't come from comparing texts."""
     given = fragment.supersedes if fragment.occasion == "remember" or fragment.sources else ()
     return replace(fragment, text=text, supersedes=given, superseded_by="", contradicts=())
 
@@ -302,7 +306,7 @@ def _with(ids: tuple[str, ...], identity: str) -> tuple[str, ...]:
 
 
 def _without(hit: StoredHit, gone: set[str]) -> StoredHit | None:
-    """The fragment without its marks for what is gone; None if it had none."""
+    """The fragment without its marks for removed fragments; None if it had none."""
     one = hit.fragment
     if one.superseded_by not in gone and gone.isdisjoint((*one.supersedes, *one.contradicts)):
         return None

@@ -30,8 +30,7 @@ _ADDRESSES: Final = 4
 _FIXED: Final = (
     "/proc/bus", "/proc/fs", "/proc/irq", "/proc/sys", "/proc/sysrq-trigger", "/proc/mtrr", "/proc/pressure",
 )  # fmt: skip
-"""Paths that are read-only inside. They check only the user's number, so root could write to them without capabilities.
-"""
+"""Paths that are read-only inside. They check only the user's number: root could write to them without capabilities."""
 _ALWAYS: Final = (
     *("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try"),
     *("--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox", "--clearenv"),
