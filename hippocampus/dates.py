@@ -97,7 +97,7 @@ def leaning(text: str) -> Literal["newest", "oldest", ""]:
 
 
 def spans(text: str, said: datetime) -> list[TimeSpan]:
-    """The times that a text named when it was said at `said`; without a year, the latest such time before that."""
+    """The times that a text names, which was said at `said`; without a year, the latest such time up to then."""
     today = day_of(said)
     found = list(_absolute(text, today))
     found.extend(_relative(text, today))

@@ -131,9 +131,8 @@ def _mean(table: numpy.ndarray, ids: Sequence[int]) -> list[float]:
     known = [number for number in ids if number < len(table)]
     if not known:
         return [0.0] * int(table.shape[1])
-    mean = table[known].mean(
-        axis=0, dtype=numpy.float32
-    )  # stored in half that precision, for half the memory
+    # Stored in half that precision, for half the memory.
+    mean = table[known].mean(axis=0, dtype=numpy.float32)
     length = float(numpy.linalg.norm(mean))
     found: list[float] = (mean / length if length else mean).tolist()
     return found

@@ -1,11 +1,11 @@
 """Chooses what to remember of an event: pure functions from an event to fragments.
 
-    a user's message   the goal, if it opens the session, else a fact; each preference in it by itself
+    a user's message   the goal, if it opens the session, else a fact; each preference in it separately
     REMEMBER           as the agent asked, a fact by default
-    a reply            its result: the first sentences, which is where agents say what came out
+    a reply            its result: the first sentences, where agents state the outcome
     a failure          a lesson
-    a correction       a lesson; each preference in it by itself
-    what was cut       results, by passage
+    a correction       a lesson; each preference in it separately
+    text that was cut  results, by passage
 
 This also decides who can see a fragment later. Statements of the user belong to the user, and agents' findings belong
 to the project, if there is one. Content from outside never reaches the user's own scope, so that a poisoned page can't

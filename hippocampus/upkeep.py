@@ -1,9 +1,9 @@
-"""Maintains memory in the background of the turns: one task that opens the store and makes all changes to it.
+"""Maintains memory in the background while turns go on: one task that opens the store and makes all changes to it.
 
     opening ──▶ open ──▶ (a call fails) ──▶ down ──▶ (30 s, or longer if nobody asks) ──▶ opening
        └──▶ down (locked, unwritable, no server)
 
-Missed events (by a crash, a lock, damage, a full queue) are noted by a marker file, and caught up from the journals:
+Missed events (by a crash, a lock, damage, a full queue) are noted by a marker file, and recovered from the journals:
 they are the truth, and memory is an index of them.
 """
 

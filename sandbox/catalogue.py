@@ -381,9 +381,7 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> CatalogueModu
         ) from error
     sources = _named(folder)
     requirements, program = card.requirements, list[str]()
-    if (
-        card.mcp is not None
-    ):  # the bridge is the module, and the card's requirements are for the server behind it
+    if card.mcp is not None:  # the bridge is the module; the card's requirements are for the server behind it
         bridge = payload.package_folder("ext_modules") / "mcp"
         sources |= _named(bridge)
         requirements, program = payload.locked(bridge / LOCK), card.requirements

@@ -113,9 +113,7 @@ def environment(place: Place, base: Mapping[str, str]) -> dict[str, str]:
     given = {**place.secrets, "IACT_RIGHT": place.right}
     if place.right == "look":
         given["TMPDIR"] = LOOK_FOLDER
-    if (
-        place.site is not None
-    ):  # after the SDK's own path, since a module's packages must not replace the SDK's
+    if place.site is not None:  # after the SDK's own path: a module's packages must not replace the SDK's
         given["PYTHONPATH"] = f"{base['PYTHONPATH']}:{SITE_FOLDER}"
     if place.egress is not None:
         for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):

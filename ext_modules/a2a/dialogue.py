@@ -1,6 +1,6 @@
 """One message to an agent and its result: followed as a stream if the agent supports it, and polled otherwise.
 
-When the caller stops waiting, for whatever reason, the task is cancelled: no agent should go on working for nobody.
+When the caller stops waiting, for whatever reason, the task is cancelled: no agent should work on a result that is not wanted.
 """
 
 from __future__ import annotations
@@ -158,7 +158,7 @@ class Dialogue:
             updates.whole(await self._client.get_task(GetTaskRequest(id=updates.task)))
 
     async def _cancel(self, updates: TaskUpdates) -> str:
-        """Cancel a task that nobody waits for. Returns a phrase that says whether it worked."""
+        """Cancel a task whose result is no longer wanted. Returns a phrase that says whether it worked."""
         if not updates.task or updates.replied or updates.state in ENDED:
             return "no task of it is known."
         with contextlib.suppress(AgentFailed, TimeoutError):

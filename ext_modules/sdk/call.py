@@ -26,7 +26,7 @@ MOST_CARRIED: Final = 256 * 1024
 """The most bytes that can be carried from one call to the next."""
 
 APART: Final = 0.02
-"""Seconds between two events of text that are smaller than a whole piece: text written meanwhile is joined."""
+"""Seconds between two events of text, unless a whole piece is waiting. Text written meanwhile is joined."""
 
 HIGH_WATER: Final = 4 * 1024 * 1024
 """How much may wait for the reader before writers are held back, in characters and bytes."""
@@ -229,8 +229,8 @@ def _on(loop: asyncio.AbstractEventLoop) -> bool:
 class Call:
     """A call in progress. All methods except `ask` and `drain` may also be called from threads.
 
-    `state`: the module's own dict for this (session, agent), in this instance. `carried`: what the agent's last call of
-    `carry` left, in whichever instance that ran. `deadline`: on the scale of `time.monotonic()`. While a connection
+    `state`: the module's own dict for this (session, agent), in this instance. `carried`: the data of the agent's last
+    call that used `carry`, in whichever instance it ran. `deadline`: on the scale of `time.monotonic()`. While a connection
     waits for a person to decide, the clock stops, and the deadline moves accordingly (`remaining`, `limit`).
     """
 
@@ -258,9 +258,7 @@ class Call:
         self.carries: bytes | None = None
         """The data that this call carries over; None: the earlier data stays."""
         self.cached = cached
-        """What a call with the same `cache_key` cached in this session, whichever agent made it. Its source is not
-        trusted.
-        """
+        """What an earlier call with this `cache_key` cached in this session, by any agent. Its source is untrusted."""
         self.caches = ""
         """The artifact that this call caches."""
 
@@ -287,7 +285,7 @@ class Call:
 
     @contextlib.asynccontextmanager
     async def limit(self, seconds: float) -> AsyncIterator[None]:
-        """Limit the body to `seconds`. The clock stops while a connection waits.
+        """Limit the block to `seconds`. The clock stops while a connection waits.
 
         Raises:
             TimeoutError: the time is up.

@@ -1,6 +1,6 @@
-# Read by bash before each script (through BASH_ENV): takes up the environment that the agent's previous
-# script left, and notes the directory and the environment when this one ends. Where it notes them stands in the
-# trap itself, and in no variable that the script could turn to a file.
+# Read by bash before each script (through BASH_ENV): restores the environment that the agent's previous script
+# left, and notes the directory and the environment when this one ends. The descriptor to note them on is written
+# into the trap itself, since the script could point a variable at a file.
 unset BASH_ENV
 trap "{ pwd -P; export -p; } >&$IACT_LEAVE 2>/dev/null" EXIT
 __iact_mark=$IACT_CALL

@@ -24,9 +24,8 @@ def stop_all(first: int) -> None:
             with suppress(ProcessLookupError, PermissionError):
                 os.kill(process, signal.SIGSTOP)
         until = time.monotonic() + _PATIENCE
-        while (
-            any(map(_runs, found)) and time.monotonic() < until
-        ):  # another processor may not have seen the signal yet
+        # Another processor may not have seen the signal yet.
+        while any(map(_runs, found)) and time.monotonic() < until:
             time.sleep(0.001)
         stopped |= found
 

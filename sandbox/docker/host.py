@@ -279,9 +279,8 @@ class DockerHost(Host[DockerInstance]):
         reference: str,
     ) -> Container:
         name = self._name(key)
-        free_name(
-            client, name
-        )  # from an earlier run of this session: the journal's lock proves that it is ours
+        # From an earlier run of this session: the journal's lock proves that it is ours.
+        free_name(client, name)
         served = module.served_at(f"{limits.SOCKET_FOLDER}/{socket_folder.SOCKET}")
         program, *arguments = ["/bin/sh", "-c", AS_ROOT, "sh", *served] if place.root else served
         bounds = self._isolation.bounds(self._bounds_of(module))

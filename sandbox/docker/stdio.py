@@ -30,7 +30,7 @@ from iact.sandbox.threads import in_thread
 
 _CHUNK: Final = 64 * 1024
 _CONNECTIONS: Final = 8
-"""Concurrent connections: the core needs one, and one for each health check; the rest is reserve."""
+"""Concurrent connections: the core needs one, and one for each health check."""
 _OUTPUT: Final = 1
 """The engine's number of the stream that carries standard output."""
 

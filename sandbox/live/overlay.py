@@ -85,9 +85,9 @@ class Overlay:
     def refresh(self, *, works: bool = True) -> Sequence[str]:
         """Before a call, while none is running: make modules see the directory as it is now.
 
-        Returns the paths for which that is not possible, because a process holds the previous entry. For a call that
-        only reads no moment is recorded: a change after an older moment is only treated as a conflict, which can be
-        resolved by asking.
+        Returns the paths for which that is not possible, because a process holds the previous entry. A read-only
+        call records no moment. An older moment only means that more changes count as conflicts, about which a person
+        is asked.
 
         Raises:
             WorkspaceError: the directory, or the overlay, no longer exists.

@@ -21,7 +21,7 @@ _FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOREPLACE, _EXCHANGE = 1, 2
 _EMPTY_PATH: Final = 0x1000
 _HANDLE: Final = 128
-"""The most bytes of such a handle (name_to_handle_at(2))."""
+"""The most bytes of a file's handle (name_to_handle_at(2))."""
 
 
 def open_top(path: str | os.PathLike[str]) -> int:
