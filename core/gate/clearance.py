@@ -1,7 +1,7 @@
-"""Clearance: this resource, now, for this user? Asked of an HTTP endpoint or a person; a doubt is a no.
+"""Clearance: may this call be made, now, for this user? An HTTP endpoint or a person decides; any doubt is a no.
 
-`ClearancePort` is what the tree is handed. A person's yes can be remembered, bound to exactly these
-arguments or to a rule that the person chose to make; a no is never remembered.
+The tree receives a `ClearancePort`. A person's yes can be remembered, bound to exactly these arguments or to a rule
+that the person chose to make. A no is never remembered.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _LONGEST_REASON: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class ClearanceRequest:
-    """What an authority is asked. `provenance`: labels by parameter, shown to persons."""
+    """The question for an authority. `provenance`: labels by parameter, shown to people."""
 
     question: Question
     arguments: Mapping[str, JSON]
@@ -34,7 +34,7 @@ class ClearanceRequest:
     provenance: Mapping[str, Sequence[str]]
 
     def to_json(self) -> dict[str, JSON]:
-        """The body of the POST."""
+        """Return the body of the POST request."""
         return {
             "function": self.question.request.function,
             "params": dict(self.arguments),
@@ -45,13 +45,13 @@ class ClearanceRequest:
 
 
 class ClearancePort(Protocol):
-    """An authority. It answers in bounded time, and never raises but for cancellation."""
+    """An authority. It answers in bounded time, and raises nothing except on cancellation."""
 
     async def ask(self, request: ClearanceRequest) -> Answer: ...
 
 
 class HttpClearance:
-    """An authority behind a URL. Unreachable, slow, malformed, redirecting, oversized: denied."""
+    """An authority behind a URL. Any failure (unreachable, slow, malformed, redirecting, oversized) is a denial."""
 
     def __init__(
         self,
@@ -67,7 +67,7 @@ class HttpClearance:
         )
 
     async def ask(self, request: ClearanceRequest) -> Answer:
-        """Ask the endpoint; every fault of it is a no with its reason."""
+        """Ask the endpoint. Every fault of the endpoint is a no, with the reason."""
 
         try:
             async with asyncio.timeout(self._seconds):
@@ -91,12 +91,12 @@ class HttpClearance:
         return read_answer(bytes(body))
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._client.aclose()
 
 
 def read_answer(body: bytes) -> Answer:
-    """An endpoint's answer; only an object whose `allow` is the JSON value true is a yes."""
+    """Parse an endpoint's answer. Only an object whose `allow` is the JSON value true is a yes."""
     try:
         data: object = json.loads(body, object_pairs_hook=_once)
     except (ValueError, RecursionError):
@@ -108,19 +108,19 @@ def read_answer(body: bytes) -> Answer:
 
 
 def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object whose names are there once each: two readers must not see two answers."""
+    """An object without repeated names: two readers must not see two different answers."""
     found = dict(pairs)
     if len(found) != len(pairs):
         raise ValueError("a name stands there twice")
     return found
 
 
-# --- what a person said before ------------------------------------------------------------------------------
+# # --- earlier answers of a person ---------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class RememberedCall:
-    """A yes to exactly this call: function, digest of its arguments, user, at most this impact."""
+    """A yes to exactly this call: function, digest of the arguments, user, and at most this impact."""
 
     function: str
     arguments: str
@@ -132,7 +132,7 @@ class RememberedCall:
 class RememberedRule:
     """A yes to a kind of call that a person chose: patterns of the function and of named arguments.
 
-    Every argument that is named must be there and match; `impact`: the most that is covered.
+    Every named argument must be present and match. `impact`: the highest impact that is covered.
     """
 
     function: str
@@ -145,12 +145,12 @@ Keep = RememberedCall | RememberedRule
 
 
 def kept(data: JSON, question: Question, user: str) -> Keep | None:
-    """What a person wants remembered of a yes to `question`; None: nothing.
+    """What a person wants remembered of a yes to `question`, or None.
 
     `data`: "call" for exactly this call, or an object of patterns for a rule: `function`, and `arguments` by name.
 
     Raises:
-        UsageError: it is neither, or a rule that does not cover the call that it was made for.
+        UsageError: it is neither, or it is a rule that does not cover the call for which it was made.
     """
     request = question.request
     match data:
@@ -172,13 +172,13 @@ def kept(data: JSON, question: Question, user: str) -> Keep | None:
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """The yeses of persons that still hold. Which stand in it comes from the journal."""
+    """The remembered yeses that still apply, as folded from the journal."""
 
     calls: frozenset[RememberedCall] = frozenset()
     rules: frozenset[RememberedRule] = frozenset()
 
     def keep(self, one: Keep | None) -> Remembered:
-        """With one more."""
+        """Return a copy with one more."""
         match one:
             case RememberedCall():
                 return Remembered(self.calls | {one}, self.rules)
@@ -188,7 +188,7 @@ class Remembered:
                 return self
 
     def allow(self, request: ClearanceRequest) -> Answer | None:
-        """A yes from before that covers this call, or None."""
+        """Return a remembered yes that covers this call, or None."""
         question = request.question
         for call in self.calls:
             same = (call.function, call.arguments, call.user) == (

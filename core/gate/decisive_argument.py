@@ -1,7 +1,7 @@
-"""Which argument of a call decides: who gets it, where it goes, how much; all others after that. Pure.
+"""Which argument of a call decides: who receives it, where it goes, how much it is, then all others. Pure.
 
-A question names one argument. A policy can rank them (`Require.rank`); where it does not, the kind of an argument is
-taken from the words of its name, and else from the form of its value.
+A question names one argument. A policy can rank arguments (`Require.rank`). Otherwise the kind of an argument follows
+from the words of its name, or else from the form of its value.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from iact.core.ports import JSON
 
 
 class Kind(enum.IntEnum):
-    """What an argument says of a call, the one that decides most first."""
+    """What an argument determines about a call, the most decisive kind first."""
 
     WHO = 1
     WHERE = 2
@@ -44,7 +44,7 @@ _AMOUNT: Final = re.compile(r"-?[\d.,]+")
 
 
 def kind_of(parameter: str, value: JSON) -> Kind:
-    """What an argument says, by its name and else by its value."""
+    """Return the kind of an argument, by its name or else by its value."""
     named = [_BY_NAME[word.lower()] for word in _WORD.findall(parameter) if word.lower() in _BY_NAME]
     if named:
         return min(named)

@@ -1,9 +1,9 @@
-"""How long a denial takes: as long as a call of that function that did not complete, so that time tells nothing (law 7).
+"""How long a denial takes: as long as a lost call of the same function, so that timing reveals nothing (law 7).
 
-What calls of each function took is known from the session itself: those that were lost, and those that completed.
-A denial's delay is drawn from the lost ones, between them as well as at them. While these are few, it is drawn from
-the completed ones in their place, since a module that is lost in a call is lost while it works on it; before there
-are any, from what the session's other functions took, and at last from a prior. Pure.
+Durations of calls of each function come from the session itself: calls that were lost, and calls that completed. The
+delay of a denial is drawn from those of the lost calls, including values between them. While there are few lost calls,
+completed calls are used instead, because a module that is lost during a call is lost while it works on it. If there are
+none either, the durations of the session's other functions are used, and finally a prior. Pure.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from itertools import chain
 from typing import Final
 
 PRIOR: Final[tuple[float, ...]] = (0.045, 0.055, 0.06, 0.065, 0.07, 0.08, 0.1, 0.15)
-"""Seconds that calls took which were lost while a script began, in containers on a machine with little else to do."""
+"""Seconds that calls took that were lost while a script started, in containers on a mostly idle machine."""
 
 ENOUGH: Final = 8
-"""Losses of a function from which on nothing else stands in for them."""
+"""The number of a function's losses from which on only these are used."""
 
 _KEPT: Final = 256
 _FUNCTIONS: Final = 256
 LONGEST: Final = 10.0
-"""Seconds of a denial at most."""
+"""The longest delay of a denial, in seconds."""
 
 
 def _few() -> deque[float]:
@@ -33,14 +33,14 @@ def _few() -> deque[float]:
 
 @dataclass(slots=True)
 class _Taken:
-    """What the newest calls of one function took, in seconds."""
+    """Durations of the newest calls of one function, in seconds."""
 
     lost: deque[float] = field(default_factory=_few)
     completed: deque[float] = field(default_factory=_few)
 
 
 class Delays:
-    """What calls took, by function: the newest 256 of each kind, of the 256 functions that were called last."""
+    """Durations of calls by function: the newest 256 of each kind, for the 256 functions that were called last."""
 
     def __init__(self, lost: Sequence[float] = ()) -> None:
         self._functions: OrderedDict[str, _Taken] = OrderedDict()
@@ -48,7 +48,7 @@ class Delays:
             self.record("", seconds, lost=True)
 
     def record(self, function: str, seconds: float, *, lost: bool) -> None:
-        """A call took so long until it was lost, or had completed."""
+        """Record how long a call took until it was lost or completed."""
         if seconds < 0:
             return
         taken = self._functions.setdefault(function, _Taken())
@@ -58,7 +58,7 @@ class Delays:
             self._functions.popitem(last=False)
 
     def draw(self, function: str, source: random.Random) -> float:
-        """The delay of one denial of a function, in seconds."""
+        """Draw the delay of one denial of a function, in seconds."""
         own = self._functions.get(function, _Taken())
         known = list(own.lost)
         if len(known) < ENOUGH and source.random() * ENOUGH >= len(known):
@@ -66,7 +66,7 @@ class Delays:
         return min(LONGEST, _between(sorted(known), source))
 
     def _elsewhere(self) -> list[float]:
-        """What stands in for a function of which nothing is known."""
+        """Durations to use for a function without any of its own."""
         everything = self._functions.values()
         lost = list(chain.from_iterable(one.lost for one in everything))
         return (
@@ -77,7 +77,7 @@ class Delays:
 
 
 def _between(known: Sequence[float], source: random.Random) -> float:
-    """One of these values, or one between two neighbours: each stretch is as likely as any other."""
+    """Return one of these values, or a value between two neighbours. Each interval is equally likely."""
     place = source.random() * len(known)
     at = int(place)
     below = known[max(0, at - 1)]

@@ -1,24 +1,26 @@
-"""Values that were composed of what the user wrote: a list, a path, a filled template, a sum, an end. Pure.
+"""Values composed from what the user wrote: a list, a path, a filled template, a sum, an end. Pure.
 
-The theory. Let S be the values that these five derivations can make of the user's words (and of the sets that a policy
-names). S is finite and follows from those alone: no byte that a model, a tool or a page brought is looked at before S is
-fixed. A value is covered if it is *in* S, compared exactly, never because it resembles something. So whoever owns the
-model and every module has a choice among what the user could have meant, and can bring in nothing.
+The theory. Let S be the values that these five derivations can make from the user's words (and from the sets that a
+policy names). S is finite and follows from these alone: S is fixed before any byte from a model, a tool or a page is
+looked at. A value is covered if it is *in* S, compared exactly, never because it resembles something. So anyone who
+controls the model and every module can choose among what the user could have meant, but can add nothing.
 
-A choice can be a message, too, if its alphabet is fine enough: of single letters anything can be spelled. So:
+A choice can also carry a message if its alphabet is fine enough: with single letters, anything can be spelled.
+Therefore:
 
-- **No derivation writes two pieces side by side.** Between any two pieces stands a separator (`/`, `, `) or what the
-  user's own template has there, so that each piece is a whole one, as the user wrote it.
-- **A piece is a name, never a word of prose.** It is what the user put into quotation marks or backticks, or has a form
-  that prose has not (a dot, a slash or an underscore inside). Only the places of a template take any word of its
-  message, since the user asked for that. A piece has three characters at least, and stands in a value once at most; a
-  value has at most four pieces.
-- **Numbers are not chosen.** A sum is that of *all* amounts of one currency in a sentence that speaks of a total, never
-  of some of them; an end is the only time of day in a sentence, and the only duration there later.
-- **A path goes down.** No piece holds a `.` or `..` as a step, and only the first can be absolute.
+- **No derivation joins two pieces directly.** Between any two pieces there is a separator (`/`, `, `) or the text of
+  the user's own template, so that each piece is complete, as the user wrote it.
+- **A piece is a name, never a word of prose.** It is text that the user put into quotation marks or backticks, or it
+  has a form that prose does not have (a dot, a slash or an underscore inside). Only the slots of a template accept any
+  word of the same message, because the user asked for that. A piece has at least three characters and occurs at most
+  once in a value. A value has at most four pieces.
+- **Numbers are not chosen.** A sum is that of *all* amounts of one currency in a sentence that mentions a total, never
+  of some of them. An end is the only time of day in a sentence plus the only duration in it.
+- **A path goes down.** No piece contains `.` or `..` as a step, and only the first piece can be absolute.
 
-So |S| is at most n⁴ for n names, and grows with what the user wrote and with nothing else. What it costs is what each
-literal of the user's costs today: a wrong one of the right things. `docs/design/derivations.md` has what was rejected.
+So |S| is at most n⁴ for n names, and it grows only with what the user wrote. The remaining risk is the same as for a
+literal of the user: a wrong choice among the right values. `docs/design/derivations.md` describes the rejected
+alternatives.
 """
 
 from __future__ import annotations
@@ -32,22 +34,22 @@ from typing import Final
 from iact.core.gate.user_values import wrote
 
 _SHORTEST: Final = 3
-"""Characters of a piece."""
+"""The fewest characters of a piece."""
 _MOST: Final = 4
-"""Pieces of a value."""
+"""The most pieces of a value."""
 _LONGEST: Final = 2_000
-"""Characters of a value that is looked at."""
+"""The most characters of a value that is examined."""
 _LONGEST_NAME: Final = 200
 _LONGEST_FILLING: Final = 60
 _MANY: Final = 256
-"""Names that are looked at; a text with more of them is a document and no request."""
+"""The most names that are examined. A text with more of them is a document, not a request."""
 
 _QUOTED: Final = re.compile(
     r"`([^`\n]{1,200})`|\"([^\"\n]{1,200})\"|“([^”\n]{1,200})”|(?<!\w)'([^'\n]{1,200})'(?!\w)"
 )
 _TOKEN: Final = re.compile(r"[^\s,;()<>\[\]{}\"“”`']+")
 _NAME: Final = re.compile(r"[~/]?[\w@-][\w@.:/-]*[._/][\w@.:/-]*")
-"""A form that prose has not. Abbreviations ("e.g.") have it, too, and are too short when their last dot is gone."""
+"""A form that prose does not have. Abbreviations ("e.g.") have it too, but are too short without their last dot."""
 _LETTER: Final = re.compile(r"[^\W_]")
 _SLOT: Final = re.compile(r"\{\w{0,40}\}|<\w{1,40}>|\[\w{1,40}\]|\$\w{1,40}|%s")
 _FILLING: Final = re.compile(r"\w[\w.-]*\w")
@@ -56,7 +58,7 @@ _ITEMS: Final = re.compile(r"[,;]\s*|\n")
 
 
 def derived(said: Iterable[str], value: str, known: frozenset[str] = frozenset()) -> bool:
-    """Whether `value` can be composed of what the user wrote, and of `known` values, in a way that is listed above."""
+    """Whether `value` can be composed, in one of the ways listed above, from the user's words and `known` values."""
     bare = value.strip()
     if not bare or len(bare) > _LONGEST:
         return False
@@ -73,7 +75,7 @@ def derived(said: Iterable[str], value: str, known: frozenset[str] = frozenset()
 
 @functools.lru_cache(maxsize=64)
 def _names_of(texts: tuple[str, ...]) -> frozenset[str]:
-    """The pieces that the user's words hold."""
+    """The pieces in the user's words."""
     found: dict[str, None] = {}
     for text in texts:
         for quoted in _QUOTED.finditer(text):
@@ -89,7 +91,7 @@ def _names_of(texts: tuple[str, ...]) -> frozenset[str]:
 
 
 def _is_list(value: str, names: frozenset[str]) -> bool:
-    """Several names with separators between them, each of them once."""
+    """Whether the value is several names with separators between them, each name once."""
     items = [one.strip() for one in _ITEMS.split(value)]
     return 2 <= len(items) == len(set(items)) and all(one in names for one in items)
 
@@ -98,7 +100,7 @@ def _is_list(value: str, names: frozenset[str]) -> bool:
 
 
 def _is_path(value: str, names: frozenset[str]) -> bool:
-    """Names of the user's with one `/` between them."""
+    """Whether the value is the user's names joined by single `/`."""
     steps = value.rstrip("/")
     return "/" in steps and _joined(steps, names, _MOST, first=True)
 
@@ -109,7 +111,7 @@ def _joined(rest: str, names: frozenset[str], left: int, *, first: bool) -> bool
         if not _goes_down(trimmed, first=first):
             continue
         if rest == trimmed:
-            return not first  # a name alone is a literal, and no composition
+            return not first  # a name alone is a literal, not a composition
         if left > 1 and rest.startswith(f"{trimmed}/"):
             below = rest[len(trimmed) + 1 :]
             if _joined(below, names - {piece}, left - 1, first=False):
@@ -118,7 +120,7 @@ def _joined(rest: str, names: frozenset[str], left: int, *, first: bool) -> bool
 
 
 def _goes_down(piece: str, *, first: bool) -> bool:
-    """Whether a name may stand there in a path: one that leads up, or begins anew, may not."""
+    """Whether a name may be at this position of a path. A name that leads up, or starts over, may not."""
     steps = piece.split("/")
     leads_up = any(one in (".", "..") for one in steps)
     return bool(piece) and not leads_up and (first or not (piece[0] in "/~" or "://" in piece))
@@ -129,7 +131,7 @@ def _goes_down(piece: str, *, first: bool) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _templates(text: str) -> tuple[tuple[str, ...], ...]:
-    """What the user wrote with places to fill, each as the literals around its places."""
+    """What the user wrote with slots to fill, each as the literals around its slots."""
     found = []
     for source in [*(token.group() for token in re.finditer(r"\S+", text)), *_quotes(text)]:
         literals = tuple(_SLOT.split(source.strip("`\"'“”,;!?")))
@@ -145,7 +147,7 @@ def _quotes(text: str) -> Iterator[str]:
 
 
 def _fills(literals: tuple[str, ...], value: str, text: str, used: frozenset[str]) -> bool:
-    """Whether `value` is a template with a word of its message in each of its places, each of them once."""
+    """Whether `value` is a template with a different word of its message in each of its slots."""
     head, *tail = literals
     if not value.startswith(head):
         return False
@@ -178,7 +180,7 @@ _CURRENCY: Final = {
 
 
 def _is_sum(text: str, value: str) -> bool:
-    """Whether `value` is what all amounts of one currency come to in a sentence that speaks of a total."""
+    """Whether `value` is the sum of all amounts of one currency in a sentence that mentions a total."""
     if not re.fullmatch(r"[0-9]{1,12}(?:\.[0-9]{1,2})?", value):
         return False
     return Decimal(value) in _sums(text)
@@ -213,7 +215,7 @@ _LEAST, _LONG = 5, 24 * 60
 
 
 def _is_end(text: str, value: str) -> bool:
-    """Whether `value` is a day of the user's at a time that is theirs and a duration of theirs later."""
+    """Whether `value` is a date of the user's, at a time of theirs plus a duration of theirs."""
     stamp = _STAMP.fullmatch(value)
     if stamp is None or not wrote(text, stamp[1]):
         return False
@@ -222,7 +224,7 @@ def _is_end(text: str, value: str) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _ends(text: str) -> frozenset[int]:
-    """Minutes of a day at which something ends whose beginning and duration are all that a sentence says of time."""
+    """Minutes of the day at which something ends, where a sentence has exactly one start time and one duration."""
     found: set[int] = set()
     for part in re.split(r"\n+|(?<=[!?])\s+|(?<=[a-z]{3}\.)\s+", text):
         begins, lasts = list(_begins(part)), list(_durations(part))

@@ -1,8 +1,9 @@
-"""How much a change in a live directory does: what really changed decides, not the command that changed it.
+"""The impact of a change in a live directory: the actual change decides, not the command that made it.
 
-A call that works in an overlay of a directory of the user's changes nothing there. What it left in the overlay is
-rated here, path by path: what is added, and what this session itself had added, is 1; the rest is 2. A policy can
-rate whole classes otherwise, but for what could reach beyond the directory or act with somebody else's rights.
+A call that works in an overlay of a user's directory changes nothing in the directory itself. The changes that it left
+in the overlay are rated here, path by path: additions, and changes to what this session itself had added, are 1;
+everything else is 2. A policy can rate whole classes differently, except for changes that could reach beyond the
+directory or act with another user's rights.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ _NAMED: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """How much a change does, and why, in a sentence for people. `fixed`: no rule of a policy makes it less."""
+    """The impact of a change, and the reason, in a sentence for people. `fixed`: no policy rule can lower it."""
 
     impact: float
     why: str
@@ -35,7 +36,7 @@ class Effect:
 
 
 def rate(change: FileChange, own: FileState | None, policy: Policy) -> Effect:
-    """How much one change does. `own`: how this session had left what it added at this path; None if it had not."""
+    """Rate one change. `own`: the state in which this session left what it had added at this path, or None."""
     fixed = _reaches_beyond(change)
     if fixed:
         return Effect(2, fixed, fixed=True)
@@ -47,12 +48,12 @@ def rate(change: FileChange, own: FileState | None, policy: Policy) -> Effect:
 
 
 def highest(effects: Iterable[Effect]) -> Effect:
-    """The one with the most impact, the first of several."""
+    """Return the effect with the most impact, the first of several."""
     return max(effects, key=lambda one: one.impact, default=Effect(0, "Nothing changed."))
 
 
 def same(one: FileState | None, other: FileState | None) -> bool:
-    """Whether two states are alike, but for set-id bits, which are never applied."""
+    """Whether two states are the same, except for set-id bits, which are never applied."""
     if one is None or other is None:
         return one is other
     alike = (one.type, one.mode & _PERMISSIONS, one.target, one.sha256)
@@ -77,7 +78,7 @@ def _reaches_beyond(change: FileChange) -> str:
 
 
 def leads_out(path: str, target: str) -> bool:
-    """Whether a link at `path` leads out of the directory, as it is written."""
+    """Whether a link at `path` with this target leads out of the directory, judged by its text."""
     if target.startswith("/") or not target:
         return True
     depth = path.count("/")
@@ -89,7 +90,7 @@ def leads_out(path: str, target: str) -> bool:
 
 
 def _by_nature(change: FileChange, own: FileState | None) -> Effect:
-    """What a change does if no rule says otherwise."""
+    """The effect of a change if no rule applies."""
     was, now, does = change.was, change.now, _DONE[change.kind]
     types = [state.type for state in (was, now) if state is not None]
     if "link" in types:
@@ -115,9 +116,9 @@ def _by_nature(change: FileChange, own: FileState | None) -> Effect:
 
 
 def _by_rules(change: FileChange, impact: float, policy: Policy) -> float:
-    """The impact under a policy: within a scope the highest rule that matches, of several scopes the highest.
+    """The impact under a policy: within a scope the highest matching rule, of several scopes the highest.
 
-    So a scope that lets a class pass does not undo another one, which says nothing about it.
+    So a scope that lets a class pass does not override another scope that has no rule for it.
     """
     if not policy.effects:
         return impact
@@ -129,7 +130,7 @@ def _by_rules(change: FileChange, impact: float, policy: Policy) -> float:
 
 
 def matches(rule: EffectRule, change: FileChange) -> bool:
-    """Whether a rule is about a change."""
+    """Whether a rule applies to a change."""
     return (not rule.kinds or change.kind in rule.kinds) and _pattern(rule.path).fullmatch(
         change.path
     ) is not None
@@ -137,7 +138,7 @@ def matches(rule: EffectRule, change: FileChange) -> bool:
 
 @functools.lru_cache(maxsize=256)
 def _pattern(glob: str) -> re.Pattern[str]:
-    """`*` and `?` stay within a name, `**` stands for any number of names; a dot at a name's beginning is written out."""
+    """Compile a glob. `*` and `?` stay within a name, `**` is any number of names; leading dots are written out."""
     parts = glob.strip("/").split("/")
     pieces: list[str] = []
     for at, part in enumerate(parts):

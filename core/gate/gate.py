@@ -1,10 +1,12 @@
-"""The execution gate: one pure decision per call, and the only maker of tickets.
+"""The execution gate: one pure decision per call, and the only place where tickets are made.
 
 `allow(call) ⇔ function ∈ scope ∧ impact ≤ min(intent, cap) ∧ provenance rules hold ∧ clearance says yes`,
-checked in that order. `consider` answers the first three and says what to ask a clearance authority;
-`settle` takes the authority's answer. `decide` answers the first two alone. What the answer was and why goes into the journal as a `gate` record; an agent sees neither (law 7). A `Ticket` is
-good for one call of exactly this function with exactly these arguments by exactly this agent, and says whether the
-call may write where it runs; `core.modules.invoker` refuses to invoke anything without one.
+
+checked in that order. `consider` checks the first three and returns the question for a clearance authority; `settle`
+takes the authority's answer. `decide` checks only the first two. The decision and its reason are recorded in the
+journal as a `gate` record; an agent sees neither (law 7). A `Ticket` is valid for one call of exactly this function
+with exactly these arguments by exactly this agent, and states whether the call may write where it runs.
+`core.modules.invoker` refuses to invoke anything without one.
 """
 
 from __future__ import annotations
@@ -27,16 +29,16 @@ from iact.core.gate.user_values import identifiers, wrote
 from iact.core.ports import JSON, Right
 
 Authority = Literal["scope", "impact", "provenance", "clearance", "lockdown", "rate"]
-"""Who denied (or, for an allowed call, which question was asked last)."""
+"""The rule that denied the call (or, for an allowed call, the question that was asked last)."""
 
 
 class TicketError(IactError):
-    """A ticket was used twice or for another call: a bug of ours, never shown to a model."""
+    """A ticket was used twice or for another call. This is a bug in iact, and is never shown to a model."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallRequest:
-    """One call that somebody wants to make. `arguments`: digest over function arguments and attached values."""
+    """One call that an agent wants to make. `arguments`: the digest of the arguments and of the attached values."""
 
     agent: str
     function: str
@@ -45,7 +47,7 @@ class CallRequest:
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """The gate says no; `reason` is for people only."""
+    """The gate denies the call. `reason` is for people only."""
 
     by: Authority
     impact: float
@@ -53,7 +55,7 @@ class Denial:
 
 
 class Ticket:
-    """The right to make one call, once. Only the functions of this file make one.
+    """The right to make one call, once. Only the functions of this file create tickets.
 
     `right`: what the instance that serves the call may do with the workspace.
     """
@@ -72,7 +74,7 @@ class Ticket:
         raise TicketError(f"The ticket for {self.request.function} can't be copied.")
 
     def redeem(self, request: CallRequest) -> None:
-        """Use the ticket up for `request`.
+        """Use up the ticket for `request`.
 
         Raises:
             TicketError: it was used before, or made for another call.
@@ -89,16 +91,16 @@ _CANONICAL: Final = json.JSONEncoder(sort_keys=True, ensure_ascii=False, separat
 
 
 def arguments_digest(arguments: Mapping[str, JSON], attached: Mapping[str, str]) -> str:
-    """SHA-256 over a call's arguments. `attached`: SHA-256 of each value passed by name, by parameter."""
+    """Return the SHA-256 of a call's arguments. `attached`: the SHA-256 of each value passed by name, by parameter."""
     canonical = _CANONICAL.encode([arguments, attached])
     return hashlib.sha256(canonical.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def right_of(impact: float, grant: Grant, *, held: bool) -> Right:
-    """What a call may do where it runs: a wrong impact 0 then ends as a failure to write, and not as an effect.
+    """What a call may do where it runs. If impact 0 was wrong, the call then fails to write and has no effect.
 
-    `held`: its function answers from what calls that do more left where they ran. An agent that may only observe has
-    no such place.
+    `held`: the function's answers depend on what earlier calls with more impact left where they ran. An agent that may
+    only observe has no such place.
     """
     return "work" if impact > 0 or (held and grant.intent > 0) else "look"
 
@@ -117,14 +119,14 @@ def decide(request: CallRequest, impact: float, grant: Grant, *, held: bool = Fa
 # --- with provenance and clearance ------------------------------------------------------------------------
 
 ASK_FROM: Final = 2
-"""Impact from which arguments and agents that untrusted content has touched need clearance."""
+"""The impact from which arguments and agents that untrusted content has touched need clearance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """Nothing cheaper denies the call, but somebody with authority must say yes. `reason` is for that person.
+    """No rule denies the call, but an authority must say yes. `reason` is for that authority.
 
-    `by`: which rule asks. A question is good for one answer.
+    `by`: the rule that asks. A question is valid for one answer.
     """
 
     request: CallRequest
@@ -136,7 +138,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a clearance authority says. `reason` is for people only."""
+    """A clearance authority's answer. `reason` is for people only."""
 
     allow: bool
     reason: str
@@ -155,10 +157,10 @@ def consider(
     clearance: bool = False,
     held: bool = False,
 ) -> Ticket | Denial | Question:
-    """Decide one call but for its clearance.
+    """Decide one call, except for its clearance.
 
-    `known`: named sets of values for `Require.within`. `over`: the rate that this call would break, if there is
-    one (`core.gate.rate`). `clearance`: an authority wants to be asked about every call that nothing cheaper denies.
+    `known`: named sets of values for `Require.within`. `over`: the rate that this call would exceed, if any
+    (`core.gate.rate`). `clearance`: an authority wants to be asked about every call that nothing cheaper denies.
     `held`: see `right_of`.
     """
     if policy.lockdown:
@@ -190,7 +192,7 @@ def consider(
 
 
 def settle(question: Question, answer: Answer) -> Ticket | Denial:
-    """The decision, once a clearance authority has answered."""
+    """Return the decision, once a clearance authority has answered."""
     if answer.allow:
         return Ticket(_MAKER, question.request, question.impact, question.right)
     return Denial("clearance", question.impact, f"{question.reason} Clearance was denied: {answer.reason}")
@@ -203,9 +205,9 @@ def _broken(
     policy: Policy,
     known: Mapping[str, frozenset[str]],
 ) -> tuple[Require, str] | None:
-    """The rule about an argument that decides against a call, and what it says to people.
+    """The broken rule about an argument that decides against a call, and its reason for people.
 
-    A rule that denies comes before those that ask, and among those the argument that decides comes first.
+    Rules that deny come before rules that ask; among these, the most decisive argument comes first.
     """
     broken = (
         (rule, wrong)
@@ -229,9 +231,9 @@ def _rank(rule: Require, value: JSON) -> tuple[bool, int, int, Require]:
 
 
 COMPOSED: Final = 2
-"""The version of the gate's questions from which values are covered that are composed of covered ones."""
+"""The version of the gate's questions from which values composed of covered values are covered."""
 _UNRANKED: Final = 1_000
-"""Arguments that the policy ranks come before all that it does not."""
+"""The rank of arguments that the policy does not rank: after all that it ranks."""
 
 
 def _uncovered(parameter: str, function: str, wrong: str) -> str:
@@ -239,7 +241,7 @@ def _uncovered(parameter: str, function: str, wrong: str) -> str:
 
 
 def _unsaid(kind: Kind, parameter: str, function: str, wrong: str, labels: Labels) -> str:
-    """What decides, where it comes from, and what is unusual about it: that neither the user nor the policy named it."""
+    """The argument that decides, its sources, and what is unusual: neither the user nor the policy named its value."""
     value = wrong[:120]
     origins = ", ".join(sorted(labels)) or "nothing that was read"
     match kind:
@@ -276,7 +278,7 @@ def _unmet(
 
 
 def _is_from(labels: Labels, sources: tuple[str, ...]) -> bool:
-    """Whether a value comes from nothing but the user and these sources."""
+    """Whether a value comes only from the user and these sources."""
     return bool(labels) and all(
         label == USER or any(fnmatch.fnmatchcase(label, one) for one in sources) for label in labels
     )
@@ -285,7 +287,7 @@ def _is_from(labels: Labels, sources: tuple[str, ...]) -> bool:
 def _covered(
     rule: Require, text: str, provenance: Provenance, known: Mapping[str, frozenset[str]], *, composed: bool
 ) -> bool:
-    """Whether a value is one that the user or the policy named, or (`composed`) is made of nothing but such."""
+    """Whether the user or the policy named a value, or (`composed`) everything it is composed of."""
     if rule.hosts and host_allowed(text, rule.hosts):
         return True
     if USER in rule.within and any(wrote(said, text) for said in provenance.said):

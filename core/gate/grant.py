@@ -1,8 +1,8 @@
 """Grants: what an agent may do. Authority only shrinks on the way down (law 6).
 
-A grant is a scope (which functions, with which cap on impact), an intent (how much this task may
-do: 0 observe, 1 operate, 2 override, or a level between them) and the user it acts for. The session's grant is set by a
-person; a child's is its caller's or narrower. `narrow` can't widen, whatever it is asked for.
+A grant is a scope (which functions, with which cap on impact), an intent (how much this task may do: 0 observe, 1
+operate, 2 override, or a level between them) and the user for whom the agent acts. A person sets the session's grant; a
+child's grant is its caller's or narrower. `narrow` can't widen a grant, whatever its arguments.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from iact.core.records.parts import GrantTerms
 _NOTHING: Final = -1
 """A cap below every impact."""
 _REMEMBERED: Final = 4096
-"""Names of functions whose answer a scope remembers."""
+"""How many functions a scope caches results for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A function is in scope if every one of `allow` (alternatives of patterns) lets it through; none: nothing is.
+    """The functions that may be called. A function is in scope if every tuple in `allow` has a pattern that matches it.
 
-    Narrowing appends one more alternative, so a child's scope is a subset by construction.
-    `caps`: most impact that a function may have, by pattern; the smallest that matches counts. Caps may
-    lie between the three named levels.
+    Without any tuple, nothing is in scope. Narrowing appends one more tuple, so a child's scope is a subset by
+    construction. `caps`: the highest impact that a function may have, by pattern; the smallest matching cap counts.
+    Caps may be between the three named levels.
     """
 
     name: str
@@ -43,11 +43,11 @@ class Scope:
         return self._look(function)[0]
 
     def cap(self, function: str) -> float:
-        """The most impact that a call of `function` may have."""
+        """The highest impact that a call of `function` may have."""
         return self._look(function)[1]
 
     def _look(self, function: str) -> tuple[bool, float]:
-        """Whether a function is in scope, and its cap. What was matched before is remembered."""
+        """Whether a function is in scope, and its cap. Cached."""
         known = self._known.get(function)
         if known is None:
             if len(self._known) >= _REMEMBERED:
@@ -75,7 +75,7 @@ def _is_glob(pattern: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Patterns:
-    """Alternatives, with plain names apart: most scopes name functions as they are."""
+    """Alternative patterns, with plain names kept separately: most scopes name functions literally."""
 
     names: frozenset[str]
     globs: tuple[str, ...]
@@ -94,7 +94,7 @@ def _patterns(patterns: tuple[str, ...]) -> _Patterns:
 
 @dataclass(frozen=True, slots=True)
 class Narrowing:
-    """How much less than its caller an agent may do. None: no less."""
+    """How an agent's grant is narrower than its caller's. None: not narrower."""
 
     patterns: tuple[str, ...] | None = None
     intent: float | None = None
@@ -102,14 +102,14 @@ class Narrowing:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What one agent may do, for whom."""
+    """What one agent may do, and for which user."""
 
     scope: Scope
     intent: float
     user: str = "local"
 
     def narrow(self, *, patterns: Sequence[str] | None = None, intent: float | None = None) -> Grant:
-        """This grant or less: only functions that match `patterns` too, at most `intent`."""
+        """Return this grant or a narrower one: only functions that also match `patterns`, and at most `intent`."""
         lowest = self.intent if intent is None else min(self.intent, intent)
         if patterns is None:
             return self if lowest == self.intent else replace(self, intent=lowest)
@@ -118,7 +118,7 @@ class Grant:
         return replace(self, scope=scope, intent=lowest)
 
     def terms(self) -> GrantTerms:
-        """As it stands in a journal."""
+        """The grant in its journal form."""
         scope = self.scope
         return GrantTerms(
             scope=scope.name, allow=scope.allow, caps=dict(scope.caps), intent=self.intent, user=self.user
@@ -126,14 +126,14 @@ class Grant:
 
     @staticmethod
     def of(terms: GrantTerms) -> Grant:
-        """Back from a journal."""
+        """Read a grant from its journal form."""
         return Grant(Scope(terms.scope, terms.allow, terms.caps), terms.intent, terms.user)
 
     @staticmethod
     def none() -> Grant:
-        """What somebody may do to whom nothing was granted."""
+        """The grant of an agent to which nothing was granted."""
         return Grant(Scope("none", ((),)), 0)
 
 
 DEFAULT_SCOPE = Scope("default", (("*",),))
-"""Every function of every module that the session has, none of which has egress in the default catalogue."""
+"""Every function of every module of the session. In the default catalogue, none of them has egress."""

@@ -1,8 +1,9 @@
-"""Which hosts a module may reach, and who said so. Names only: what they lead to is checked where they are dialled.
+"""Which hosts a module may reach, and who allowed them. Names only; addresses are checked where connections are made.
 
 A policy lists hosts by module (`[scope.X.egress]`), a person allows them for one session or always, and a module's
-approved manifest may name targets of its own. Everything else is asked about when a module wants to connect. A rule is
-`host` (ports 80 and 443), `host:port`, `*.domain` (all below it, not itself) or `*` (every public host).
+approved manifest may name targets of its own. For any other host, a person is asked when a module wants to connect. A
+rule is `host` (ports 80 and 443), `host:port`, `*.domain` (everything below it, but not the domain itself) or `*`
+(every public host).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Rule = tuple[str, str]
 """A module and a rule about hosts."""
 
 ANY: Final = "*"
-"""Among what a manifest needs: whatever a policy or a person allows while it runs. As a rule: every public host."""
+"""In a manifest's needs: whatever a policy or a person allows at run time. As a rule: every public host."""
 
 _LABEL: Final = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME: Final = re.compile(rf"(?:\*\.)?{_LABEL}(?:\.{_LABEL})*")
@@ -28,10 +29,10 @@ _RULE: Final = re.compile(r"(?P<host>\[[0-9a-fA-F:.]{2,45}\]|[^:\[\]]{1,253})(?:
 
 
 def host_rule(text: str) -> str:
-    """A rule in the one way in which it is written: lower case, names in their ASCII form.
+    """Return a rule in its canonical form: lower case, names in their ASCII form.
 
     Raises:
-        UsageError: it is no rule about hosts.
+        UsageError: the text is not a rule about hosts.
     """
     plain = text.strip()
     if plain == ANY:
@@ -65,7 +66,7 @@ def _host(text: str) -> str | None:
 
 
 def covers(rule: str, host: str, port: int) -> bool:
-    """Whether a rule (as `host_rule` writes it) is about this host, in lower case, at this port."""
+    """Whether a rule (in the form of `host_rule`) covers this host, given in lower case, at this port."""
     if rule == ANY:
         return True
     match = _RULE.fullmatch(rule)
@@ -88,13 +89,13 @@ def _is_address(host: str) -> bool:
 
 
 def allows(rules: Iterable[Rule], module: str, host: str, port: int) -> bool:
-    """Whether one of these rules lets a module reach a host."""
+    """Whether one of these rules allows a module to reach a host."""
     return any(name == module and covers(rule, host, port) for name, rule in rules)
 
 
 @dataclass(frozen=True, slots=True)
 class HostQuestion:
-    """A module wants to reach a host that nobody allowed. `calls`: of that module, under way when it was asked."""
+    """A module wants to reach a host that is not allowed yet. `calls`: the module's calls that were running then."""
 
     module: str
     host: str
@@ -105,11 +106,11 @@ class HostQuestion:
 
 @dataclass(slots=True)
 class Hosts:
-    """What a session knows of hosts. A fold of its records.
+    """What a session knows about hosts. A fold of its records.
 
-    `always`, `session`: what a person allowed. `refused`: what a person said no to. `open`: questions by record.
-    `once`: yeses for as long as these calls are under way; without calls, for one connection. `reached`: what was
-    reached, and who had allowed it. `outside`: modules that have reached something.
+    `always`, `session`: what a person allowed. `refused`: what a person refused. `open`: questions by record. `once`:
+    yeses that last as long as these calls run; without calls, for one connection. `reached`: hosts that were reached,
+    and what allowed them. `outside`: modules that have reached a host.
     """
 
     always: frozenset[Rule] = frozenset()
@@ -121,11 +122,11 @@ class Hosts:
 
     @property
     def outside(self) -> frozenset[str]:
-        """Modules that have reached something."""
+        """Modules that have reached a host."""
         return frozenset(one[0] for one in self.reached)
 
     def asked(self, module: str, host: str, port: int) -> int:
-        """The record of the open question about this; 0: there is none."""
+        """The record of the open question about this host; 0 if there is none."""
         wanted = (module, host, port)
         return next((n for n, one in self.open.items() if (one.module, one.host, one.port) == wanted), 0)
 
@@ -135,12 +136,12 @@ class Hosts:
 
 
 def rules_of(lists: Mapping[str, Iterable[str]]) -> frozenset[Rule]:
-    """Rules by module, as files and records have them."""
+    """Return a set of rules from lists by module, the form used in files and records."""
     return frozenset((module, rule) for module, rules in lists.items() for rule in rules)
 
 
 def lists_of(rules: Iterable[Rule]) -> dict[str, tuple[str, ...]]:
-    """The way back, sorted."""
+    """The reverse of `rules_of`, sorted."""
     found: dict[str, list[str]] = {}
     for module, rule in sorted(rules):
         found.setdefault(module, []).append(rule)

@@ -1,9 +1,9 @@
-"""How much a call would do: what its function declares, and what is at stake where it runs.
+"""The impact of a call: what its function declares, and what is at stake where it runs.
 
-Impact is the worst that a call can do given its containment. In a scratch workspace, which holds
-nothing of the user's, a function that writes can destroy nothing; where a directory of the user's
-is mounted, a function that writes is not understood well enough to be less than 2. Functions that
-run shell scripts are judged by what the script does (`core.gate.shell`).
+Impact is the worst that a call can do given its containment. In a scratch workspace, which contains nothing of the
+user's, a function that writes can destroy nothing. Where a user's directory is mounted, a function that writes is not
+understood well enough to be less than 2. Functions that run shell scripts are judged by what the script does
+(`core.gate.shell`).
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from collections.abc import Mapping
 from typing import Final
 
 SCRIPTS: Final[Mapping[str, tuple[str, str]]] = {"shell.run": ("command", "language")}
-"""Functions of shipped modules that run a script: its parameter, and the one that names its language."""
+"""Functions of shipped modules that run a script: the parameter of the script, and that of its language."""
 RUNS_ON: Final[Mapping[str, str]] = {"shell.run": "background"}
-"""The parameter by which such a function leaves its script running: then it is more than a look, whatever it does."""
+"""The parameter that lets a function leave its script running. Such a call is never read-only."""
 
 
 def impact_of(declared: int, *, live: bool) -> int:
-    """Impact of a function that runs no script: 0 reads, 1 writes, 2 may destroy.
+    """Return the impact of a function that runs no script: 0 reads, 1 writes, 2 may destroy.
 
-    `live`: a directory of the user's is in reach.
+    `live`: a directory of the user is within reach.
     """
     return 2 if live and declared > 0 else declared

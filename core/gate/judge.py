@@ -1,7 +1,7 @@
-"""The impact of one call: what its function declares, whether that is believed, its arguments, and the stake.
+"""The impact of one call: what its function declares, whether that is trusted, its arguments, and the stake.
 
-The shipped shell's rule is the shell classifier: it replaces what `shell.run` declares, so that a command that
-only looks has impact 0. For other functions a policy's rules can only raise the impact.
+The shipped shell's rule is the shell classifier. It replaces what `shell.run` declares, so that a command that only
+reads has impact 0. For other functions, a policy's rules can only raise the impact.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from iact.core.gate.shell import Judgement
 
 _REMEMBERED: Final = 64
-"""Scripts whose judgement is remembered: a call is judged when it is decided, and when its decision is taken in."""
+"""How many scripts' judgements are cached: a call is judged when it is decided, and when the decision is applied."""
 _SHORT: Final = 4096
-"""Characters of a script that is remembered."""
+"""The most characters of a script whose judgement is cached."""
 
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """How much a call would do, and why, in a sentence for people."""
+    """The impact of a call, and the reason, in a sentence for people."""
 
     level: float
     why: str
@@ -42,10 +42,10 @@ def judge_call(
     believed: bool = True,
     policy: Policy = OPEN,
 ) -> Impact:
-    """The impact of a call.
+    """Return the impact of a call.
 
-    `live`: something of the user's, egress or a secret is in reach. `believed`: the function's manifest ships with
-    the product, or a person approved it; what is not believed is not understood, whatever it declares.
+    `live`: something of the user's, egress or a secret is within reach. `believed`: the function's manifest ships with
+    the product, or a person approved it. Functions that are not believed are not understood, whatever they declare.
     """
     if not believed:
         return Impact(2 if live else 1, f"Nobody approved the manifest of {function}.")
@@ -72,8 +72,8 @@ def _script(function: str, arguments: Mapping[str, JSON], *, live: bool, policy:
 
 
 def _judged(script: str, language: str) -> Judgement:
-    """What a script can do, which follows from its text alone."""
-    from iact.core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
+    """What a script can do. It follows from the script's text alone."""
+    from iact.core.gate.shell import judge_script  # loads a parser that sessions without a shell don't need
 
     return judge_script(script, language=language)
 

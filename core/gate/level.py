@@ -1,7 +1,7 @@
-"""Levels of intent and impact: 0 observe, 1 operate, 2 override, and whatever a policy puts between them.
+"""Levels of intent and impact: 0 observe, 1 operate, 2 override, and any levels that a policy puts between them.
 
 A person who wants an agent to publish drafts but not to send mail gives publishing the impact 1.4 and the task the
-intent 1.5. A policy can name such levels; agents and models only ever see their own calls.
+intent 1.5. A policy can name such levels. Agents and models only ever see their own calls.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ HIGHEST: Final = 2
 
 
 def level(value: float | str, named: Mapping[str, float]) -> float:
-    """A level as a person gives it: a number from 0 to 2, or a name. `named`: those of the policy.
+    """Return a level that a person gave as a number from 0 to 2 or as a name. `named`: the policy's levels.
 
     Raises:
-        UsageError: it is neither.
+        UsageError: the value is neither.
     """
     known = {**NAMED, **named}
     if isinstance(value, str) and value in known:

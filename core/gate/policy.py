@@ -1,7 +1,7 @@
 """Policies: who may call what, how much, and with which arguments. Written by people (`core.gate.policy_file`).
 
-Several scopes merge by union of functions, minimum of caps, and union of rules; the merge is commutative,
-associative and idempotent.
+Several scopes merge by union of functions, minimum of caps, and union of rules. The merge is commutative, associative
+and idempotent.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ RuleKind = Literal["method", "sql", "path", "host", "shell", "equals"]
 class Require:
     """A rule about one parameter of the functions that match a pattern.
 
-    Each value must be in one of the sets named by `within` ("user": the user wrote it) or have one of `hosts`, or
-    the argument comes from nothing but the user and `sources` (patterns of labels; "picked" lets the agent choose
-    among what one of them holds). `links`: instead, every link and address in the text must. A parameter that is
-    not given is not judged. `rank`: which of several broken rules a question names, the lowest first; 0 leaves it to
-    what the argument says (`core.gate.decisive_argument`).
+    Each value must be in one of the sets named by `within` ("user": the user wrote it) or have one of `hosts`, or the
+    argument must come only from the user and `sources` (patterns of labels; "picked" lets the agent choose among the
+    values of one source). `links`: every link and address in the text must meet this instead. A missing parameter is
+    not judged. `rank`: which of several broken rules a question names, the lowest first; 0 lets the kind of argument
+    decide (`core.gate.decisive_argument`).
     """
 
     function: str
@@ -55,10 +55,10 @@ class ImpactRule:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Nobody:
-    """What becomes of questions about a function that nobody is there to answer; see `core.gate.nobody`.
+    """What happens to questions about a function that no person can answer; see `core.gate.nobody`.
 
-    `parameter`, `below`: of `allow`, the argument that is an amount, and what all calls together stay below;
-    `otherwise`: what becomes of the question where they don't.
+    `parameter`, `below`: for `allow`, the argument that is an amount, and the limit for all calls together.
+    `otherwise`: what happens to the question at or above the limit.
     """
 
     function: str
@@ -70,7 +70,10 @@ class Nobody:
 
 @dataclass(frozen=True, slots=True, order=True)
 class EffectRule:
-    """Rates changes in a live directory; see `core.gate.effects`. `kinds`: none means all. `scope`: whose rule it is."""
+    """Rates changes in a live directory; see `core.gate.effects`.
+
+    `kinds`: none means all. `scope`: the scope that the rule belongs to.
+    """
 
     path: str
     kinds: tuple[ChangeKind, ...] = ()
@@ -89,17 +92,18 @@ class CallRate:
 
 @dataclass(frozen=True)
 class Policy:
-    """One scope, or several merged. `caps`: pairs of pattern and level, at most one for a pattern.
+    """One scope, or several merged. `caps`: pairs of pattern and level, at most one per pattern.
 
-    `clearance`: patterns of functions whose every call needs clearance. `readers`: of those that only agents of intent
-    0 may call, because they bring in what nobody vouches for (a caller that may do more leaves them to such a child).
-    `remember`: whether a person's yes may be remembered. `sets`: pairs of the name of a set of values and one value in
-    it. `levels`: pairs of a name and the level of intent that it stands for. `egress`: pairs of a module and a rule
-    about hosts that it may reach (`core.gate.hosts`). `questions`: which version of the gate's questions holds, so that
-    what a journal says is decided and said again as it was. 0: the first argument by the alphabet is named; from 1 on
-    the one that decides; from 2 on a value that is composed of covered ones is covered (`core.gate.derivations`).
-    `nobody`: what becomes of questions when nobody is there to answer. `others`: patterns of functions whose effects
-    other people meet (an invitation, an entry in a shared calendar, a star), however easily they are undone.
+    `clearance`: patterns of functions whose every call needs clearance. `readers`: patterns of functions that only
+    agents of intent 0 may call, because they bring in content that nobody vouches for (a caller with more intent
+    delegates them to such a child). `remember`: whether a person's yes may be remembered. `sets`: pairs of the name of
+    a set of values and one value in it. `levels`: pairs of a name and its level of intent. `egress`: pairs of a module
+    and a rule about hosts that it may reach (`core.gate.hosts`). `questions`: the version of the gate's questions that
+    applies, so that the decisions and questions of a journal are derived again as they were. 0: the alphabetically
+    first argument is named; from 1 on, the most decisive one; from 2 on, a value composed of covered values is covered
+    (`core.gate.derivations`). `nobody`: what happens to questions that no person can answer. `others`: patterns of
+    functions whose effects other people see (an invitation, an entry in a shared calendar, a star), however easily they
+    are undone.
     """
 
     names: frozenset[str] = frozenset()
@@ -143,21 +147,21 @@ class Policy:
         return any(fnmatch.fnmatchcase(function, one) for one in self.clearance)
 
     def meets_others(self, function: str) -> bool:
-        """Whether other people meet what calls of `function` do: then where it comes from counts, whatever its impact."""
+        """Whether other people see the effects of `function`. Then the sources of a call count, whatever its impact."""
         return any(fnmatch.fnmatchcase(function, one) for one in self.others)
 
     def for_readers(self, function: str) -> bool:
-        """Whether `function` is for agents of intent 0 alone."""
+        """Whether `function` is only for agents of intent 0."""
         return any(fnmatch.fnmatchcase(function, one) for one in self.readers)
 
     def scope(self) -> Scope:
-        """As a grant holds it."""
+        """The scope for a grant."""
         return Scope("+".join(sorted(self.names)), (tuple(sorted(self.functions)),), dict(sorted(self.caps)))
 
     def merge(self, other: Policy) -> Policy:
-        """Both policies together: union of functions and of hosts, minimum of caps, all rules of both.
+        """Merge both policies: union of functions and of hosts, minimum of caps, all rules of both.
 
-        A source is trusted if both trust it: rules of one must not be undone by the other.
+        A source is trusted only if both trust it: one policy must not undo the other's rules.
         """
         caps: dict[str, float] = {}
         for pattern, cap in (*self.caps, *other.caps):
@@ -196,7 +200,7 @@ class Policy:
         return self._impacts[function]
 
     def rates_of(self, function: str) -> tuple[CallRate, ...]:
-        """The rates that a call of `function` counts for."""
+        """The rates that a call of `function` counts towards."""
         if function not in self._rates:
             self._rates[function] = _matching(self.rates, function)
         return self._rates[function]
@@ -210,10 +214,10 @@ def _matching(rules: Iterable[_Rule], function: str) -> tuple[_Rule, ...]:
 
 
 def merged(policies: Iterable[Policy]) -> Policy:
-    """Any number of policies as one; none: nothing is allowed."""
+    """Merge any number of policies. Without any, nothing is allowed."""
     many = list(policies)
     return functools.reduce(Policy.merge, many) if many else Policy()
 
 
 OPEN: Final = Policy(frozenset({"default"}), frozenset({"*"}))
-"""The policy where no file says more: every function of every module of the session, and no rule but the default ones."""
+"""The policy if no file says more: every function of every module of the session, and only the default rules."""

@@ -1,23 +1,23 @@
 """Policy files: `policy.toml` in the data directory, written by people, and policies as journals hold them.
 
-lockdown = false                            # true: nothing is allowed
+lockdown = false                            # true: every call is denied
 
-[levels]                                    # names of intents between the three that there are
+[levels]                                    # names of intents between the three built-in ones
 publish = 1.5
 
 [sets]                                      # values that rules can name
 address-book = ["ann@example.com"]
 
 [scope.office]
-functions = ["mail.*", "files.read"]        # what is not named is denied
-caps = { "mail.*" = 2, "files.*" = 0 }      # most impact, by pattern: a number from 0 to 2, or a level's name
+functions = ["mail.*", "files.read"]        # all others are denied
+caps = { "mail.*" = 2, "files.*" = 0 }      # highest impact, by pattern: a number from 0 to 2, or a level's name
 trusted = ["tool:files.*"]                  # sources whose values count as the user's own
-clearance = ["mail.send"]                   # every call of these needs somebody's yes
-others = ["calendar.*", "git.star"]         # other people meet what these do: no untrusted origin without a yes
-readers = ["web.*"]                         # for agents of intent 0 alone: readers, whose words are data
-remember = false                            # a person's yes is good for one call only (default: may be kept)
+clearance = ["mail.send"]                   # every call of these needs a person's yes
+others = ["calendar.*", "git.star"]         # other people see what these do: untrusted sources need a yes
+readers = ["web.*"]                         # only for agents of intent 0: readers, whose words are data
+remember = false                            # a person's yes is valid for one call only (default: may be kept)
 
-[scope.office.egress]                       # hosts that modules may reach without a question, by module
+[scope.office.egress]                       # hosts that modules may reach without asking, by module
 web = ["docs.python.org", "*.debian.org"]   # ports 80 and 443; "host:port"; "*" for every public host
 
 [[scope.office.require]]                    # a rule about one parameter
@@ -25,7 +25,7 @@ function = "mail.send"
 parameter = "recipients"
 within = ["user", "address-book"]           # the user wrote it, or it is in a named set
 hosts = ["example.com", "*.example.org"]    # or: the host of every address is one of these
-sources = ["tool:contacts.find"]            # or: it comes from these alone, found by words of the user's
+sources = ["tool:contacts.find"]            # or: it comes only from these, found by the user's words
 otherwise = "ask"                           # or "deny"
 rank = 1                                    # a question names the broken rule of the lowest rank first
 
@@ -33,25 +33,25 @@ rank = 1                                    # a question names the broken rule o
 function = "http.request"
 parameter = "method"
 kind = "method"                             # method | sql | path | host | shell | equals
-values = []                                 # for path and host: the ones that stay low
+values = []                                 # for path and host: the values that stay low
 impact = 2
 
-[[scope.office.effects]]                    # rates changes in a directory of the user's (default: see docs/topics/gate.md)
+[[scope.office.effects]]                    # rates changes in a user's directory (default: see docs/topics/gate.md)
 path = "docs/**"                            # * and ? within a name, ** any number of names; leading dots written out
 kinds = ["add", "modify", "delete"]         # default: all three
-impact = 1                                  # 1 lets them pass at intent 1; 2 lets them wait for a person
+impact = 1                                  # 1: they pass at intent 1; 2: they wait for a person
 
 [[scope.office.rate]]
 function = "mail.*"
 calls = 10
 per = 60.0                                  # seconds
 
-[[scope.office.nobody]]                     # questions that nobody is there to answer: the strictest rule counts
+[[scope.office.nobody]]                     # questions that no person can answer: the strictest rule counts
 function = "bank.pay"
-then = "allow"                              # deny | hold (it waits for a person) | allow (below an amount)
-parameter = "amount"                        # of allow: a number,
-below = 20.0                                # below which all calls together stay that it lets through in a session
-otherwise = "hold"                          # where they don't: deny (default) | hold
+then = "allow"                              # deny | hold (wait for a person) | allow (below an amount)
+parameter = "amount"                        # for allow: the argument that is a number,
+below = 20.0                                # and the limit for all calls of a session together
+otherwise = "hold"                          # at or above the limit: deny (default) | hold
 """
 
 from __future__ import annotations
@@ -93,10 +93,10 @@ FILE: Final = "policy.toml"
 """Its name in the data directory."""
 
 DEFAULT: Final = "default"
-"""The scope of a session for which nobody chose another."""
+"""The scope of a session for which no other was chosen."""
 
 QUESTIONS: Final = 2
-"""The newest version of the gate's questions; see `Policy`. What a file says is read in it."""
+"""The newest version of the gate's questions; see `Policy`. Policy files are read in this version."""
 
 _Level = Annotated[float, Field(ge=-1, le=2, allow_inf_nan=False)]
 _Pattern = Annotated[str, Field(min_length=1, max_length=200)]
@@ -210,7 +210,7 @@ class _Scope(_Strict):
         )
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
-        """Those of this scope, which is called by `names`."""
+        """The effect rules of this scope, which has these `names`."""
         return (EffectRule(**one.model_dump(), scope=name) for one in self.effects for name in names)
 
 
@@ -234,7 +234,7 @@ class Policies(_Strict):
         """Read a policy file.
 
         Raises:
-            UsageError: it is no TOML, or holds something that a policy can't; says where.
+            UsageError: it is not TOML, or contains something invalid; the message says where.
         """
         try:
             return cls.model_validate(_numbered(tomllib.loads(text)))
@@ -246,18 +246,18 @@ class Policies(_Strict):
             raise UsageError(f"{where} is wrong at {place}: {first['msg']}; correct it there.") from error
 
     def level(self, value: float | str) -> float:
-        """The intent that a number, or the name of a level, means under this policy.
+        """Return the intent for a number or the name of a level under this policy.
 
         Raises:
-            UsageError: it is no level.
+            UsageError: it is not a level.
         """
         return level(value, self.levels)
 
     def named(self, names: Iterable[str]) -> Policy:
-        """The scopes of these names, merged.
+        """Return the scopes with these names, merged.
 
         Raises:
-            UsageError: there is no scope of one of the names.
+            UsageError: no scope has one of the names.
         """
         many = list(names)
         for name in many:
@@ -269,10 +269,10 @@ class Policies(_Strict):
         )
 
     def chosen(self, text: str) -> Policy:
-        """The scopes that a person names with `+` between them. "default" is there if the file has none.
+        """Return the scopes that a person names with `+` between them. "default" exists even if the file has none.
 
         Raises:
-            UsageError: there is no scope of one of the names.
+            UsageError: no scope has one of the names.
         """
         if text == DEFAULT and DEFAULT not in self.scope:
             return dataclasses.replace(OPEN, lockdown=self.lockdown, levels=frozenset(self.levels.items()))
@@ -280,7 +280,7 @@ class Policies(_Strict):
 
 
 def _numbered(data: dict[str, JSON]) -> dict[str, JSON]:
-    """A policy file with the numbers of the levels that its caps and impacts name."""
+    """A policy file with numbers in place of the names of levels in its caps and impacts."""
     own, scopes = data.get("levels"), data.get("scope")
     known = {**NAMED, **(own if isinstance(own, dict) else {})}
     for scope in scopes.values() if isinstance(scopes, dict) else ():
@@ -290,7 +290,7 @@ def _numbered(data: dict[str, JSON]) -> dict[str, JSON]:
 
 
 def _named_levels(scope: JSON) -> Iterator[tuple[dict[str, JSON], str]]:
-    """Where a scope has a text in place of a level."""
+    """Where a scope has a name in place of a level."""
     if not isinstance(scope, dict):
         return
     caps = scope.get("caps")
@@ -310,7 +310,7 @@ class _StoredEffect(_Effect):
 
 
 class _Stored(_Scope):
-    """A policy as it stands in a journal: a scope as in a file, with what the file says beside it."""
+    """A policy in its journal form: a scope as in a file, with the file's other settings."""
 
     names: tuple[str, ...]
     effects: tuple[_StoredEffect, ...] = ()
@@ -320,12 +320,12 @@ class _Stored(_Scope):
     questions: Annotated[int, Field(ge=0, le=QUESTIONS)] = 0
 
     def effect_rules(self, names: Iterable[str]) -> Iterator[EffectRule]:
-        """Each of the scope that it came from."""
+        """The effect rules, each with the scope that it came from."""
         return (EffectRule(**one.model_dump()) for one in self.effects)
 
 
 def policy_json(policy: Policy) -> dict[str, JSON]:
-    """A policy as it stands in a journal."""
+    """Return a policy in its journal form."""
     stored = _Stored(
         names=tuple(sorted(policy.names)),
         functions=tuple(sorted(policy.functions)),
@@ -351,7 +351,7 @@ def policy_json(policy: Policy) -> dict[str, JSON]:
 
 
 def policy_from_json(data: JSON) -> Policy:
-    """Back from a journal. What is malformed allows nothing; a journal without one is from before there were any."""
+    """Read a policy from its journal form. A malformed one allows nothing; None is from before there were policies."""
     if data is None:
         return OPEN
     try:

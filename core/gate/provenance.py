@@ -1,13 +1,13 @@
 """Where arguments come from: labels that only the core sets, and what follows from them.
 
 A label names a source: `user`, `model`, `memory`, `tool:<function>`, `agent:<path>`. Labels form a lattice of sets
-under union: what is made of several values carries the labels of all. `user` is what a person wrote;
-`model` is what the agent wrote by itself, which is as good as what the agent has read: an agent that read
-untrusted content is *tainted*, and what it writes carries that. `picked` is a value that stands in its source as
-it is, but was chosen among several by whoever wrote the reference: the choice is as good as the model's word.
-Everything else is untrusted unless the policy trusts the source by name. What a function gives back is made of
-what it was given (`returned`), so a search for words of an attacker's is not washed by the search. A label is
-taken away by a person only (`declassify`).
+under union: a value made of several values carries the labels of all of them. `user` is what a person wrote. `model` is
+what the agent wrote itself, which is only as trustworthy as what the agent has read: an agent that read untrusted
+content is *tainted*, and so is what it writes. `picked` is a value that occurs in its source unchanged, but was chosen
+among several by the agent that wrote the reference: the choice is only as trustworthy as the model's word. Everything
+else is untrusted unless the policy trusts the source by name. The result of a function is made of its arguments as well
+(`returned`), so searching for an attacker's words does not launder them. Only a person can remove a label
+(`declassify`).
 
 The idea is that of information-flow control for agents (CaMeL, arXiv 2503.18813; FIDES, arXiv 2505.23643).
 """
@@ -25,17 +25,17 @@ USER: Final = "user"
 MODEL: Final = "model"
 PICKED: Final = "picked"
 OWN: Final = frozenset({USER, MODEL, PICKED})
-"""Labels that name no source but those who wrote: nothing in them comes from outside."""
+"""Labels that name only the writer as a source: nothing in such a value comes from outside."""
 NOTHING: Final[Labels] = frozenset()
 
 
 def join(many: Iterable[Labels]) -> Labels:
-    """The labels of what is made of several values."""
+    """The labels of a value made of several values."""
     return frozenset().union(*many)
 
 
 def returned(function: str, given: Iterable[Labels]) -> Labels:
-    """The labels of what a function gives back. `given`: those of each of its arguments."""
+    """The labels of a function's result. `given`: those of each of its arguments."""
     return join([frozenset({f"tool:{function}"}), *given])
 
 
@@ -53,7 +53,7 @@ def declassify(labels: Labels, gone: Labels, *, by: str) -> Labels:
     """The labels left when a person vouches for a value.
 
     Raises:
-        ValueError: `by` is not a person: neither a model nor a module may take labels away.
+        ValueError: `by` is not a person. Neither a model nor a module may remove labels.
     """
     if not by.startswith("person:"):
         raise ValueError(f"Only a person can take labels away, and {by!r} is none; ask the user to.")
@@ -62,10 +62,11 @@ def declassify(labels: Labels, gone: Labels, *, by: str) -> Labels:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Where one call comes from. `arguments`: labels by parameter; `agent`: what the agent has read.
+    """Where one call comes from. `arguments`: labels by parameter; `agent`: labels of what the agent has read.
 
-    `said`: texts that the user wrote in this session. `plain`: labels of tools that add nothing to what they were given.
-    `unvouched`: labels of functions whose module nobody approved: a policy that trusts a name means another one.
+    `said`: texts that the user wrote in this session. `plain`: labels of tools that add nothing to their arguments.
+    `unvouched`: labels of functions whose module nobody approved, so a policy that trusts such a name means another
+    module.
     """
 
     arguments: Mapping[str, Labels] = field(default_factory=dict)
@@ -75,7 +76,7 @@ class Provenance:
     unvouched: Labels = NOTHING
 
     def of(self, parameter: str) -> Labels:
-        """The labels of one argument: what the model wrote or picked carries what the agent has read."""
+        """The labels of one argument. What the model wrote or picked carries the labels of what the agent has read."""
         labels = self.arguments.get(parameter, frozenset({MODEL}))
         return labels if labels.isdisjoint((MODEL, PICKED)) else labels | self.agent
 
@@ -84,5 +85,5 @@ class Provenance:
         return join([self.agent, *self.arguments.values()])
 
     def strange(self, labels: Labels, trusted: Iterable[str]) -> Labels:
-        """Those of `labels` that are untrusted, and add something."""
+        """Those of `labels` that are untrusted and not plain."""
         return untrusted(labels - self.plain, trusted) | (labels & self.unvouched)

@@ -1,4 +1,4 @@
-"""Limits on how often functions are called: the buckets of a session. Pure."""
+"""Limits on how often functions are called: the token buckets of a session. Pure."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Tally:
     buckets: Mapping[CallRate, Bucket] = field(default_factory=dict)
 
     def take(self, rates: tuple[CallRate, ...], now: float) -> tuple[Tally, CallRate | None]:
-        """Count one call under all of `rates`: the new tally and None, or the old one and the rate that refuses."""
+        """Count one call under all `rates`. Returns the new tally and None, or this tally and the exceeded rate."""
         filled = {rate: self._filled(rate, now) for rate in rates}
         for rate, bucket in filled.items():
             if bucket.left < 1:

@@ -1,7 +1,7 @@
-"""Impact rules over arguments: HTTP methods, SQL statements, paths, hosts, shell scripts. Pure.
+"""Impact rules for arguments: HTTP methods, SQL statements, paths, hosts, shell scripts. Pure.
 
-A rule can only raise what a function declares. What an argument holds and the rule does not understand
-counts as the worst.
+A rule can only raise what a function declares. Anything in an argument that the rule does not understand counts as the
+worst.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _ANYTHING: Final = re.compile(r"[\"`$\\\[\]#]")
 
 
 def sql_impact(statement: str) -> float:
-    """0 for plain reads, 1 for plain inserts, 2 for all the rest.
+    """Return 0 for plain reads, 1 for plain inserts, 2 for everything else.
 
-    A conservative scan: a statement is a read if it begins like one and holds no word that changes anything, once
-    its plain string literals and comments are taken out. Quoting styles that differ between dialects (backslashes,
-    dollar quotes, quoted identifiers) make it 2, so that no dialect can hide a word from the scan.
+    A conservative scan: a statement is a read if it begins like one and, without its plain string literals and
+    comments, contains no word that changes anything. Quoting styles that differ between dialects (backslashes, dollar
+    quotes, quoted identifiers) make it 2, so that no dialect can hide a word from the scan.
     """
     if _ANYTHING.search(statement) or "/*!" in statement:
         return 2
@@ -62,12 +62,12 @@ def _one_statement(text: str) -> float:
 
 
 def method_impact(method: str) -> float:
-    """0 for methods that only read, 2 for the rest (what is sent out can't be taken back)."""
+    """Return 0 for methods that only read, 2 for all others (what was sent can't be taken back)."""
     return 0 if method.upper() in _SAFE_METHODS else 2
 
 
 def inside(path: str, roots: tuple[str, ...]) -> bool:
-    """Whether a path lies below one of `roots`, by its text; a relative one below `./`."""
+    """Whether a path is below one of `roots`, judged by its text. A relative path is below `./`."""
     if "\0" in path or path.startswith("~"):
         return False
     normal = posixpath.normpath(path)
@@ -79,7 +79,7 @@ def inside(path: str, roots: tuple[str, ...]) -> bool:
 
 
 def host_of(value: str) -> str | None:
-    """The host of a URL or a mail address, in lower case; None if it is not clear."""
+    """Return the host of a URL or a mail address, in lower case; None if it is not clear."""
     if any(character.isspace() or character in "\\\0" or ord(character) > 126 for character in value):
         return None
     if "://" in value:
@@ -97,7 +97,7 @@ def host_of(value: str) -> str | None:
 
 
 def host_allowed(value: str, hosts: tuple[str, ...]) -> bool:
-    """Whether the host of `value` is one of `hosts`; `*.example.org` covers every host below it, not itself."""
+    """Whether the host of `value` is one of `hosts`. `*.example.org` covers every host below it, but not itself."""
     host = host_of(value)
     if host is None:
         return False
@@ -105,7 +105,7 @@ def host_allowed(value: str, hosts: tuple[str, ...]) -> bool:
 
 
 def texts_of(value: JSON) -> list[str]:
-    """Every text in a value, at any depth; numbers as text."""
+    """Every string in a value, at any depth, with numbers as strings."""
     found: list[str] = []
     left: list[JSON] = [value]
     while left:
@@ -127,9 +127,9 @@ def texts_of(value: JSON) -> list[str]:
 def call_impact(
     policy: Policy, function: str, declared: float, arguments: Mapping[str, JSON], *, live: bool = True
 ) -> float:
-    """The impact of a call: what its function declares, raised by the policy's rules about its arguments.
+    """Return the impact of a call: what its function declares, raised by the policy's rules about its arguments.
 
-    What other people meet is an effect, whatever its function declares.
+    A call whose effects other people see has impact 1 at least, whatever its function declares.
     """
     impact = max(declared, 1) if policy.meets_others(function) else declared
     for rule in policy.impacts_of(function):
@@ -146,7 +146,7 @@ def _raised(rule: ImpactRule, value: JSON, *, live: bool) -> float:
         case "sql":
             return max((min(rule.impact, sql_impact(text)) for text in texts), default=0)
         case "shell":
-            from iact.core.gate.shell import judge_script  # its parser is loaded where a policy uses it
+            from iact.core.gate.shell import judge_script  # the parser is loaded only if a policy uses it
 
             return max((judge_script(text).impact(live=live) for text in texts), default=0)
         case "path":

@@ -1,8 +1,8 @@
-"""Whether the user wrote a value: the same value may stand in a sentence in another form. Pure.
+"""Whether the user wrote a value. The same value may have another form in a sentence. Pure.
 
-A literal counts as the user's if it stands in what they wrote as a whole, never as a part of a longer word. Numbers,
-dates, times and addresses have a written form beside the one that a function takes ("May 3rd", "1,200", "10:00 am");
-those forms are listed here, and no others: a form that a model has to interpret is not the user's word.
+A literal counts as the user's if it occurs as a whole in what they wrote, never as a part of a longer word. Numbers,
+dates, times and addresses have written forms besides the one that a function takes ("May 3rd", "1,200", "10:00 am").
+Those forms are listed here, and no others: a form that a model has to interpret is not the user's word.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def identifiers(text: str) -> list[str]:
 
 
 def wrote(said: str, value: str) -> bool:
-    """Whether `value` stands in what the user wrote, in one of its written forms."""
+    """Whether `value` occurs in what the user wrote, in one of its written forms."""
     bare = value.strip().rstrip(".,;:!?")
     if not bare or _stands(said, bare):
         return True
@@ -43,7 +43,7 @@ def wrote(said: str, value: str) -> bool:
 
 
 def could_have(lower: str, value: str) -> bool:
-    """Whether it is worth asking `wrote` of any text of those that `lower` holds, in lower case: a cheap look at all of them."""
+    """Whether `wrote` could be true of a text in `lower`, several texts in lower case. A cheap check of all."""
     bare = value.strip().rstrip(".,;:!?")
     if not bare or _ISO.fullmatch(bare):
         return True
@@ -53,7 +53,7 @@ def could_have(lower: str, value: str) -> bool:
 
 
 def _stands(said: str, text: str, more: str = "") -> bool:
-    """Whether `text` stands there as a whole. `more`: what may not stand around it either."""
+    """Whether `text` occurs as a whole. `more`: characters that may not be next to it either."""
     if not text or text.lower() not in said.lower():
         return False
     around = rf"(?<![\w@.+{more}-]){re.escape(text)}(?![\w@+-]|{more or '@'}\w|\.\w)"
@@ -89,7 +89,7 @@ def _wrote_date(said: str, date: re.Match[str]) -> bool:
     if not any(re.search(one, said, re.IGNORECASE) for one in days):
         return False
     if hour is None or (hour, minute) == ("00", "00"):
-        return True  # midnight is what a date without a time stands for
+        return True  # a date without a time means midnight
     return any(re.search(one, said, re.IGNORECASE) for one in _clock(int(hour), minute))
 
 

@@ -1,7 +1,7 @@
-"""Which files a call is known to write: where its arguments say so, and where its script does in plain words.
+"""Which files a call is known to write: named in its arguments, or named literally in its script.
 
-What is not known is not there: a program writes what it likes. So this is nothing to decide a call by. It is for
-whoever may put calls one after another that would otherwise write one file at once.
+Other files are not listed: a program writes what it likes. So this must not be used to decide about a call. It is for
+code that runs calls one after another that would otherwise write one file at the same time.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WORKSPACE: Final = "/workspace"
 
 
 def paths_written(function: str, arguments: Mapping[str, JSON]) -> tuple[str, ...]:
-    """The files that a call is known to write, each as one absolute path."""
+    """The files that a call is known to write, each as an absolute path."""
     if function in _FILES:
         path = arguments.get(_FILES[function])
         return (_absolute(path),) if isinstance(path, str) else ()
@@ -30,7 +30,7 @@ def paths_written(function: str, arguments: Mapping[str, JSON]) -> tuple[str, ..
     script, language = arguments.get(script_name), arguments.get(language_name, "bash")
     if not isinstance(script, str) or language != "bash":
         return ()
-    from iact.core.gate.shell import judge_script  # loads a parser, which sessions without a shell don't need
+    from iact.core.gate.shell import judge_script  # loads a parser that sessions without a shell don't need
 
     return tuple(sorted({_absolute(one) for one in judge_script(script).written}))
 

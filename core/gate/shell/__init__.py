@@ -13,11 +13,11 @@ from iact.core.gate.shell.walk import Walk
 __all__ = ["Effect", "Finding", "Judgement", "judge_script"]
 
 LONGEST: Final = 64 * 1024
-"""Characters of a script that are looked at; a longer one is not understood."""
+"""The most characters of a script that is examined. A longer script is not understood."""
 
 
 def judge_script(script: str, *, language: str = "bash") -> Judgement:
-    """What a script can do. A program in another language than bash is other code: not understood."""
+    """Judge what a script can do. A program in a language other than bash is other code: not understood."""
     if language != "bash":
         return Judgement((Finding("unknown", f"runs {language} code"),))
     if len(script) > LONGEST:

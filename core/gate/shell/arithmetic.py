@@ -1,4 +1,4 @@
-"""Arithmetic, which is no calculation: bash evaluates the text of a variable, and runs the commands that it finds there."""
+"""Shell arithmetic does more than calculate: bash evaluates the text of variables and runs commands that it finds."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ _INSIDE: Final = names(
 
 
 def plain_index(node: Node) -> bool:
-    """Whether the index of an array, which is arithmetic too, is a number or stands for all."""
+    """Whether the index of an array, which is arithmetic too, is a number or stands for all elements."""
     return re.fullmatch(r"\w+\[(?:\d+|@|\*)\]", text_of(node), re.ASCII) is not None
 
 
 def doubts(node: Node, numeric: Callable[[str], bool]) -> Iterator[Node]:
-    """Parts of an expression that could be more than a number. `numeric`: whether a variable holds one."""
+    """The parts of an expression that could be more than a number. `numeric`: whether a variable holds a number."""
     text = text_of(node)
     if node.type in _INSIDE:
         for child in node.named_children:

@@ -1,8 +1,8 @@
-"""What a command can do to the world, and how much that is, given what is at stake.
+"""What a command can do, and what impact that has, given what is at stake.
 
-A shell script is judged as a list of findings, one for each thing that it can do; its impact is the
-worst of them under the stake of the place where it runs. What the classifier does not positively
-understand is a finding too: `unknown`.
+A shell script is judged as a list of findings, one for each thing that it can do. Its impact is the worst of them under
+the stake of the place where it runs. Anything that the classifier does not positively understand is a finding too:
+`unknown`.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ class Finding:
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """All that a script can do; nothing found means that it only looks."""
+    """Everything that a script can do. Without findings, it only reads."""
 
     findings: tuple[Finding, ...] = ()
     written: tuple[str, ...] = ()
-    """Files that it is known to write, as they are named in it; there may be others."""
+    """Files that it is known to write, as the script names them. There may be others."""
 
     @property
     def worst(self) -> Finding:
-        """The finding that counts. Of equal ones the first."""
+        """The finding that decides, the first of equal ones."""
         return max(self.findings, key=lambda one: _RANK[one.effect], default=Finding("observe", "only looks"))
 
     @property
@@ -48,5 +48,5 @@ class Judgement:
         return self.worst.effect
 
     def impact(self, *, live: bool) -> int:
-        """0 observes, 1 modifies, 2 endangers something of the user's or of the world outside."""
+        """Return 0 if it observes, 1 if it modifies, 2 if it endangers something of the user's or the outside world."""
         return (_LIVE if live else _SCRATCH)[self.effect]

@@ -1,4 +1,4 @@
-"""Programs with a language of their own: sed and awk, by the scripts that only look."""
+"""Programs with a language of their own, sed and awk: recognizes scripts that only read."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from iact.core.gate.shell.words import Word
 from iact.core.gate.shell.writers import written
 
 _SET: Final = r"\[\^?\]?(?:\[:\w+:\]|\\[^\]\n]|(?!%s)[^\]\\\n\[])*\]"
-"""A bracket expression without the delimiter `%s`: in one, not every sed takes it for the delimiter."""
+"""A bracket expression without the delimiter `%s`. Inside one, some seds do not treat it as the delimiter."""
 _ADDRESS: Final = rf"(?:\d+|\$|/(?:\\.|{_SET % '/'}|[^/\\\n\[])*/I?|\d+~\d+|\+\d+)"
 _SED_S: Final = (
     rf"s(?P<d>[/|,#:@!_%])(?:\\.|{_SET % '(?P=d)'}|(?!(?P=d))[^\\\n\[])*(?P=d)"
     r"(?:(?!(?P=d))[^\\\n]|\\.)*(?P=d)[gpiImM0-9]*"
 )
 _SED_TEXT: Final = r"[aic][ \t]*\\?[ \t]*[^\\\n]*(?=\n|\Z)|:[ \t]*\w+|[btT](?:[ \t]*\w+)?"
-"""Text that is printed, up to the end of the line; a label; a jump to one."""
+"""Text that is printed, up to the end of the line; a label; a jump to a label."""
 _SED: Final = re.compile(
     rf"\s*(?:{_ADDRESS}(?:,{_ADDRESS})?)?\s*!?\s*\{{?\s*"
     rf"(?:[pdDPgGhHxnN=lqQzF]\d*|{_SED_S}|{_SED_TEXT}|y/[^/\\\n]*/[^/\\\n]*/)?\s*\}}?\s*(?:[;\n]|$)",
@@ -112,15 +112,15 @@ _AWK_ACTS: Final = frozenset(
 
 _AWK_OPENS: Final = frozenset({"", "\n", *"{(,;!~=<>?:", "&&", "||", "==", "!=", "<=", ">=", "!~"})
 _AWK_ENDS: Final = frozenset({")", "]", "1", '"', "++", "--", "$"})
-"""What a statement can end with; behind anything else, versions of awk differ about what a newline ends."""
+"""What a statement can end with. After anything else, versions of awk differ about whether a newline ends it."""
 _AWK_WORDS: Final = frozenset({"print", "printf", "return", "in", "length", "do", "else", "delete", "case"})
 
 
 def _awk_looks(program: str) -> bool:
     """Whether an awk program runs nothing, writes no file and opens none.
 
-    A slash begins a regular expression only where no value stands before it; where that is not plain, the program is
-    not understood.
+    A slash begins a regular expression only where no value precedes it. Where that is unclear, the program is not
+    understood.
     """
     position = depth = 0
     printing = False

@@ -1,4 +1,4 @@
-"""What a handler of a program is given and can ask for, and what several of them share."""
+"""What the handler of a program receives and can call, and what several handlers share."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WATCHED: Final = re.compile(
 
 
 class Runner(Protocol):
-    """What a handler can ask for."""
+    """What a handler can call."""
 
     def find(self, effect: Effect, what: str) -> None:
         """Note one thing that the command does."""
@@ -40,26 +40,26 @@ class Runner(Protocol):
         ...
 
     def script(self, text: str, *, posix: bool = False) -> bool:
-        """Judge a script that this command runs. `posix`: by `sh`, which reads some of bash otherwise.
+        """Judge a script that this command runs. Returns whether it only reads.
 
-        Whether it only looks.
+        `posix`: `sh` runs it, which reads some of bash's syntax differently.
         """
         ...
 
     def consume(self) -> None:
-        """The command takes names from its input."""
+        """Note that the command takes names from its input."""
         ...
 
     def decode(self) -> None:
-        """The command's output is not readable in the script."""
+        """Note that the command's output can't be read from the script."""
         ...
 
     def sets(self, name: str) -> None:
-        """The command sets a variable."""
+        """Note that the command sets a variable."""
         ...
 
     def reopens(self) -> None:
-        """The command opens for writing what one of its descriptors leads to."""
+        """Note that the command opens the target of one of its descriptors for writing."""
         ...
 
 
@@ -67,7 +67,7 @@ Handler = Callable[[Runner, str, Sequence[Word]], None]
 
 
 def assignable(name: str, *, exported: bool) -> bool:
-    """Whether setting this variable changes nothing about what programs do."""
+    """Whether setting this variable leaves the behaviour of programs unchanged."""
     if name in ("histchars", "auto_resume"):
         return False
     if _FREE_NAME.fullmatch(name):
@@ -78,7 +78,7 @@ def assignable(name: str, *, exported: bool) -> bool:
 
 
 def strange_locale(name: str, value: str) -> bool:
-    """Whether a variable makes programs take the texts that they print from a file of somebody's."""
+    """Whether a variable makes programs take their messages from a file that somebody else provides."""
     return (
         re.fullmatch(r"LANG.*|LC_.*", name) is not None
         and re.fullmatch(r"[\w.@:-]*", value, re.ASCII) is None
@@ -86,5 +86,5 @@ def strange_locale(name: str, value: str) -> bool:
 
 
 def shown(words: Sequence[Word]) -> str:
-    """A command for a person."""
+    """Format a command for a person."""
     return " ".join(word.text.replace(GAP, "…").replace(GLOB, "*") for word in words)[:120]

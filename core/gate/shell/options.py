@@ -1,7 +1,7 @@
-"""The options that a program may be given so that it still only looks: a table, and its matcher.
+"""The options with which a program still only reads: a table, and its matcher.
 
-The form of an entry is explained at the head of `programs.toml`. What is not in the table is not
-understood; abbreviated long options are not in it, and so are not understood either.
+The head of `programs.toml` explains the form of an entry. Anything that is not in the table is not understood.
+Abbreviated long options are not in it, so they are not understood either.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ _MARKS: Final = frozenset({"*", "+", ".", "@@", "-#"})
 
 @dataclass(frozen=True, slots=True)
 class OptionTable:
-    """The options that are understood; its fields are the marks at the head of `programs.toml`.
+    """The options that are understood. Its fields are the marks at the head of `programs.toml`.
 
-    Unless the program is `free`, an option that is not known could write or run something.
+    Unless the program is `free`, an unknown option could write or run something.
     """
 
     anything: bool = False
@@ -41,7 +41,7 @@ class OptionTable:
     number: bool = False
 
     def operands(self, arguments: Sequence[Word]) -> list[Word] | None:
-        """The operands among `arguments`; None if an option is not understood."""
+        """Return the operands among `arguments`, or None if an option is not understood."""
         if self.anything:
             return list(arguments)
         found: list[Word] = []
@@ -71,7 +71,7 @@ class OptionTable:
         return None if self.most is not None and self._too_many(found) else found
 
     def values(self, arguments: Sequence[Word], letter: str) -> list[Word]:
-        """What option `letter` is given among `arguments`, which are understood: joined to it or the next word."""
+        """Return the values of option `letter` in `arguments`, which are understood: joined to it, or the next word."""
         found: list[Word] = []
         rest = iter(arguments)
         for word in rest:
@@ -117,12 +117,12 @@ class OptionTable:
 
 
 def _plain(value: Word) -> bool:
-    """Whether a word can be nothing but the value of the option before it, also where that takes none."""
+    """Whether a word can only be the value of the option before it, even if that option takes none."""
     return not value.loose and not value.many and re.match(r"-[^\d]", value.text) is None
 
 
 def parse(entry: str) -> OptionTable:
-    """Options from an entry of the table."""
+    """Parse an entry of the table."""
     flags: set[str] = set()
     valued: set[str] = set()
     joined: set[str] = set()
@@ -156,9 +156,9 @@ def parse(entry: str) -> OptionTable:
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """`programs.toml`. `effects`: the effect of each program that is known to do more than look.
+    """The contents of `programs.toml`. `effects`: the effect of each program that is known to do more than read.
 
-    `versioned`: the options with which a program only says what it is.
+    `versioned`: the options with which a program only prints its version or help.
     """
 
     observe: Mapping[str, OptionTable]
@@ -169,7 +169,7 @@ class Tables:
 
 @cache
 def tables() -> Tables:
-    """The table, read once."""
+    """Return the tables, read once."""
     text = resources.files("iact.core.gate.shell").joinpath("programs.toml").read_text(encoding="utf-8")
     data = tomllib.loads(text)
     versions = {

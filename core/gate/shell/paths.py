@@ -1,4 +1,4 @@
-"""Paths of which even a look, or an innocent write, gives power away: secrets, and files that run as code."""
+"""Paths where even a read or a harmless write gives power away: secrets, and files that run as code."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _NETWORK: Final = re.compile(r"^/dev/(?:tcp|udp)(?:/|$)")
 _CONNECTION: Final = re.compile(r"^/dev/(?:tcp|udp)/|^/inet[46]?/")
 _CODE: Final = re.compile(r"(?:^|/)authorized_keys$")
 _DOTTED: Final = re.compile(r"(?:^|/)\.(?!\.?(?:/|$))")
-"""Names that begin with a dot: start-up files, repositories, settings. Programs read them unasked, and many run them."""
+"""Names with a leading dot: start-up files, repositories, settings. Programs read them unasked, and often run them."""
 _FREE: Final = ("/workspace/", "/tmp/", "/var/tmp/")
 _HARMLESS: Final = frozenset({"/dev/null", "/dev/tty"})
 _OPEN: Final = frozenset({"/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2"})
@@ -41,7 +41,7 @@ _SAMPLES: Final = (
 
 
 def normal(text: str) -> str:
-    """A path with `.` and `..` and doubled slashes taken out, and the home directory as `~`."""
+    """Return a path without `.`, `..` and doubled slashes, and with the home directory as `~`."""
     for home in ("$HOME", "${HOME}"):
         if text.startswith(home):
             text = "~" + text.removeprefix(home)
@@ -51,7 +51,7 @@ def normal(text: str) -> str:
 
 @lru_cache(4096)
 def secret(text: str) -> bool:
-    """Whether a word could name a secret or a device. Also a file given as `name=path` or `@path`."""
+    """Whether a word could name a secret or a device, including a file given as `name=path` or `@path`."""
     return any(_secret(piece) for piece in {text, *re.split(r"[=@,:]", text)} if piece)
 
 
@@ -71,7 +71,7 @@ def _secret(text: str) -> bool:
 
 
 def _hidden(path: str) -> bool:
-    """Whether a glob reaches for hidden files, or everything below a home or the root's directories."""
+    """Whether a glob matches hidden files, or everything below a home or the root's directories."""
     return bool(re.search(rf"(?:^|/)\.[{GAP}{GLOB}]", path)) or path in (
         f"/{GLOB}/{GLOB}",
         f"/{GLOB}/{GLOB}{GLOB}{GLOB}",
@@ -84,12 +84,12 @@ def network(text: str) -> bool:
 
 
 def connection(text: str) -> bool:
-    """Whether this names a connection: to bash where it is redirected to, to gawk where it is a file."""
+    """Whether this names a connection: for bash in a redirection, for gawk as a file."""
     return _CONNECTION.match(normal(text)) is not None
 
 
 def code(text: str) -> bool:
-    """Whether writing here could make code run, or reaches beyond the places that are free to write."""
+    """Whether writing here could make code run, or is outside the places that are free to write."""
     path = normal(text)
     if _CODE.search(path) or _DOTTED.search(path):
         return True
@@ -99,7 +99,7 @@ def code(text: str) -> bool:
 
 
 def guarded(text: str) -> bool:
-    """Whether a directory is one in which every relative path would have to be watched."""
+    """Whether this is a directory in which every relative path would have to be checked."""
     path = normal(text)
     return (
         path == "~"
@@ -109,16 +109,16 @@ def guarded(text: str) -> bool:
 
 
 def harmless(text: str) -> bool:
-    """Whether what is written here goes nowhere."""
+    """Whether a write here goes nowhere."""
     return text in _HARMLESS
 
 
 def opened(text: str) -> bool:
-    """Whether this names what one of the output descriptors leads to: the caller, or a file if it was redirected."""
+    """Whether this names an output descriptor's target: the caller, or a file if the output was redirected."""
     return text in _OPEN
 
 
 def passing(text: str) -> bool:
-    """Whether this place holds nothing that anybody keeps."""
+    """Whether this place contains only temporary files."""
     path = normal(text)
     return path.startswith(("/tmp/", "/var/tmp/")) and GAP not in path.split("/")[:3]

@@ -1,7 +1,7 @@
-"""What one command does, from its words: the table of programs, and the programs that need a closer look.
+"""What one command does, judged by its words: the table of programs, and the programs that need a closer look.
 
-A handler gets the words behind the program's name and says what the command does; programs that run
-other commands (`env`, `xargs`, `find -exec`, `sh -c`) hand those back through `Runner`.
+A handler receives the words after the program's name and reports what the command does. Programs that run other
+commands (`env`, `xargs`, `find -exec`, `sh -c`) pass those back through `Runner`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _STRONG: Final = frozenset({"base64", "base32", "basenc", "xxd", "rev", "openssl
 WEAK_DECODERS: Final = frozenset(
     {"tr", "sed", "awk", "gawk", "mawk", "cut", "printf", "od", "iconv", "jq", *_STRONG}
 )
-"""Programs that can make a text out of which nothing of the result can be read in the script."""
+"""Programs whose output can be a text that is not visible anywhere in the script."""
 NOT_READING: Final = names(
     "echo printf test [ [[ expr seq sleep : true false exit return basename dirname break continue shift date"
 )
@@ -27,9 +27,9 @@ NOT_READING: Final = names(
 
 
 LISTING: Final = names("ls find stat file wc du realpath readlink xargs env tree")
-"""Programs that say about files no more than that they are there."""
+"""Programs that reveal only that files exist."""
 _PATTERNLESS: Final = re.compile(r"-[a-dg-zA-Z0-9]+|--(?:include|exclude|exclude-dir|color|colour)(?:=.*)?")
-"""Options of grep that neither are a pattern nor name a file of patterns."""
+"""Options of grep that are neither a pattern nor the name of a file of patterns."""
 
 
 def is_pattern(words: Sequence[Word]) -> bool:
@@ -45,7 +45,7 @@ def is_pattern(words: Sequence[Word]) -> bool:
 
 
 def judge_command(runner: Runner, words: Sequence[Word]) -> None:
-    """Say what one simple command does."""
+    """Report what one simple command does."""
     name = _program(words[0].known)
     if name is None:
         runner.find("unknown", f"which program runs is not known: {shown(words[:1])}")
@@ -70,7 +70,7 @@ def judge_command(runner: Runner, words: Sequence[Word]) -> None:
 
 
 def _says_what_it_is(name: str, option: str | None) -> bool:
-    """Whether a program that is given this alone prints its version or its options, and ends."""
+    """Whether a program with only this option prints its version or its options, and exits."""
     known = tables()
     return option in known.versioned.get(name, ()) or (
         option in ("--version", "--help") and name in known.observe
@@ -86,7 +86,7 @@ def _effect(runner: Runner, effect: str, words: Sequence[Word]) -> None:
 
 
 def known_program(name: str) -> bool:
-    """Whether the gate has an opinion of its own about this name."""
+    """Whether the gate has its own judgement about this name."""
     known = tables()
     tables_of_it = (_HANDLERS, runners.WRAPPERS, known.effects, known.observe, known.versioned)
     return any(name in one for one in tables_of_it)
@@ -106,7 +106,7 @@ def _program(name: str | None) -> str | None:
 
 
 def _printf(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """`-v` sets a variable, and so does `%n` in the format: the one that is named by the argument in its turn."""
+    """`-v` sets a variable, and so does `%n` in the format: the variable that the matching argument names."""
     rest = arguments[1:] if [word.known for word in arguments[:1]] == ["--"] else arguments
     if not rest:
         return
@@ -137,7 +137,7 @@ def _read(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def _unset(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """The index of an array element is arithmetic, which runs what it finds."""
+    """The index of an array element is arithmetic, which runs commands that it contains."""
     names = [word.known or "" for word in arguments if word.known != "-v"]
     for one in names:
         runner.sets(one)
@@ -169,7 +169,7 @@ def _shell_option(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def _kill(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """`-0` only asks whether a process is there; a signal behind it would count instead."""
+    """`-0` only asks whether a process exists; a signal after it would count instead."""
     asks = (
         [word.known for word in arguments[:1]] == ["-0"]
         and len(arguments) == 2
@@ -183,7 +183,7 @@ def _kill(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def _cd(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """Where a later relative path leads is known only if this is."""
+    """A later relative path is known only if this directory is."""
     operands = parse("-LPe@").operands(arguments)
     if operands is None or any(word.known is None for word in operands):
         runner.find("unknown", f"goes to a directory that is not known: {name} {shown(arguments)}")
@@ -226,7 +226,7 @@ def _ps(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def _lsof(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """What stands behind an `@` is a host, whose name is asked for."""
+    """The text after an `@` is a host, whose name is looked up."""
     if any("@" in word.text or (GAP in word.text and word.text[0] not in "/.") for word in arguments):
         runner.find("send", f"asks the network: lsof {shown(arguments)}")
     elif tables().observe["lsof"].operands(arguments) is None:
@@ -296,7 +296,7 @@ _LOOKS: Final[Mapping[str, re.Pattern[str]]] = {
     "route": re.compile(r"-n|"),
     "ifconfig": re.compile(r"-a|"),
 }
-"""For programs where it is easier to say how a command that only looks is written as a whole."""
+"""Programs for which it is easier to describe read-only commands as a whole."""
 
 
 def _whole(runner: Runner, name: str, arguments: Sequence[Word]) -> None:

@@ -1,4 +1,4 @@
-"""The second reader's half below commands: where a word ends, with its quotes and the substitutions in it."""
+"""The lower half of the second reader: where a word ends, with its quotes and substitutions."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ class Misread(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a script is made of; each place as the first and the last byte + 1.
+    """What a script is made of; each place as its first byte and its last byte + 1.
 
-    `commands`: the words of each simple command, its assignments and redirections taken out; `conditions`: each
-    `[[ … ]]` and `(( … ))`; `assignments`: those that stand before a command or alone; `targets`: what redirections
-    name, and the delimiters of here-documents.
+    `commands`: the words of each simple command, without its assignments and redirections; `conditions`: each `[[ … ]]`
+    and `(( … ))`; `assignments`: those before a command or on their own; `targets`: the targets of redirections, and
+    the delimiters of here-documents.
     """
 
     commands: set[tuple[Span, ...]] = field(default_factory=set)
@@ -43,7 +43,7 @@ class Quoting:
         self._at = position
         self._end = end
         self._documents: list[tuple[str, bool, bool]] = []
-        """Here-documents whose text comes after the next newline: delimiter, quoted, with tabs taken out."""
+        """Here-documents whose text comes after the next newline: delimiter, quoted, with tabs removed."""
 
     @abstractmethod
     def _script(self, start: int, end: int) -> None:
@@ -51,10 +51,10 @@ class Quoting:
 
     @abstractmethod
     def _substitution(self) -> None:
-        """Read commands up to a closing parenthesis, and over it."""
+        """Read commands up to and including a closing parenthesis."""
 
     def _word(self, *, regex: bool = False) -> Span:
-        """One word. `regex`: on the right of `=~`, where parentheses and bars belong to it."""
+        """Read one word. `regex`: on the right of `=~`, where parentheses and bars belong to it."""
         start = self._at
         if self._text[self._at : self._at + 2] in ("<(", ">("):
             self._at += 2
@@ -148,7 +148,7 @@ class Quoting:
             self._at += 1
 
     def _braces(self, *, quoted: bool) -> None:
-        """Behind `${`, to the end of `}`."""
+        """Read from after `${` to the end of `}`."""
         if self._text[self._at : self._at + 1] in (*" \t\n|", ""):
             raise Misread("a substitution in braces")
         while True:
@@ -165,7 +165,7 @@ class Quoting:
             self._quoting(here)
 
     def _arithmetic(self, *, parts: bool = False) -> None:
-        """Behind `((`, to the end of `))`. `parts`: with the semicolons of a loop."""
+        """Read from after `((` to the end of `))`. `parts`: with the semicolons of a loop."""
         depth = 2
         while True:
             match = _ARITHMETIC.match(self._text, self._at, self._end)
@@ -194,7 +194,7 @@ class Quoting:
                 raise Misread(f"{here} in arithmetic")
 
     def expansions(self) -> None:
-        """The text of a here-document: no quotes, but expansions."""
+        """Read the text of a here-document: no quotes, but expansions."""
         while self._at < self._end:
             match self._text[self._at]:
                 case "\\":

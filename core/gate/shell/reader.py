@@ -1,12 +1,12 @@
-"""A second reading of a script, by another hand than the parser's: where its commands begin and end.
+"""A second, independent reading of a script: where its commands begin and end.
 
-The parser of `walk` never fails, and where it reads unlike bash a command can hide: it takes a newline for a blank
-(`echo =~` newline `rm x` is one command to it), and words after a here-document for nothing. This reader knows only
-the shape of bash's grammar: quotes, substitutions, here-documents, separators, reserved words. It follows the grammar
-of the manual, one function for each production, and whatever it does not know is a `Misread`, never a guess.
+The parser of `walk` never fails, and where it differs from bash, a command can hide: it takes a newline for a blank
+(`echo =~` newline `rm x` is one command to it), and ignores words after a here-document. This reader only knows the
+shape of bash's grammar: quotes, substitutions, here-documents, separators, reserved words. It follows the grammar of
+the manual, one function for each production. Anything that it does not know is a `Misread`, never a guess.
 
-`walk` judges what the parser found and believes it only if both found the same commands, made of the same words at
-the same places. So a script would have to be misread by two readers in the same way.
+`walk` judges what the parser found, and trusts it only if both found the same commands, made of the same words at the
+same places. So a script would have to be misread by two readers in the same way.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ _ENDS: Final = frozenset({")", "then", "elif", "else", "fi", "do", "done", "esac
 
 
 def read(data: bytes, *, posix: bool = False) -> Shape:
-    """The shape of a script. `posix`: for `sh`, which reads what only bash knows as something else.
+    """Return the shape of a script. `posix`: for `sh`, which reads bash's own syntax as something else.
 
     Raises:
-        Misread: it has something that this reader does not know.
+        Misread: the script has something that this reader does not know.
     """
-    text = data.decode("latin-1")  # one character for each byte, so that places are those of the parser
+    text = data.decode("latin-1")  # one character for each byte, so that places match the parser's
     if posix and _BASH_ALONE.search(text):
         raise Misread("only bash reads this so")
     reader = _Reader(text, Shape(), 0, len(text))
@@ -67,12 +67,12 @@ class _Reader(Quoting):
     # --- lists -----------------------------------------------------------------------------------------------
 
     def script(self) -> None:
-        """The whole text is a list of commands."""
+        """Read the whole text as a list of commands."""
         if self._list(frozenset()) != "" or self._documents:
             raise Misread("something after the script")
 
     def _list(self, ends: frozenset[str]) -> str:
-        """Commands up to one of `ends`, which is read over and given; "" is the end of the text."""
+        """Read commands up to and including one of `ends`, and return it; "" is the end of the text."""
         while True:
             self._lines()
             if self._at >= self._end:
@@ -147,7 +147,7 @@ class _Reader(Quoting):
     # --- blanks ----------------------------------------------------------------------------------------------
 
     def _blanks(self) -> None:
-        """Blanks and a comment."""
+        """Skip blanks and a comment."""
         match = _BLANKS.match(self._text, self._at, self._end)
         self._at = match.end() if match else self._at
         if self._text.startswith("#", self._at) and self._at < self._end:
@@ -158,7 +158,7 @@ class _Reader(Quoting):
             self._at = comment.end() if comment else self._at
 
     def _lines(self) -> None:
-        """Blanks, comments and newlines; after a newline come the texts of here-documents."""
+        """Skip blanks, comments and newlines. After a newline come the texts of here-documents."""
         while True:
             self._blanks()
             if self._at >= self._end or self._text[self._at] != "\n":
@@ -188,7 +188,7 @@ class _Reader(Quoting):
         self._at = min(end, self._end)
         if self._at < self._end:
             self._at += 1
-            # what follows stands at the beginning of a line
+            # what follows is at the beginning of a line
             return
 
     # --- commands --------------------------------------------------------------------------------------------
@@ -250,7 +250,7 @@ class _Reader(Quoting):
                 raise Misread(word)
 
     def _redirections(self) -> None:
-        """Those of a compound command; no word may follow it."""
+        """Read the redirections of a compound command; no word may follow it."""
         while True:
             self._blanks()
             if not self._redirection():
@@ -265,7 +265,7 @@ class _Reader(Quoting):
         self._at = match.end()
 
     def _body(self) -> None:
-        """The compound command of a function."""
+        """Read the compound command of a function."""
         self._lines()
         if self._reserved() not in ("{", "if", "while", "until", "for", "case") and (
             not self._text.startswith("(", self._at) or self._text.startswith("((", self._at)
@@ -327,7 +327,7 @@ class _Reader(Quoting):
                 return
 
     def _condition(self) -> None:
-        """Behind `[[`, to the end of `]]`."""
+        """Read from after `[[` to the end of `]]`."""
         regex = False
         while True:
             match = _BLANKS.match(self._text, self._at, self._end)
@@ -356,7 +356,7 @@ class _Reader(Quoting):
                 regex = self._text[start:end] == "=~"
 
     def _simple(self) -> None:
-        """Assignments, words and redirections in any order, up to a separator."""
+        """Read assignments, words and redirections in any order, up to a separator."""
         words: list[Span] = []
         while True:
             self._blanks()
@@ -394,7 +394,7 @@ class _Reader(Quoting):
             self.shape.commands.add(tuple(words))
 
     def _timed(self, words: list[Span]) -> None:
-        """`time` is a reserved word: what comes after it is a pipeline, not an argument."""
+        """`time` is a reserved word: what follows it is a pipeline, not an argument."""
         if len(words) < 2 and self._text[slice(*words[0])] == "time":
             self._blanks()
             if self._text.startswith("-p ", self._at):
@@ -424,7 +424,7 @@ class _Reader(Quoting):
                 raise Misread("an array does not end")
             if self._text[self._at] == ")":
                 self._at += 1
-                # to bash what is joined to it is still the assignment, and the command is the word behind
+                # to bash, text joined to it is still part of the assignment, and the command is the next word
                 if self._text[self._at : self._at + 1] not in (*" \t\n;&|)", ""):
                     raise Misread("a word joined to an array")
                 return
@@ -433,7 +433,7 @@ class _Reader(Quoting):
             self._word()
 
     def _redirection(self) -> bool:
-        """Whether one stands here; it is read over."""
+        """Read a redirection, if there is one here. Returns whether there was."""
         match = _REDIRECTION.match(self._text, self._at, self._end)
         if match is None:
             return False

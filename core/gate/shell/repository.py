@@ -1,11 +1,11 @@
-"""Git: which of its commands only look, and what the others do.
+"""Git: which of its commands only read, and what the others do.
 
-A repository's own configuration names programs that git runs when it reads: a monitor of the file system for all that
-looks at the work tree, converters and filters for differences, a checker for signatures, and a transport for objects
-that are missing. Whoever made the repository made its configuration. So `status`, `diff`, `blame` are not understood.
-What never looks at the work tree only looks under `GIT_ALLOW_PROTOCOL=none`, and with the options that turn off the
-rest; what reads no object only looks anyway. Both were tried on a repository with every such setting that git has:
-`tests/core/gate/test_repository.py`.
+A repository's own configuration names programs that git runs when it reads: a file system monitor for everything that
+looks at the work tree, converters and filters for differences, a checker for signatures, and a transport for missing
+objects. The author of the repository is also the author of its configuration. So `status`, `diff` and `blame` are not
+understood. Commands that never look at the work tree are read-only under `GIT_ALLOW_PROTOCOL=none` with the options
+that turn off the rest. Commands that read no object are read-only anyway. Both were tried on a repository with every
+such setting that git has: `tests/core/gate/test_repository.py`.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _PLAIN: Final[Mapping[str, re.Pattern[str]]] = {
     "version": re.compile(r"(?:--build-options|)"),
     "var": re.compile(r"[A-Z_]+|-l"),
 }  # fmt: skip
-"""Commands that read neither objects nor the work tree, as a whole."""
+"""Whole commands that read neither objects nor the work tree."""
 _CLOSED: Final[Mapping[str, re.Pattern[str]]] = {
     "branch": re.compile(r"(?:-[avr]+|--all|--list|--remotes|--verbose|--merged|--no-merged|-vv)?"),
     "tag": re.compile(r"(?:-l|--list|-n\d*)(?: (?!-)[\w.*-]+)?|--sort=(?!\S*signature)\S+|"),
@@ -53,15 +53,15 @@ _SIGNED: Final = frozenset({"log", "show", "reflog", "whatchanged", "rev-list"})
 _NO_PATCH: Final = frozenset({"--no-patch", "-s"})
 _NO_PROGRAMS: Final = frozenset({"--no-ext-diff", "--no-textconv", "--submodule=short"})
 _DIFFERENCES: Final = re.compile(r"-(?!-)[A-Za-z]*[puUcmGSL]|--(?:patch|cc|word-diff)")
-"""Options that compare contents all the same: the last of `-p` and `--no-patch` counts, and `-G` compares to look."""
+"""Options that compare contents anyway: the last of `-p` and `--no-patch` counts, and `-G` compares to search."""
 _FORMS: Final = frozenset({"oneline", "short", "medium", "full", "fuller", "reference", "email", "raw"})
-"""Formats of git's own, which no configuration can change."""
+"""Git's own formats, which no configuration can change."""
 CLOSED: Final = "GIT_ALLOW_PROTOCOL=none"
-"""With this in its environment, git fetches no object that is missing."""
+"""With this in its environment, git does not fetch missing objects."""
 
 
 def git(runner: Runner, name: str, arguments: Sequence[Word], *, closed: bool = False) -> None:
-    """`closed`: it may not fetch."""
+    """Judge a git command. `closed`: it may not fetch."""
     rest = list(arguments)
     while rest and rest[0].known in ("--no-pager", "--literal-pathspecs", "--no-optional-locks", "-C", "-P"):
         if rest.pop(0).known == "-C" and rest and rest.pop(0).known is None:
@@ -102,7 +102,7 @@ def _looks(command: str, rest: Sequence[Word], *, closed: bool) -> bool:
     return command not in _SIGNED or (
         (command == "rev-list" or "--no-show-signature" in given)
         and ("--oneline" in given or bool(forms))
-        # the name of a format may be one of the repository's
+        # the name of a format may be one that the repository defines
         and all("%" in form or form in _FORMS for form in forms)
         and not any("%G" in one or GAP in one for one in given)
         and (given >= _NO_PROGRAMS or bool(given & _NO_PATCH and not any(map(_DIFFERENCES.match, given))))

@@ -1,4 +1,4 @@
-"""Programs that run others: what they run is judged in their place."""
+"""Programs that run other programs: what they run is judged instead."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ WRAPPERS: Final[Mapping[str, tuple[OptionTable, int]]] = {
     "exec": (OptionTable(), 0),
     "catchsegv": (OptionTable(), 0),
 }
-"""Programs that run the command behind their own options and that many words of theirs."""
+"""Programs that run a command. Their own options precede it, and this many words of their own."""
 
 SHELLS: Final = frozenset({"sh", "bash", "dash", "rbash"})
-"""Those whose language is read here. What only bash reads so is not understood in the others' scripts."""
+"""Shells whose language is read here. Syntax that only bash reads this way is not understood in the others' scripts."""
 
 
 def _front(options: OptionTable, arguments: Sequence[Word]) -> list[Word] | None:
-    """The words behind a wrapper's own options, which end at the first operand."""
+    """Return the words after a wrapper's own options, which end at the first operand."""
     for position, word in enumerate(arguments):
         before = arguments[:position]
         if any(one.many for one in before):
@@ -56,7 +56,7 @@ def wrapped(runner: Runner, name: str, arguments: Sequence[Word], options: Optio
 
 
 def watch(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """Runs its words over and over, as one text that `sh` reads anew."""
+    """Judge the words that `watch` runs repeatedly, as one text that `sh` parses again."""
     options = parse(
         "-bcegptw -d -d? -n: --beep --color --differences --errexit --interval= --no-title --precise"
     )
@@ -112,7 +112,7 @@ def xargs(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
         runner.run([*rest, Word(GAP, many=True, loose=True)])
         return
     mark = marks[0].known
-    # of options that exclude each other the last counts: with -n or -L after it, -I is forgotten
+    # of mutually exclusive options the last counts: with -n or -L after it, -I is ignored
     sizes = any(options.values(own, one) for one in "nL") or any(
         word.text.startswith("--max-") for word in own
     )
@@ -129,7 +129,7 @@ def _filled(word: Word, mark: str) -> Word:
 
 
 def shell(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """`sh -c TEXT …` is judged; a script file, or a script from the input, is other code. `-n` only reads it."""
+    """`sh -c TEXT …` is judged. A script file, or a script from the input, is other code. `-n` only reads it."""
     if len(arguments) >= 2 and re.fullmatch(r"-[eux]*c", arguments[0].text):
         text = arguments[1].known
         if text is not None:
@@ -158,7 +158,7 @@ _SIGNALS: Final = names(
 
 
 def trap(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """What a trap runs, it runs elsewhere: in another folder, with other variables, once or after every command."""
+    """A trap runs its command elsewhere: in another folder, with other variables, once or after every command."""
     texts = [word.known for word in arguments]
     if texts in ([], ["-l"], ["-p"]):
         return
@@ -199,7 +199,7 @@ _SUFFIXED: Final = re.compile(rf"^[^{GAP}]*{GLOB}\.\w+$")
 
 def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     rest = list(arguments)
-    # what find puts in begins with one of its starting points
+    # what find inserts begins with one of its starting points
     options = next((i for i, word in enumerate(rest) if re.match(r"[-!(]", word.text)), len(rest))
     plain = all(re.match(r"[\w./~]", word.text) for word in rest[:options])
     while rest:
@@ -223,7 +223,7 @@ def find(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def _find_exec(runner: Runner, rest: list[Word], *, plain: bool) -> None:
-    """Judge what find runs, up to where that ends. `plain`: what is put in begins like the name of a file."""
+    """Judge what find runs, up to its end. `plain`: what is inserted begins like the name of a file."""
     command: list[Word] = []
     ended = several = doubtful = False
     while rest and not ended:
@@ -231,7 +231,7 @@ def _find_exec(runner: Runner, rest: list[Word], *, plain: bool) -> None:
         several = word.known == "+" and bool(command) and command[-1].text == GAP
         ended = word.known == ";" or several
         if not ended:
-            # a word that is not known could be the end, or the braces before a plus: what follows is find's then
+            # an unknown word could be the end, or the braces before a plus: what follows then belongs to find
             if word.many or (doubtful and (word.loose or word.text.startswith("-"))):
                 runner.find(
                     "unknown", f"find with a command whose end is not known: {shown([*command, word])}"

@@ -1,4 +1,4 @@
-"""The nodes of a syntax tree, and which source none of them covers: a parser that never fails is not believed."""
+"""The nodes of a syntax tree, and the source that none of them covers: a parser that never fails is not trusted."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _DELIMITER: Final = re.compile(r"(['\"]?)([A-Za-z_][A-Za-z0-9_]*)\1")
 
 
 def text_of(node: Node) -> str:
-    """The source of a node."""
+    """Return the source of a node."""
     return (node.text or b"").decode("utf-8", "replace")
 
 
 def every(node: Node) -> Iterator[Node]:
-    """A node and all below it, in the order of the source."""
+    """Iterate over a node and everything below it, in source order."""
     left = [node]
     while left:
         one = left.pop()
@@ -51,7 +51,7 @@ def within(node: Node) -> Iterator[Node]:
 
 
 def cut_out(operator: Node, node: Node) -> bool:
-    """Whether an expansion takes out a piece by plain numbers; other positions are arithmetic."""
+    """Whether an expansion takes a substring at literal positions; other positions are arithmetic."""
     return operator.type == ":" and bool(re.fullmatch(r"\$\{\w+:\s?-?\d+(?::-?\d+)?\}", text_of(node)))
 
 
@@ -66,7 +66,7 @@ _LIVE_TEXT: Final = re.compile(r"`|\$[A-Za-z_0-9({\[*@#?$!'\"-]")
 
 
 def uncovered(root: Node, data: bytes) -> str | None:
-    """The first piece of source that no token covers, or that the grammar may have read unlike bash."""
+    """Return the first piece of source that no token covers, or that the grammar may read differently from bash."""
     end = quoted = 0
     heredocs: dict[int, tuple[int, bool]] = {}
     until, literal = 0, False
@@ -84,7 +84,7 @@ def uncovered(root: Node, data: bytes) -> str | None:
         if node.child_count:
             continue
         gap = data[end : node.start_byte]
-        # inside quotes and here-documents the grammar leaves text between its nodes
+        # inside quotes and here-documents, the grammar leaves text between its nodes
         text = gap.decode("utf-8", "replace")
         inside = node.start_byte < quoted or node.start_byte <= until
         if gap.replace(b"\\\n", b"").strip(b" \t\n") and (not inside or (_runs(text) and not literal)):
@@ -101,12 +101,12 @@ def uncovered(root: Node, data: bytes) -> str | None:
 
 
 def _literal_leaf(node: Node, literal: bool) -> bool:
-    """Whether a piece of a here-document's body stands behind a quoted delimiter."""
+    """Whether a piece of a here-document's body belongs to a quoted delimiter."""
     return literal and node.type in ("heredoc_body", "heredoc_content")
 
 
 def _runs(text: str) -> bool:
-    """Whether text holds an expansion that the parser did not make a node of."""
+    """Whether text contains an expansion for which the parser made no node."""
     return _LIVE_TEXT.search(re.sub(r"\\.", "", text, flags=re.DOTALL)) is not None
 
 
@@ -119,7 +119,7 @@ def _comment_stands(node: Node, data: bytes) -> bool:
 def _heredoc(node: Node, data: bytes) -> tuple[int, bool] | None:
     """Where a here-document ends, and whether its delimiter is quoted.
 
-    None unless it ends where bash ends it: at the first line that is the delimiter.
+    None unless it ends where bash ends it: at the first line that equals the delimiter.
     """
     start = next((child for child in node.children if child.type == "heredoc_start"), None)
     end = next((child for child in node.children if child.type == "heredoc_end"), None)

@@ -1,8 +1,9 @@
-"""What is known about a script's variables: texts that are certain, and numbers, which arithmetic may use.
+"""What is known about a script's variables: texts that are certain, and numbers, which are safe in arithmetic.
 
-Shells last, and so do exported variables: what a script did not set itself may hold anything, `a[$(rm x)]` too, which
-arithmetic would run. So a variable is known only after an assignment that every way through the script has passed,
-and only if nothing else in the script sets it: not `read`, not `+=`, not a text that is evaluated, not a loop.
+Shells last, and so do exported variables: a variable that a script did not set itself may hold anything, including
+`a[$(rm x)]`, which arithmetic would run. So a variable is known only after an assignment that every path through the
+script has passed, and only if nothing else in the script sets it: not `read`, not `+=`, not an evaluated text, not a
+loop.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ _SETTING = re.compile(r"(?<![=!<>])=(?!=)|\+\+|--|[-+*/%&|^]=|<<=|>>=")
 
 
 class Variables:
-    """Of one script, from the nodes of its tree."""
+    """The variables of one script, from the nodes of its tree."""
 
     def __init__(self, nodes: Iterable[Node]) -> None:
         numbers: dict[str, list[bool]] = {}
@@ -54,15 +55,15 @@ class Variables:
         return self._constants
 
     def names(self) -> set[str]:
-        """All that the script sets."""
+        """All variables that the script sets."""
         return {*self._assigned, *self._set}
 
     def set_by_command(self, name: str) -> None:
-        """A command sets this variable: nothing is known about its text."""
+        """Note that a command sets this variable, so nothing is known about its text."""
         self._set.add(name)
 
     def assigned(self, node: Node) -> None:
-        """An assignment was passed."""
+        """Note an assignment."""
         name = text_of(node.named_children[0])
         if not _always(node):
             return
@@ -75,14 +76,14 @@ class Variables:
                     self._constants[name] = known
 
     def enter(self, node: Node) -> str:
-        """The body of a loop is entered, in which its variable has one of the loop's values."""
+        """Enter the body of a loop, in which its variable has one of the loop's values."""
         first = node.named_children[0]
         name = text_of(first.named_children[0] if first.type == "variable_assignment" else first)
         self._certain[name] += 1
         return name
 
     def leave(self, name: str, node: Node) -> None:
-        """And left again."""
+        """Leave the body of a loop."""
         literal = all(one.type in ("number", "brace_expression") for one in _items(node))
         if not (_always(node) and literal):
             self._certain[name] -= 1
@@ -95,13 +96,13 @@ class Variables:
         return False
 
     def number(self, node: Node) -> bool:
-        """Whether an unquoted variable holds a number: then it is one word, and no option but of digits."""
+        """Whether an unquoted variable holds a number. It is then one word, and no option except one of digits."""
         if node.type not in ("simple_expansion", "expansion"):
             return False
         return self.numeric(text_of(node).removeprefix("$").removeprefix("{").removesuffix("}"))
 
     def doubtful(self) -> list[str]:
-        """Variables that counted as known, and that something in the script sets unseen."""
+        """Variables that counted as known, but that something in the script sets without being seen."""
         constant = {name for name in self._constants if self._assigned[name] > 1 or name in self._set}
         return sorted(constant | (self._used & self._set))
 
@@ -119,7 +120,7 @@ def _always(node: Node) -> bool:
 
 
 def number_like(node: Node) -> bool:
-    """Whether what a word becomes is one number."""
+    """Whether a word expands to one number."""
     match node.type:
         case "number" | "arithmetic_expansion" | "binary_expression":
             return True
@@ -130,13 +131,13 @@ def number_like(node: Node) -> bool:
 
 
 def _numbers(node: Node) -> bool:
-    """Whether what a word becomes is numbers."""
+    """Whether a word expands to numbers."""
     text = text_of(node)
     return number_like(node) or _RANGE.fullmatch(text) is not None or _COUNT_UP.fullmatch(text) is not None
 
 
 def _counts(node: Node) -> bool:
-    """Whether a substitution is one command that prints a number, or a pipe into one."""
+    """Whether a substitution is one command that prints a number, or a pipe into such a command."""
     inside = node.named_children
     if len(inside) != 1 or [child.type for child in node.children if not child.is_named] not in (
         ["$(", ")"], ["`", "`"]

@@ -1,10 +1,10 @@
 """From the syntax tree of a bash script to its findings.
 
-The tree comes from `tree-sitter` with its bash grammar. That parser never fails, so this walk trusts
-it with nothing: a type of node that is not named here, an error in the tree, source that no token
-covers, and the few places where the grammar is known to differ from bash (joined lines, comments,
-here-documents) are all "not understood". And what was judged must be what a second reader of another
-hand finds in the script (see `reader`): the same commands, of the same words.
+The tree comes from `tree-sitter` with its bash grammar. That parser never fails, so this walk does not trust it: a node
+type that is not named here, an error in the tree, source that no token covers, and the few places where the grammar is
+known to differ from bash (joined lines, comments, here-documents) are all "not understood". In addition, what was
+judged must be what an independent second reader finds in the script (see `reader`): the same commands, made of the same
+words.
 """
 
 from __future__ import annotations
@@ -54,14 +54,14 @@ _PLAIN: Final = names(
     "program list pipeline subshell do_group if_statement elif_clause else_clause while_statement case_statement "
     "case_item negated_command command_substitution process_substitution heredoc_body parenthesized_expression"
 )
-"""Nodes that are no more than what is inside them."""
+"""Nodes that are no more than their children."""
 _LEAVES: Final = names(
     "string_content variable_name special_variable_name file_descriptor heredoc_start heredoc_end heredoc_content "
     "test_operator array"
 )
 _EXPANSIONS: Final = names("${ } # ## % %% / // /# /% ^ ^^ , ,, :- - :+ + :? ? $ [ ] @ *")
 _NUMBERS: Final = names("$# $? $$ $!")
-"""Parameters that hold a number; the last may hold none."""
+"""Parameters that hold a number; the last may be empty."""
 _COMPARISONS: Final = names("-eq -ne -lt -le -gt -ge")
 _ARRAYS: Final = re.compile(r"\b(?:mapfile|readarray)\b|\s-\w*[aA]")
 """What could make a variable an array, besides a list of its elements."""
@@ -89,7 +89,7 @@ class Walk:
         self._decoded = False
         self._consumed = False
 
-    # --- what handlers of programs ask for -------------------------------------------------------------
+    # --- called by handlers of programs -----------------------------------------------------------------------
 
     def find(self, effect: Effect, what: str) -> None:
         """Note one thing that the script can do."""
@@ -109,7 +109,7 @@ class Walk:
         self._inside.pop()
 
     def script(self, text: str, *, posix: bool = False) -> bool:
-        """Judge a script in this one. `posix`: for `sh`. Whether it only looks."""
+        """Judge a script in this one. `posix`: for `sh`. Returns whether it only reads."""
         inner = Walk(depth=self._depth + 1, posix=posix or self._posix)
         inner.judge(text)
         self.findings.extend(inner.findings)
@@ -120,26 +120,26 @@ class Walk:
         self._redirected = self._redirected or inner._redirected
         self._sought = self._sought or inner._sought
         self._unnamed = self._unnamed or inner._unnamed
-        # what it defines or decodes is not followed across the border
+        # definitions and decoded texts are not followed across the border
         if inner._decoded or inner._functions:
             self.find("unknown", "a script within the script defines or decodes something")
             return False
         return not inner.findings
 
     def consume(self) -> None:
-        """A command takes names from its input."""
+        """Note that a command takes names from its input."""
         self._consumed = True
 
     def decode(self) -> None:
-        """A command's output can't be read in the script."""
+        """Note that a command's output can't be read from the script."""
         self._decoded = True
 
     def sets(self, name: str) -> None:
-        """A command sets a variable."""
+        """Note that a command sets a variable."""
         self._variables.set_by_command(name)
 
     def reopens(self) -> None:
-        """A command opens for writing what one of its descriptors leads to."""
+        """Note that a command opens the target of one of its descriptors for writing."""
         self._reopened = True
 
     # --- the script as a whole ---------------------------------------------------------------------------
@@ -176,7 +176,7 @@ class Walk:
             self.find("authority", "looks for files that hold secrets, and reads files that it does not name")
 
     def _compare(self, data: bytes) -> None:
-        """What was judged must be what the second reader finds."""
+        """Check that what was judged is what the second reader finds."""
         try:
             shape = read(data, posix=self._posix)
         except Misread as problem:
@@ -246,7 +246,7 @@ class Walk:
                 )
 
     def _word(self, node: Node, level: int, *, secrets: bool = True) -> Word:
-        """Judge what a word does while it is expanded, and give it."""
+        """Judge what a word does while it is expanded, and return it."""
         for inner in within(node):
             self._expansion(inner, level)
         word = read_word(node, self._variables.constants)
@@ -301,7 +301,7 @@ class Walk:
         self._variables.leave(entered, node)
 
     def _counting_loop(self, node: Node, level: int) -> None:
-        """`for ((…; …; …))`: its first part is always run before the rest."""
+        """`for ((…; …; …))`: its first part always runs before the rest."""
         first = node.named_children[0]
         counts = first.type == "variable_assignment"
         if counts:
@@ -361,9 +361,9 @@ class Walk:
                     self.find("unknown", f"{keyword} of {name[:60]}, which changes what programs do")
 
     def _evaluated(self, node: Node, keyword: str, declaration: str) -> bool:
-        """Whether a declaration could take a text for the list of an array's elements, which bash expands anew.
+        """Whether a declaration could take a text for the list of an array's elements, which bash expands again.
 
-        It does so where the variable is an array, also since an earlier script; a local one is new.
+        It does so if the variable is an array, even one from an earlier script. A local variable is new.
         """
         value = node.named_children[-1]
         if node.named_child_count == 1 or value.type == "array":
@@ -393,7 +393,7 @@ class Walk:
             self._operands(child, level)
 
     def _operands(self, node: Node, level: int) -> None:
-        """The words of a test."""
+        """Judge the words of a test."""
         if node.type in EXPRESSIONS:
             for child in node.named_children:
                 self._operands(child, level + 1)
@@ -413,7 +413,7 @@ class Walk:
             self._functions.add(name)
 
     def _redirected_statement(self, node: Node, level: int) -> None:
-        """The grammar takes words after a redirection for a part of it; they belong to the command."""
+        """The grammar treats words after a redirection as a part of it; they belong to the command."""
         body = node.child_by_field_name("body")
         after = [word for redirect in node.children_by_field_name("redirect") for word in behind(redirect)]
         if body is not None and body.type == "command":
@@ -425,7 +425,7 @@ class Walk:
                 self._visit(child, level + 1)
 
     def _document(self, node: Node, level: int) -> None:
-        """A here-document; what stands on its line after it is a part of it in the tree."""
+        """A here-document. The tree treats the rest of its line as a part of it."""
         words = {word.id for word in behind(node)}
         for child in node.children:
             if child.type == "heredoc_start":
@@ -458,11 +458,11 @@ class Walk:
     # --- commands --------------------------------------------------------------------------------------------
 
     def _record(self, nodes: Sequence[Node]) -> None:
-        """These are the words of a command that was judged."""
+        """Record the words of a command that was judged."""
         self._judged.commands.add(tuple(span(node) for node in nodes))
 
     def _simple_command(self, node: Node, level: int, after: Sequence[Node] = ()) -> None:
-        """`after`: words of it that the tree has elsewhere."""
+        """Judge a simple command. `after`: words of it that are elsewhere in the tree."""
         nodes: list[Node] = list(after)
         closed = False
         reads = any(child.type == "command_name" and text_of(child) == "read" for child in node.children)
@@ -489,7 +489,7 @@ class Walk:
     def _words_of_command(
         self, node: Node, nodes: Sequence[Node], level: int, before: Sequence[Word] = ()
     ) -> None:
-        """Judge a command whose words are `nodes`, after those `before` them."""
+        """Judge a command whose words are `before` followed by `nodes`."""
         words: list[Word] = []
         if nodes:
             self._record(nodes)
@@ -515,7 +515,7 @@ class Walk:
             self._command([*before, *words])
 
     def _decoded_operands(self, name: Word, arguments: Sequence[Node]) -> None:
-        """A program that opens files is given a name that was made so that it can't be read here."""
+        """Note a program that opens files, if it is given a name that can't be read from the script."""
         if name.known in NOT_READING:
             return
         for node in arguments:

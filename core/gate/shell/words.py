@@ -1,8 +1,8 @@
 """What the shell will make of one word, as far as that can be known before it runs.
 
-A word is text with gaps: where an expansion, a substitution or a glob stands, its text is not known.
-Two questions matter to the gate: is the whole text known, and could the word (or one of the several
-that it may become) begin with something unknown, that is, turn out to be an option?
+A word is text with gaps: the text of an expansion, a substitution or a glob is not known. Two questions matter to the
+gate: is the whole text known, and could the word (or one of several words that it may become) begin with something
+unknown, and so turn out to be an option?
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _NUMERIC: Final = re.compile(r"\$[?#$!]|\$\{#[A-Za-z_][A-Za-z0-9_]*(?:\[[@*]\])?
 _ONE_WORD: Final = re.compile(
     r"\$\((?:uname(?: -[srm])?|arch|nproc|whoami|id -[ug]n?|date \+(?:%F|%s|%Y-?%m-?%d))\)", re.ASCII
 )
-"""Substitutions of which the result is one word, without blanks and without a dash at its beginning."""
+"""Substitutions whose result is one word, without blanks and without a leading dash."""
 _SPECIAL: Final = re.compile(r"[\\*?\[]")
 _BRACES: Final = re.compile(r"\{[^{}]*(?:,|\.\.)[^{}]*\}|\{|\}")
 
@@ -54,7 +54,7 @@ class Word:
 
 
 def ansi_c(source: str) -> str:
-    r"""The text of the inside of a `$'…'`. What bash leaves to the locale or ends at a NUL is a gap."""
+    r"""Return the text inside a `$'…'`. What bash leaves to the locale or ends at a NUL is a gap."""
 
     def decode(match: re.Match[str]) -> str:
         short, four, eight, octal, control, other = match.groups()
@@ -70,7 +70,7 @@ def ansi_c(source: str) -> str:
 
 
 def names(text: str) -> frozenset[str]:
-    """A set of names, from a text that has them with spaces between."""
+    """Split a text at spaces into a set of names."""
     return frozenset(text.split())
 
 
@@ -79,7 +79,7 @@ def _text(node: Node) -> str:
 
 
 def read_word(node: Node, constants: Mapping[str, str]) -> Word:
-    """The word at `node`. `constants`: variables whose value is known."""
+    """Return the word at `node`. `constants`: variables whose value is known."""
     found = _read(node, constants)
     if node.type == "word" and not node.child_count and b"{" not in (node.text or b""):
         return Word(found.text, found.many, found.loose or found.text[:1] in (GAP, GLOB))
@@ -94,7 +94,7 @@ def read_word(node: Node, constants: Mapping[str, str]) -> Word:
 
 
 def _unquoted(node: Node) -> str:
-    """The unquoted text of a word, where braces would be expanded. Escaped characters are left out."""
+    """The unquoted text of a word, where braces would be expanded, without escaped characters."""
     if node.type in ("word", "brace_expression", "extglob_pattern", "number"):
         return re.sub(r"\\.|\{\}", "", _text(node), flags=re.DOTALL)
     if node.type == "concatenation":
@@ -137,7 +137,7 @@ def _joined(parts: list[Word]) -> Word:
 
 
 def _bare(text: str) -> Word:
-    """An unquoted piece: escapes taken out, globs as gaps."""
+    """An unquoted piece, with escapes resolved and globs as gaps."""
     if not _SPECIAL.search(text):
         return Word(text)
     out: list[str] = []
@@ -176,7 +176,7 @@ def _constant(node: Node, constants: Mapping[str, str]) -> str | None:
 
 
 def _quoted(node: Node, constants: Mapping[str, str]) -> Word:
-    """Inside double quotes. What stands between the nodes belongs to the text."""
+    """A double-quoted text. Text between the nodes belongs to it."""
     source = node.text or b""
     out: list[str] = []
     end = node.start_byte + 1

@@ -1,4 +1,4 @@
-"""Programs that write: what they make, and what they write over."""
+"""Programs that write: what they create, and what they overwrite."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from iact.core.gate.shell.words import GAP, GLOB, Word
 
 
 def written(runner: Runner, what: str, targets: Sequence[Word], effect: Effect) -> None:
-    """Note writes to `targets`; more than `effect` where code or a secret is."""
+    """Note writes to `targets`; worse than `effect` if a target is code or a secret."""
     for word in targets:
         if word.known is not None:
             runner.writes(word.known)
@@ -40,7 +40,7 @@ def make(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def copy(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """`cp` and `mv` write over what is there; `cp -n` does not, and of options that contradict it the last counts."""
+    """`cp` and `mv` overwrite existing files. `cp -n` does not; of contradicting options, the last counts."""
     operands = parse("+ -aLPRrfiuvpnxHTd -t: --no-clobber --recursive --archive --parents").operands(
         arguments
     )
@@ -56,7 +56,7 @@ def copy(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
         )
         and not any(word.loose for word in operands)
     )
-    # links are copied as links: a place where writing over a file is free must not lead elsewhere
+    # links are copied as links: a place where overwriting a file is free must not lead elsewhere
     links = any(re.fullmatch(r"-\w*[RraP]\w*|--recursive|--archive", one) for one in options)
     if kept and links and any(paths.passing(word.text) for word in operands[-1:]):
         kept = False
@@ -86,7 +86,7 @@ def tee(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def write(runner: Runner, word: Word, *, appends: bool) -> None:
-    """A file is opened for writing: a redirection, or `tee`."""
+    """Judge a file opened for writing, by a redirection or `tee`."""
     if paths.harmless(word.text):
         return
     if paths.opened(word.text):
@@ -110,9 +110,9 @@ def dd(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 
 def pack(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
-    """gzip and its kin replace their input, unless they write to the output or only test.
+    """gzip and its relatives replace their input, unless they write to the output or only test.
 
-    Of `-t`, `-l` and `-d` the last counts to some of them, so the first two stand without the third.
+    To some of them the last of `-t`, `-l` and `-d` counts, so the first two are accepted only without the third.
     """
     given = {word.text for word in arguments if word.text.startswith("-")}
     letters = set("".join(one for one in given if not one.startswith("--")))
@@ -127,7 +127,7 @@ def pack(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
 
 def tar(runner: Runner, name: str, arguments: Sequence[Word]) -> None:
     first = arguments[0].known if arguments else None
-    # without a dash the letter that takes the archive's name may stand anywhere
+    # without a dash, the letter that takes the archive's name may be anywhere
     listing = first is not None and re.fullmatch(
         r"-?[vzjJa]*t[vzjJa]*f?|[vzjJa]*f[vzjJa]*t[vzjJa]*|[vzjJa]*t[vzjJa]*f[vzjJa]*|--list", first
     )
