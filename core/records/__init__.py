@@ -1,1 +1,1 @@
-"""What a journal says: one class for each kind of record, and how each stands in the header of its record."""
+"""The contents of a journal: one class for each kind of record, and how each is encoded in its record's header."""

@@ -1,7 +1,7 @@
-"""What becomes of an action: asked about, decided, dispatched, ended; and what it changed.
+"""What happens to an action: it is cleared, decided, dispatched and ended, and what it changed.
 
-`turn` and `action` name the action: the record of the turn that holds it, and its place among that turn's actions. Of a
-plan's firings, `turn` is the record that handed the plan over, and `action` counts them.
+`turn` and `action` name the action: the record of the turn that contains it, and its position among that turn's
+actions. For the firings of a plan, `turn` is the record that handed over the plan, and `action` counts the firings.
 """
 
 # Annotations are objects here, and not strings: the codec reads them.
@@ -27,23 +27,24 @@ from iact.core.records.parts import (
 from iact.core.records.person import PersonContent
 
 GateRule: TypeAlias = Literal["scope", "impact", "provenance", "clearance", "lockdown", "rate"]
-"""Which of the gate's questions had the last word."""
+"""The gate's rule that decided."""
 
 ResultStatus: TypeAlias = Literal[
     "ok", "error", "incomplete", "cancelled", "skipped", "interrupted", "forked"
 ]
-"""How an action ended: well; with an error; it did not complete (or was denied); it was cancelled; a message took its
-place; a crash cut it off; or it was not carried out, because the session was forked before it had ended."""
+"""How an action ended: well; with an error; it did not complete (or was denied); it was cancelled; it was skipped
+because a message was delivered instead; a crash interrupted it; or it was not carried out, because the session was
+forked before the action ended."""
 
 Held: TypeAlias = Literal["", "impact", "provenance", "conflict", "pending", "lockdown", "unasked", "failed"]
-"""Why changes are not applied: they do more than the agent may; it has read content from outside; somebody changed
-the directory meanwhile; they build on something that waits; everything is locked down; no call that ended accounts
-for them; applying them failed. Empty: nothing keeps them."""
+"""Why changes are not applied: they do more than the agent may; the agent has read content from outside; somebody
+changed the directory in the meantime; they build on a change that waits; everything is locked down; no call that
+ended accounts for them; applying them failed. Empty: nothing holds them back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call(Content):
-    """An action is about to be dispatched: what was intended is on disk before it is done."""
+    """An action is about to be dispatched. The record is on disk before the action begins."""
 
     KIND: ClassVar[str] = "call"
 
@@ -56,9 +57,9 @@ class Call(Content):
     impact: Derived[float | None] = None
     """Its impact, as the gate rated it."""
     args: Derived[str]
-    """The digest over its arguments."""
+    """The digest of its arguments."""
     budget: Derived[int | None] = None
-    """Tokens that it reserves for whom it calls."""
+    """Tokens that it reserves for the agent or plan that it calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,24 +72,24 @@ class Gate(Content):
     action: Derived[int]
     function: Derived[str]
     allow: Derived[bool]
-    """Whether it may be made."""
+    """Whether the call may be made."""
     by: Annotated[
         Derived[Literal["", "scope", "impact", "provenance", "clearance", "lockdown", "rate"]], Since("1.1")
     ] = ""
-    """Who denied it, or which question was asked last."""
+    """The authority that denied the call, or the question that was asked last."""
     impact: Derived[float]
-    """Its impact here."""
+    """The impact of the call here."""
     reason: Derived[str] = ""
-    """Why, for people."""
+    """The reason, for people."""
     endpoint: Derived[bool] = False
-    """Whether an endpoint had its say."""
+    """Whether a clearance endpoint was asked."""
     ask: Derived[int] = 0
-    """The question that it waited for."""
+    """The record of the question that the call waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClearanceAsk(Content):
-    """Somebody is asked about a call. It never enters a context."""
+    """A person or an endpoint is asked about a call. The question never enters a context."""
 
     KIND: ClassVar[str] = "clearance"
     OP: ClassVar[str] = "ask"
@@ -99,30 +100,31 @@ class ClearanceAsk(Content):
     to: Outcome[Literal["person", "endpoint"]]
     """Who is asked: a setting."""
     rule: Derived[Literal["provenance", "clearance"]]
-    """Why it must be asked: for where its arguments come from, or because the policy wants it."""
+    """Why clearance is needed: because of where the arguments come from, or because the policy requires it."""
     impact: Derived[float]
-    """Its impact here."""
+    """The impact of the call here."""
     why: Derived[str]
-    """Why it has that impact."""
+    """Why the call has that impact."""
     reason: Derived[str]
-    """Why it is asked, for people."""
+    """Why the question is asked, for people."""
     user: Derived[str]
-    """On whose behalf it would be made."""
+    """The user on whose behalf the call would be made."""
     params: Derived[Mapping[str, JSON]]
     """The call in full."""
     provenance: Derived[Mapping[str, tuple[str, ...]]]
-    """Labels of what each argument was made of."""
+    """The labels of each argument's sources."""
     read: Derived[tuple[str, ...]]
-    """Labels of what the agent has read."""
+    """The labels of what the agent has read."""
     attached: Derived[Mapping[str, AttachedValue] | None] = None
-    """Arguments that were passed by value."""
+    """The arguments that were passed by value."""
     seconds: Outcome[float | None] = None
-    """How long a person has: a setting. A person without: as long as it takes, for nobody was there to ask."""
+    """How long a person has: a setting. If a person is asked and this is missing, there is no limit, because no
+    person was available."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClearanceAnswer(PersonContent):
-    """What they said."""
+    """The answer to a clearance question."""
 
     KIND: ClassVar[str] = "clearance"
     OP: ClassVar[str] = "answer"
@@ -135,18 +137,18 @@ class ClearanceAnswer(PersonContent):
     allow: Outcome[bool]
     """Whether the call may be made."""
     by: Outcome[Literal["user", "endpoint", "time", "policy"]]
-    """Who said so; "time" if nobody did in time, "policy" what it says where nobody is there to ask."""
+    """Who answered: "time" if nobody answered in time, "policy" if the policy decides when no person is available."""
     reason: Outcome[str]
-    """Why: an endpoint's words."""
+    """The reason that an endpoint gave."""
     then: Outcome[Literal["", "person"]] = ""
-    """A person is to be asked as well."""
+    """Whether a person must be asked as well."""
     remember: Outcome[Literal["call"] | ClearanceRule | None] = None
-    """Of a yes: it holds for exactly this call from now on, or for all that a rule covers."""
+    """What a yes also covers from now on: exactly this call, or every call that matches a rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result(Content):
-    """An action has its outcome. The body is its output, unless that is a blob."""
+    """An action has ended. The body is its output, unless the output is a blob."""
 
     KIND: ClassVar[str] = "result"
     BODY: ClassVar[Mark | None] = OUTCOME
@@ -155,44 +157,45 @@ class Result(Content):
     action: Derived[int]
     function: Derived[str]
     call: Derived[int] = 0
-    """The record of the call; 0 if it was not made."""
+    """The record of the call; 0 if the call was not made."""
     ms: Outcome[int | None] = None
-    """Milliseconds that it took."""
+    """How many milliseconds it took."""
     version: Outcome[str] = ""
-    """The version of the workspace behind a call that may have written."""
+    """The version of the workspace after a call that may have written."""
     beside: Annotated[Derived[tuple[int, ...]], Since("1.2")] = ()
-    """The other calls that may have written since the version before: what they had done by then is in this one, too."""
+    """Other calls that may have written since the previous version. What they had written by then is in this
+    version, too."""
     copied: Annotated[Derived[bool], Since("1.2")] = False
-    """It was made in a copy of the workspace, and `version` is of that."""
+    """Whether the call ran in a copy of the workspace; `version` is then a version of that copy."""
     unkept: Outcome[bool] = False
-    """It may have written, and no version could be kept."""
+    """Whether the call may have written but no version could be kept."""
     unchanged: Outcome[int] = 0
-    """The last record before a look at the overlay that saw nothing new."""
+    """The last record before a check of the overlay that found nothing new."""
     status: Outcome[ResultStatus]
     """How it ended."""
     kind_of: Derived[str] = ""
-    """Of REMEMBER: what kind of memory it is."""
+    """For REMEMBER: the kind of memory."""
     supersedes: Derived[str] = ""
-    """Of REMEMBER: the memory that it replaces."""
+    """For REMEMBER: the memory that it replaces."""
     media: Outcome[str | None] = None
-    """The type of its output; none or empty: plain text."""
+    """The media type of the output. Missing or empty: plain text."""
     data: Outcome[Mapping[str, JSON] | None] = None
-    """What is not text for the agent: an exit status, the type of an error."""
+    """Data that is not text for the agent: an exit status, the type of an error."""
     blob: Outcome[Blob | None] = None
-    """Its output, if it is long or no text."""
+    """The output, if it is long or not text."""
     artifacts: Outcome[tuple[Artifact, ...]] = ()
-    """What it brought forth beside its output."""
+    """Files that the call produced in addition to its output."""
     cached: Annotated[Outcome[Artifact | None], Since("1.2")] = None
-    """What later calls of its module are given that have the same key, which is its name here."""
+    """What later calls of the module with the same key receive. The artifact's name is that key."""
     state: Outcome[ModuleState | None] = None
-    """The state to which its module came for this agent."""
+    """The state that the module entered for this agent."""
     rows: Outcome[tuple[MemorySource, ...]] = ()
-    """Of RECALL: where each memory comes from; the body as that of a `recall`."""
+    """For RECALL: where each memory comes from. The body is like that of a `recall`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Select(Content):
-    """WAIT or QUERY ends, and takes replies that children have sent."""
+    """WAIT or QUERY ends and takes replies that children have sent."""
 
     KIND: ClassVar[str] = "select"
 
@@ -200,61 +203,61 @@ class Select(Content):
     action: Derived[int]
     function: Derived[str]
     took: Derived[tuple[int, ...]]
-    """Their records, in the order in which they came."""
+    """The records of the replies, in the order in which they arrived."""
     timed_out: Outcome[bool] = False
-    """Whether its time was over."""
+    """Whether it timed out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class State(Content):
-    """A module came to another state for an agent by itself, outside of a call."""
+    """A module changed its state for an agent on its own, outside of a call."""
 
     KIND: ClassVar[str] = "state"
 
     function: Outcome[str]
-    """The function by which the agent has to do with it."""
+    """The function by which the agent uses the module."""
     state: Outcome[ModuleState]
     node: Annotated[Outcome[str], Since("1.2")] = ""
-    """Of a plan: the step whose part of the module it is."""
+    """For a plan: the step whose part of the module changed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effects(Content):
-    """Somebody looked at the overlay of a live directory, and something was new. It never enters a context."""
+    """The overlay of a live directory was checked, and something was new. The record never enters a context."""
 
     KIND: ClassVar[str] = "effects"
 
     after: Outcome[Literal["call", "person", "open"]]
-    """What it was looked at after: a call, a person's wish to see, or opening the session."""
+    """What prompted the check: a call, a person's request, or opening the session."""
     seen: Outcome[int]
-    """The last record before the look."""
+    """The last record before the check."""
     changes: Outcome[Listed[PathChange]]
-    """What differs from the directory in another way than before."""
+    """Paths whose difference from the directory is new or has changed."""
     gone: Outcome[Listed[str]] = ()
-    """What waited, and is now as in the directory."""
+    """Paths that waited and no longer differ from the directory."""
     calls: Derived[tuple[int, ...]]
-    """The calls that could write and that ran since the last look."""
+    """The calls that could write and that ran since the previous check."""
     impact: Derived[float | None] = None
-    """The highest impact of what is new."""
+    """The highest impact of the new changes."""
     why: Derived[str | None] = None
-    """Why it has that impact."""
+    """Why they have that impact."""
     apply: Derived[bool | None] = None
-    """Whether it is applied at once; this is written ahead."""
+    """Whether they are applied at once. This record is written before that happens."""
     held: Derived[Held] = ""
-    """What keeps it from being applied."""
+    """Why they are not applied."""
     reason: Derived[str] = ""
-    """The same in words."""
+    """The same reason in words."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settle(Content):
-    """What became of changes that were to be applied or dropped."""
+    """The results of applying or dropping changes."""
 
     KIND: ClassVar[str] = "settle"
 
     of: Derived[int]
-    """The record that meant to."""
+    """The record that ordered it."""
     left: Outcome[Listed[PathOutcome]] = ()
-    """What was not done; all else was."""
+    """Paths for which it was not done. It was done for all others."""
     notes: Outcome[Listed[PathOutcome]] = ()
-    """What there is to know of some that were applied."""
+    """Notes about some of the paths that were applied."""

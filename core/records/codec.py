@@ -1,7 +1,8 @@
-"""Between the classes of records and the JSON of their headers: strict, and made ready once for each class.
+"""Converts between record classes and the JSON of their headers. Strict, and prepared once for each class.
 
-A field that is missing, or that is not of its type, is an error that names it. A field that the class does not have is
-kept apart: a reader passes over what a newer minor version added. What has its default is left out when it is written.
+A field that is missing or has the wrong type is an error that names the field. A field that the class does not have is
+kept separately, so that a reader can skip what a newer minor version added. Fields with their default value are omitted
+when a record is written.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Write = Callable[[object], JSON]
 
 
 class Misfit(Exception):
-    """A field that can't be read. `field`: its name, with those above it; `why`: the end of the sentence "its field …"."""
+    """A field that can't be read. `field`: its name, with its parents; `why`: the end of the sentence "its field …"."""
 
     def __init__(self, field: str, why: str) -> None:
         super().__init__(f"its field {field!r} {why}" if why else f"it has no field {field!r}")
@@ -40,14 +41,17 @@ class Misfit(Exception):
         self.why = why
 
     def below(self, name: str) -> Misfit:
-        """The same, told by what `name` holds."""
+        """The same error, reported for the object that holds the field as `name`."""
         return Misfit(f"{name}.{self.field}" if self.field else name, self.why)
 
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field of a class. `key`: its name in the header. `plain`: the types of JSON that it has as they are; `read`:
-    makes the others; `write`: the way back, None if it stands as it is."""
+    """One field of a class. `key`: its name in the header.
+
+    `plain`: the JSON types that are taken as they are. `read`: converts the others. `write`: the reverse; None if the
+    value is written as it is.
+    """
 
     name: str
     key: str
@@ -62,13 +66,16 @@ class Field:
 
     @property
     def required(self) -> bool:
-        """Whether it must be there."""
+        """Whether the field must be present."""
         return self.default is MISSING
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """How one class stands in JSON. `whole`: what has its default is written, too, but for what came later and is None."""
+    """The JSON form of one class.
+
+    `whole`: fields are written even with their default value, except fields of a later format that are None.
+    """
 
     cls: type
     whole: bool
@@ -77,14 +84,14 @@ class Layout:
     required: frozenset[str]
     groups: tuple[Field, ...]
     written: tuple[tuple[str, object, Field], ...]
-    """Each field with its name and its default at hand."""
+    """Each field with its name and default, for fast access."""
 
 
 # --- made ready once ------------------------------------------------------------------------------------------
 
 
 def layout_of(cls: type) -> Layout:
-    """How a class stands in JSON."""
+    """Return the JSON form of a class."""
     found = _LAYOUTS.get(cls)
     if found is None:
         found = _LAYOUTS[cls] = _lay_out(cls)
@@ -136,7 +143,7 @@ def members_of(hint: object) -> tuple[object, ...]:
 
 
 def _shape(hint: object) -> tuple[frozenset[type], Read | None, Write | None]:
-    """The types of JSON that a field has as they are, and how the others are read and written."""
+    """The JSON types that a field takes as they are, and how the others are read and written."""
     members = members_of(hint)
     if frozenset(members) >= _JSON:
         return frozenset(_ANY), None, None
@@ -182,7 +189,7 @@ def _writer(writes: list[tuple[type, Write]]) -> Write | None:
 
 
 def _made(hint: object) -> tuple[type, Read, tuple[type, Write | None]]:
-    """How a type that is not one of JSON's is read and written: the JSON type, and the type that is made of it."""
+    """How a type that is not a JSON type is read and written: its JSON type, and the Python type made from it."""
     origin = get_origin(hint)
     if origin is Literal:
         return str, _literal(frozenset(get_args(hint))), (str, None)
@@ -255,7 +262,7 @@ def _object(layout: Layout, value: JSON) -> object:
 
 
 def _given(layout: Layout, header: Mapping[str, JSON]) -> tuple[dict[str, object], dict[str, JSON]]:
-    """What a class is made of, and what of the header is none of its own fields."""
+    """The arguments for a class, and the parts of the header that are not its own fields."""
     own = layout.own
     given: dict[str, object] = {}
     rest: dict[str, JSON] = {}
@@ -278,7 +285,7 @@ def _written(layout: Layout, value: object) -> dict[str, JSON]:
     whole = layout.whole
     for name, default, field in layout.written:
         one = getattr(value, name)
-        if one is default and not whole:  # most fields of most records, told without comparing
+        if one is default and not whole:  # most fields of most records; skips the comparison
             continue
         if field.group is not None:
             if one is not None:
@@ -294,10 +301,10 @@ def _written(layout: Layout, value: object) -> dict[str, JSON]:
 
 
 def decode(kind: str, header: Mapping[str, JSON]) -> tuple[Content, Mapping[str, JSON]]:
-    """What a record of `kind` says by its own fields of the header; and those that its class does not have.
+    """Read a record's content from its header. Also returns the fields that its class does not have.
 
     Raises:
-        Misfit: a field is missing or is not of its type.
+        Misfit: a field is missing or has the wrong type.
     """
     op = header.get("op") if kind in WITH_OPERATIONS else ""
     cls = BY_NAME.get((kind, op)) if isinstance(op, str) else None
@@ -320,7 +327,7 @@ def decode(kind: str, header: Mapping[str, JSON]) -> tuple[Content, Mapping[str,
 
 
 def encode_fields(content: Content) -> dict[str, JSON]:
-    """What a record's header says beside what every header says."""
+    """Return the header fields of a record that are specific to its kind."""
     if isinstance(content, Unknown):
         return dict(content.fields)
     fields = _written(layout_of(type(content)), content)
@@ -328,15 +335,15 @@ def encode_fields(content: Content) -> dict[str, JSON]:
 
 
 def encode_part(part: object) -> dict[str, JSON]:
-    """A part of a record as it stands in its header."""
+    """Return a part of a record as it is written in a header."""
     return _written(layout_of(type(part)), part)
 
 
 def decode_list(kind: type[_Part], data: JSON) -> tuple[_Part, ...]:
-    """A list of parts, or of texts, that stands in a blob.
+    """Read a list of parts, or of strings, that is stored in a blob.
 
     Raises:
-        Misfit: it is none.
+        Misfit: the data is not such a list.
     """
     if not isinstance(data, list):
         raise Misfit("", f"is {_NAMES[type(data)]}, and should be a list")

@@ -1,4 +1,4 @@
-"""What all contents of records share: the names by which a header says which one it is, and whose word the body is."""
+"""What all record contents share: the names that identify their class in a header, and the source of the body."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from iact.core.records.mark import Mark
 
 
 class Content:
-    """What one kind of record says. `KIND` stands in its header, and `OP` where a kind has several operations.
+    """The content of one kind of record. `KIND` is in its header, as is `OP` where a kind has several operations.
 
-    `BODY`: whose word the text of its record is; None: its record has none.
+    `BODY`: whether the text of the record is an outcome or derived; None if the record has no text.
     """
 
     __slots__ = ()
@@ -25,9 +25,9 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Unknown(Content):
-    """A record of a kind, or of an operation, that this program does not know: a newer minor version wrote it.
+    """A record of a kind or an operation that this program does not know, written by a newer minor version.
 
-    It is kept as it is and shown, and changes nothing.
+    It is kept unchanged and shown, and has no effect.
     """
 
     kind: str

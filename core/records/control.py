@@ -1,4 +1,4 @@
-"""What a person does with a running session, at any depth of its tree; and one thing that the core notes in their place."""
+"""What a person does with a running session, anywhere in its tree; and one note that the core writes itself."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -21,14 +21,14 @@ InjectMode: TypeAlias = Literal["queue", "deliver", "interrupt"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pause(PersonContent):
-    """The agent is paused: at it and below it no call to a model or a tool starts."""
+    """The agent is paused: neither it nor any agent below it starts a call to a model or a tool."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "pause"
 
     by: Outcome[By]
     node: Outcome[str] = ""
-    """Of a plan: this step alone."""
+    """For a plan: only this step is paused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +40,7 @@ class Resume(PersonContent):
 
     by: Outcome[By]
     node: Outcome[str] = ""
-    """Of a plan: this step alone."""
+    """For a plan: only this step resumes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,12 +54,12 @@ class Inject(PersonContent):
     by: Outcome[By]
     mode: Outcome[InjectMode]
     node: Outcome[str] = ""
-    """Of a plan: it is about this step alone."""
+    """For a plan: the message is only about this step."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SendNow(PersonContent):
-    """A message that waits is to be read as soon as the agent can read one."""
+    """A waiting message is to be read as soon as the agent can read one."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "send"
@@ -71,7 +71,7 @@ class SendNow(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reword(PersonContent):
-    """A person says a message in other words that nobody has read yet."""
+    """A person replaces the text of a message that has not been read yet."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "reword"
@@ -84,7 +84,7 @@ class Reword(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Withdraw(PersonContent):
-    """A person takes a message back that nobody has read yet."""
+    """A person withdraws a message that has not been read yet."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "withdraw"
@@ -96,7 +96,7 @@ class Withdraw(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopCalls(PersonContent):
-    """A person ends the calls that run for the agent and below it; the agents go on with what these have given."""
+    """A person ends the running calls of the agent and of those below it. Agents continue with the results so far."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "stop"
@@ -106,7 +106,7 @@ class StopCalls(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cancel(PersonContent):
-    """The work of the agent and of all below it ends. The body says why, where the core ends a plan."""
+    """The work of the agent and of all agents below it ends. The body is the reason, where the core ends a plan."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "cancel"
@@ -114,12 +114,12 @@ class Cancel(PersonContent):
 
     by: Outcome[Literal["user", "core"]]
     node: Outcome[str] = ""
-    """Of a plan: this step alone."""
+    """For a plan: only this step ends."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetIntent(PersonContent):
-    """How much the session may do from now on."""
+    """Sets how much the session may do from now on."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "intent"
@@ -131,21 +131,21 @@ class SetIntent(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaiseBudget(PersonContent):
-    """The session may use more tokens or more money from now on; what waited for them is answered."""
+    """The session may use more tokens or more money from now on. Requests that waited for them are answered."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "budget"
 
     by: Outcome[By]
     tokens: Outcome[int]
-    """How many more."""
+    """How many more tokens."""
     money: Annotated[Outcome[float], Since("1.2")] = 0.0
-    """And how much."""
+    """How much more money."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lockdown(PersonContent):
-    """Every call is denied from now on, or that ends."""
+    """Lockdown begins or ends. While it lasts, every call is denied."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "lockdown"
@@ -156,7 +156,7 @@ class Lockdown(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetPolicy(Content):
-    """What a person wrote into the policy since holds from now on."""
+    """A person edited the policy. The new version applies from now on."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "policy"
@@ -167,33 +167,33 @@ class SetPolicy(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AllowHosts(PersonContent):
-    """What hosts a person allows modules to reach from now on, beside what the policy lists: all of it."""
+    """Hosts that a person allows modules to reach from now on, in addition to the policy's. The lists are complete."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "hosts"
 
     by: Outcome[By]
     always: Outcome[Mapping[str, tuple[str, ...]]]
-    """In every session, by module."""
+    """Hosts allowed in every session, by module."""
     session: Outcome[Mapping[str, tuple[str, ...]]]
-    """In this one, by module."""
+    """Hosts allowed in this session, by module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetModels(Content):
-    """Other models play the roles from here on, as a person chose. No model is writing; dialogues go on with the others."""
+    """A person chose other models for the roles. No model is writing now; dialogues continue with the new ones."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "models"
 
     by: Outcome[By]
     models: Outcome[Mapping[str, RoleTerms]]
-    """All of them, by role."""
+    """All models, by role."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Declassify(PersonContent):
-    """A person vouches for a variable of the agent's, or for all that it has read."""
+    """A person vouches for a variable of the agent, or for everything that it has read."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "declassify"
@@ -204,7 +204,7 @@ class Declassify(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StartPlan(PersonContent):
-    """A person starts a plan; the record's agent is the plan, and the body is what they wrote."""
+    """A person starts a plan. The record's agent is the plan, and the body is the text that the person wrote."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "plan"
@@ -212,14 +212,14 @@ class StartPlan(PersonContent):
 
     by: Outcome[By]
     plan: Annotated[Outcome[PlanTerms | None], Since("1.2")] = None
-    """How they want it run: as its `spawn` says, the record before."""
+    """How the person wants it run, as in the `spawn` record before this one."""
     budget: Derived[int]
-    """Tokens that are reserved for it."""
+    """Tokens that are reserved for the plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BeginPlan(PersonContent):
-    """A plan that waited to be looked at may begin."""
+    """A plan that waited for review may begin."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "start"
@@ -229,7 +229,7 @@ class BeginPlan(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditPlan(PersonContent):
-    """A person writes other steps for what has not started of a plan; the body is the whole plan as they want it."""
+    """A person rewrites the steps of a plan that have not started. The body is the whole plan as it should be."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "edit"
@@ -240,7 +240,7 @@ class EditPlan(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetryStep(PersonContent):
-    """A person lets a step of a plan that came to nothing run once more, with what needed it."""
+    """A person has a step of a plan that produced nothing run again, with the steps that needed it."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "retry"
@@ -249,12 +249,12 @@ class RetryStep(PersonContent):
     node: Outcome[str]
     """The step."""
     budget: Derived[int]
-    """Tokens that are reserved for the plan, if it had ended; else 0."""
+    """Tokens that are reserved for the plan, if it had ended; otherwise 0."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Restore(PersonContent):
-    """The files of the workspace are put back to what they were."""
+    """The workspace's files are restored to an earlier version."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "restore"
@@ -265,7 +265,7 @@ class Restore(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApplyChanges(PersonContent):
-    """A person lets changes become real that wait in the overlay of a live directory."""
+    """A person applies changes that wait in the overlay of a live directory."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "apply"
@@ -273,7 +273,7 @@ class ApplyChanges(PersonContent):
     by: Outcome[By]
     paths: Outcome[Listed[str]]
     force: Outcome[bool] = False
-    """In spite of conflicts."""
+    """Whether to apply them despite conflicts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -289,7 +289,7 @@ class DropChanges(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UseOverlay(Content):
-    """From now on modules see the live directory through an overlay, or do not any more."""
+    """From now on, modules see the live directory through an overlay, or no longer do."""
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "overlay"

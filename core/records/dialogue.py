@@ -1,4 +1,4 @@
-"""What agents hear and say: messages, turns and replies, and what shapes the context in which they speak."""
+"""What agents hear and say: messages, turns and replies, and what shapes their contexts."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -14,15 +14,15 @@ from iact.core.records.person import PersonContent
 from iact.core.records.ways import Way
 
 DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed"]
-"""Why a generation was stopped: a pause, a person or a cancel ended it, its endpoint began again, or the
-functions on offer changed while the model wrote its first reply."""
+"""Why a generation was stopped: a pause, a person or a cancel ended it, its endpoint started over, or the available
+functions changed while the model wrote its first reply."""
 
 LastTurn: TypeAlias = Literal["", "turns", "tokens"]
-"""Why a turn is an agent's last one, if it is."""
+"""Why a turn is the agent's last one, if it is."""
 
 BoundName: TypeAlias = Literal["", "turns", "tokens", "time", "context", "loop", "money", "quota"]
-"""Which bound of a task was hit: its turns, its tokens, its time, the model's window, or it went round in circles; the
-session's money, or what its user may use of models."""
+"""Which bound of a task was hit: turns, tokens, time, the model's window, or a loop; the session's money, or the
+user's model quota."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,20 +33,21 @@ class Say(PersonContent):
     BODY: ClassVar[Mark | None] = OUTCOME
 
     mode: Annotated[Outcome[Way], Since("1.2")] = "dialogue"
-    """How it is to be worked on; but for a dialogue it is the goal of a plan, whose report is the root's reply."""
+    """How to work on the message. In every mode but `dialogue`, it is the goal of a plan, whose report is the root's
+    reply."""
     plan_first: Annotated[Outcome[bool], Since("1.2")] = False
-    """The plan waits for a person before it begins."""
+    """Whether the plan waits for a person before it begins."""
     kept: Annotated[Outcome[tuple[str, ...] | None], Since("1.2")] = None
-    """The names of the plans that people kept, if they are others than the session knows."""
+    """The names of the plans that people kept, if they differ from those that the session knows."""
     tools: Annotated[Outcome[tuple[str, ...] | None], Since("1.2")] = None
-    """The tools of the front end that it was said with, if they are others than the session knows."""
+    """The tools of the front end that sent the message, if they differ from those that the session knows."""
     waits: Annotated[Derived[bool], Since("1.2")] = False
-    """It is read when the answer that the root is at is finished."""
+    """Whether the message is read only after the root finishes its current answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choose(Content):
-    """How a message is worked on that was said in the mode `auto`. The body is what a model says that it is like."""
+    """How to work on a message that was sent in the mode `auto`. The body is the model's assessment of it."""
 
     KIND: ClassVar[str] = "choose"
     BODY: ClassVar[Mark | None] = OUTCOME
@@ -54,91 +55,90 @@ class Choose(Content):
     of: Derived[int]
     """The record of the message."""
     mode: Derived[Way]
-    """How it is worked on."""
+    """How to work on the message."""
     why: Derived[str]
-    """Why, for people."""
+    """The reason, for people."""
     role: Derived[str]
     """The role of the model that was asked."""
     model: Derived[str]
     """The model's name."""
     digest: Derived[str]
-    """The digest over the question."""
+    """The digest of the question."""
     usage: Outcome[Tokens]
-    """The tokens that asking took, also while the message was still being written."""
+    """The tokens that asking took, including those spent while the message was still being written."""
     failed: Outcome[str] = ""
-    """Why no model could tell."""
+    """Why no model could assess the message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upload(PersonContent):
-    """The user hands over a file: an immutable variable of the root's. The body is what the root reads of it."""
+    """The user uploads a file: an immutable variable of the root. The body is what the root reads of it."""
 
     KIND: ClassVar[str] = "upload"
     BODY: ClassVar[Mark | None] = DERIVED
 
     file: Outcome[str]
-    """Its name."""
+    """The file's name."""
     var: Derived[str]
     """The variable that holds it."""
     media: Outcome[str]
-    """Its type."""
+    """The file's media type."""
     blob: Outcome[Blob]
-    """Its content."""
+    """The file's content."""
     by: Derived[Literal["user"]]
-    """Who handed it over."""
+    """Who uploaded it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generation:
-    """What is told of a text that a model wrote in answer to an agent's context."""
+    """What is recorded about a text that a model wrote in answer to an agent's context."""
 
     model: Derived[str]
     """The model's name."""
     role: Derived[str]
-    """The role that it plays for the agent."""
+    """The role that the model plays for the agent."""
     context: Derived[str]
-    """The digest over everything that it was sent."""
+    """The digest of everything that the model was sent."""
     took: Outcome[tuple[int, ...]]
     """Records of the messages that had arrived when the turn began."""
     seen: Outcome[Seen]
-    """What the agent was shown of the world when the turn began."""
+    """The facts about the world that the agent was shown when the turn began."""
     usage: Outcome[Tokens]
     """The tokens that it took."""
     ms: Outcome[int]
-    """Milliseconds until its last piece."""
+    """Milliseconds until the last piece."""
     first_ms: Outcome[int]
-    """Milliseconds until its first piece."""
+    """Milliseconds until the first piece."""
     finish: Outcome[Literal["stop", "length", "cut"]]
-    """How it ended: by itself, at the endpoint's limit, or where the core cut it off."""
+    """How it ended: on its own, at the endpoint's limit, or because the core cut it off."""
     notes: Derived[Mapping[str, int] | tuple[str, ...] | None] = None
-    """Functions whose documentation came with the context, each with the message behind which it stood (0: feedback).
-
-    In format 1.0 a list; all stood in front then."""
+    """Functions whose documentation came with the context, each with the message that it followed (0: feedback). In
+    format 1.0 this is a list, and the documentation was always at the front."""
     full: Derived[int] = 0
-    """How full its context is, in percent, if the agent was told so now."""
+    """How full the agent's context is, in percent, if the agent was told so in this turn."""
     cut: Outcome[int] = 0
     """How many characters were cut off."""
     reasoning: Annotated[Outcome[str], Since("1.2")] = ""
-    """What the model thought before it replied. It never enters a context, and nothing in it acts."""
+    """The model's reasoning before it replied. It never enters a context, and no action in it is carried out."""
     waits: Annotated[Outcome[tuple[Wait, ...]], Since("1.2")] = ()
-    """What kept the model's endpoint from replying: failed attempts, a rate limit, silence."""
+    """What delayed the reply of the model's endpoint: failed attempts, a rate limit, silence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn(Content):
-    """A model's text that holds actions, or that is no answer yet."""
+    """A model's text that contains actions, or that is not an answer yet."""
 
     KIND: ClassVar[str] = "turn"
     BODY: ClassVar[Mark | None] = OUTCOME
 
     held: Derived[Literal["", "children"]] = ""
-    """Why a text without actions is no reply yet: children of the agent are still at work."""
+    """Why a text without actions is not a reply yet: children of the agent are still at work."""
     generation: Annotated[Generation, Group()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply(Content):
-    """An agent's or a plan's message to its caller. With a generation if a model wrote it."""
+    """An agent's or a plan's message to its caller. It has a generation if a model wrote it."""
 
     KIND: ClassVar[str] = "reply"
     BODY: ClassVar[Mark | None] = OUTCOME
@@ -146,31 +146,31 @@ class Reply(Content):
     to: Derived[str]
     """The caller's path; "user" for the root's."""
     status: Outcome[Literal["ok", "failed", "cancelled", "bound"]]
-    """Whether it is an answer; or its model or plan failed, it was cancelled, or a bound ended its work."""
+    """Whether it is an answer; or else the model or plan failed, it was cancelled, or a bound ended its work."""
     bound: Outcome[BoundName] = ""
     """The bound that ended it."""
     last: Derived[LastTurn] = ""
-    """Why this was the agent's last turn, which it was told."""
+    """Why this was the agent's last turn. The agent was told so."""
     generation: Annotated[Generation | None, Group()] = None
     plan: Derived[Literal["", "concluded", "partial", "failed"]] = ""
-    """How a plan ended that ended by itself; of the root: the one whose report it passes on."""
+    """How a plan ended that was not stopped; for the root, the plan whose report it passes on."""
     answer: Derived[JSON] = None
-    """The plan's answer where a model gave one; else its last steps speak for themselves."""
+    """The plan's answer, if a model gave one. Otherwise the results of its last steps are the answer."""
     missing: Derived[Mapping[str, str] | None] = None
-    """Steps of the plan that came to nothing, and why."""
+    """Steps of the plan that produced nothing, and why."""
     ended_by: Derived[str] = ""
     """The bound that ended the plan."""
     shortfall: Annotated[Derived[str], Since("1.2")] = ""
-    """Why the plan's goal counts as not reached, as whoever judged it said."""
+    """Why the judge considers the plan's goal not reached."""
     confidence: Annotated[Derived[float | None], Since("1.2")] = None
-    """Of whoever judged whether the goal was reached, from 0 to 1."""
+    """The judge's confidence in whether the goal was reached, from 0 to 1."""
     warnings: Derived[tuple[str, ...]] = ()
-    """What there is to know of the plan's end."""
+    """Warnings about how the plan ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discard(Content):
-    """A generation that was stopped. Where a person stopped it, its agent reads what it wrote, and nothing in it acts."""
+    """A generation that was stopped. If a person stopped it, its agent reads the text. No action in it is done."""
 
     KIND: ClassVar[str] = "discard"
     BODY: ClassVar[Mark | None] = OUTCOME
@@ -180,77 +180,77 @@ class Discard(Content):
     usage: Outcome[Tokens]
     """The tokens that it took."""
     read: Annotated[Outcome[tuple[int, ...]], Since("1.2")] = ()
-    """Records of the messages that its model had read."""
+    """Records of the messages that the model had read."""
     thought: Annotated[Derived[int], Since("1.2")] = 0
-    """Of an answer about a plan that is asked for again: the question."""
+    """For an answer about a plan that is requested again: the question."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spawn(Content):
-    """A child begins, whose path is the record's agent. The body is its role."""
+    """A child begins; the record's agent is its path. The body is its role."""
 
     KIND: ClassVar[str] = "spawn"
     BODY: ClassVar[Mark | None] = DERIVED
 
     caller: Derived[str]
-    """Whose child it is."""
+    """The child's caller."""
     model: Derived[str] = ""
-    """The role of the model that speaks for it; empty: its caller's."""
+    """The role of the model that the child uses. Empty: its caller's."""
     allow: Derived[tuple[str, ...] | None] = None
-    """Patterns of the functions that it may use, of those that its caller may."""
+    """Patterns of the functions that it may use, among those that its caller may use."""
     intent: Derived[float | None] = None
-    """The most impact that its calls may have, if that is less than its caller's."""
+    """The most impact that its calls may have, if that is less than its caller's intent."""
     fork: Derived[bool] = False
     """Whether it begins with its caller's history."""
     plan: Derived[PlanTerms | None] = None
-    """It is a plan, and not an agent."""
+    """Set if the child is a plan and not an agent."""
     history: Annotated[Outcome[Mapping[str, float] | None], Since("1.2")] = None
-    """Of a plan with a profile: how often calls failed in this user's sessions, by function and names of arguments."""
+    """For a plan with a profile: how often calls failed in this user's sessions, by function and argument names."""
     template: Annotated[Outcome[str], Since("1.2")] = ""
-    """What the kept plan held that it is made from."""
+    """The content of the kept plan from which it is made."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recall(Content):
-    """What memory brought for the agent's next turn. The body has one line for each memory, as the agent reads it."""
+    """Memories for the agent's next turn. The body has one line for each memory, as the agent reads it."""
 
     KIND: ClassVar[str] = "recall"
     BODY: ClassVar[Mark | None] = OUTCOME
 
     rows: Outcome[tuple[MemorySource, ...]]
-    """Where each comes from, in the same order."""
+    """The source of each memory, in the same order."""
     meant: Outcome[Mapping[str, int] | None] = None
-    """Functions that the agent's input is about in meaning, each with the record of the message that is."""
+    """Functions that are related in meaning to the agent's input, each with the record of the message it matches."""
     ms: Outcome[int]
-    """Milliseconds that memory took."""
+    """How many milliseconds the memory took to answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw(Content):
-    """An agent takes more of the budget of those above it, before it asks its model."""
+    """An agent takes more of the budget of the agents above it, before it asks its model."""
 
     KIND: ClassVar[str] = "draw"
 
     tokens: Derived[int]
-    """How many."""
+    """How many tokens."""
     seen: Annotated[Outcome[Seen | None], Since("1.2")] = None
-    """Of an agent: what it would be shown of the world in the turn that begins."""
+    """For an agent: the facts about the world that it would be shown in the turn that begins."""
     thought: Annotated[Outcome[int], Since("1.2")] = 0
-    """Of a plan: the question that is asked now."""
+    """For a plan: the question that is asked now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compress(PersonContent):
-    """A model summarized an agent's history, which is cut to that. The body is the summary."""
+    """A model summarized an agent's history, and the summary replaces it. The body is the summary."""
 
     KIND: ClassVar[str] = "compress"
     BODY: ClassVar[Mark | None] = OUTCOME
 
     role: Derived[str]
-    """The role of the model that did it."""
+    """The role of the model that summarized it."""
     model: Derived[str]
     """The model's name."""
     usage: Outcome[Tokens]
     """The tokens that it took."""
     by: Annotated[Outcome[Literal["", "user"]], Since("1.2")] = ""
-    """Who wanted it; empty: the core did, for lack of room."""
+    """Who asked for it. Empty: the core did, for lack of room."""

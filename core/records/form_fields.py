@@ -1,8 +1,8 @@
 """The fields of a form that a module wants a person to fill in, read from a flat JSON Schema.
 
-All of it is a stranger's text on its way to a person, so everything is bounded, and what is not one of a few simple kinds
-is refused whole, with one sentence. Words that are only shown have what nobody sees written out; names and values, which
-go back to the module, must have nothing of that kind.
+All of it is untrusted text that a person will see. So everything is bounded, and any field that is not one of a few
+simple kinds is refused, with one sentence. In words that are only displayed, invisible characters are escaped. Names
+and values, which are returned to the module, must not contain invisible characters.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _SECRET: Final = re.compile(
     r"\b(pass ?(word|phrase|code)|passwd|secret|credentials?|(api|private|secret|access) ?key|(access|auth|api|bearer|refresh) ?token)s?\b",
     re.IGNORECASE,
 )
-"""What a field that wants a secret is called, in words."""
+"""The names and titles of fields that ask for a secret."""
 _SIMPLE: Final = (
     "a text, a number, yes or no, one of a list of texts, or some of them: without anything nested"
 )
 
 
 class FormError(UsageError):
-    """A form is not one that a person can be shown."""
+    """A form that can't be shown to a person."""
 
 
 def shown_message(message: str) -> str:
-    """The words of a question, with what nobody sees written out.
+    """Return the text of a question, with invisible characters escaped.
 
     Raises:
-        FormError: there are none, or too many.
+        FormError: the text is empty or too long.
     """
     if not message.strip() or len(message) > LONGEST_MESSAGE:
         raise FormError(f"A question to a person needs a message of 1 to {LONGEST_MESSAGE:,} characters.")
@@ -58,10 +58,10 @@ def shown_message(message: str) -> str:
 
 
 def address(url: str) -> str:
-    """An address that a person may be asked to open: https, and nothing in it that reads as something else.
+    """Return an address that a person may be asked to open: https, with no characters that could be misread.
 
     Raises:
-        FormError: it is none.
+        FormError: it is not such an address.
     """
     if len(url) > _LONGEST_ADDRESS or _ADDRESS.fullmatch(url) is None:
         raise FormError(
@@ -72,10 +72,10 @@ def address(url: str) -> str:
 
 
 def form_fields(schema: str) -> tuple[FormField, ...]:
-    """The fields of a flat JSON Schema, as JSON; none for an empty text.
+    """Read the fields of a flat JSON Schema, given as JSON. An empty text has no fields.
 
     Raises:
-        FormError: it is not of the kind that a person can be shown.
+        FormError: the schema is not of a kind that can be shown to a person.
     """
     if not schema:
         return ()
@@ -123,12 +123,12 @@ def _field(name: str, told: JSON, required: bool) -> FormField:
         titles=titles,
     )
     default = told.get("default")
-    # A default that does not fit would be an answer that cannot be given: the person is shown an empty field.
+    # A default that does not fit would be an answer that can't be given: the person is shown an empty field.
     return _with_default(field, default) if default is not None and wrong(field, default) is None else field
 
 
 def _is_secret(name: str, told: Mapping[str, JSON]) -> bool:
-    """Whether a field is marked as a secret, or called one."""
+    """Whether a field is marked as a secret or named like one."""
     if told.get("format") == "password" or told.get("writeOnly") is True:
         return True
     title = told.get("title")
@@ -160,7 +160,7 @@ def _kind(name: str, told: Mapping[str, JSON]) -> tuple[FieldKind, tuple[str, ..
 
 
 def _choices(name: str, told: Mapping[str, JSON]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The values, and what is shown for each (`enumNames` is how older revisions say it)."""
+    """The values, and the text shown for each (older revisions use `enumNames` for it)."""
     listed = told.get("oneOf") or told.get("anyOf")
     if isinstance(listed, list):
         pairs = [

@@ -1,4 +1,4 @@
-"""One field of a form, what a person may fill in there, and the sentence that says why something else is not taken."""
+"""One field of a form, the values that a person may enter, and the sentence that says why a value is refused."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -14,7 +14,7 @@ from iact.core.errors import UsageError
 from iact.core.ports import JSON
 
 LONGEST_TEXT: Final = 10_000
-"""Characters that a person can write in one field."""
+"""The most characters that a person can enter in one field."""
 LARGEST: Final = 1e15
 _EMAIL: Final = re.compile(r"[^@\s]+@[^@\s]+")
 
@@ -24,9 +24,11 @@ FieldFormat: TypeAlias = Literal["", "email", "uri", "date", "date-time"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormField:
-    """One field. `least`, `most`: of a number its value, of a text its length, of choices how many; None: as they are.
+    """One field of a form.
 
-    `choices`: the values; `titles`: what is shown for them. `default`: what it has if nobody changes it; None: nothing.
+    `least`, `most`: bounds of a number's value, of a text's length, or of the number of choices; None: no bound.
+    `choices`: the values; `titles`: the texts shown for them. `default`: the value if nobody changes it; None: no
+    value.
     """
 
     name: str
@@ -43,10 +45,10 @@ class FormField:
 
 
 def filled(fields: tuple[FormField, ...], values: Mapping[str, JSON]) -> dict[str, JSON]:
-    """What goes to the module: the values, and the defaults of the fields that were left out.
+    """Return what is sent to the module: the values, and the defaults of the fields that were left out.
 
     Raises:
-        UsageError: one does not fit its field, there is no such field, or one that is needed is missing.
+        UsageError: a value does not fit its field, a field is unknown, or a required one is missing.
     """
     known = {one.name: one for one in fields}
     unknown = next((name for name in values if name not in known), None)
@@ -65,7 +67,7 @@ def filled(fields: tuple[FormField, ...], values: Mapping[str, JSON]) -> dict[st
 
 
 def wrong(field: FormField, value: JSON) -> str | None:
-    """Why a value is none for a field, in a sentence; None: it is one."""
+    """Why a value is not valid for a field, as a sentence; None if it is valid."""
     match field.kind:
         case "boolean":
             return None if isinstance(value, bool) else "This is yes or no."

@@ -1,4 +1,4 @@
-"""What modules ask a person in the course of their calls, and what the person said."""
+"""Questions that modules ask a person during their calls, and the person's answers."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -18,7 +18,7 @@ FormDecision: TypeAlias = Literal["accept", "decline", "cancel"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontEndCall:
-    """A tool of the user's front end that an agent calls. What it gives back is filled in as the form's only field."""
+    """A tool of the user's front end that an agent calls. Its result is entered as the form's only field."""
 
     name: str
     arguments: Mapping[str, JSON]
@@ -26,7 +26,7 @@ class FrontEndCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormAsk(Content):
-    """A call of a module, or an agent that offers a skill, asks a person something. It never enters a context, and no agent can answer it."""
+    """A module's call, or an agent that offers a skill, asks a person. Never enters a context; no agent can answer."""
 
     KIND: ClassVar[str] = "form"
     OP: ClassVar[str] = "ask"
@@ -35,22 +35,22 @@ class FormAsk(Content):
     """The record of the call that asks."""
     function: Outcome[str]
     message: Outcome[str]
-    """The module's words, with what nobody sees written out."""
+    """The module's text, with invisible characters escaped."""
     fields: Outcome[tuple[FormField, ...]] = ()
-    """What is to be filled in; empty: yes or no."""
+    """The fields to fill in. Empty: the question is answered by yes or no."""
     url: Outcome[str] = ""
-    """An address that the person is asked to open themselves."""
+    """An address that the person is asked to open."""
     skill: Outcome[SkillOffer | None] = None
-    """A skill that the agent wrote and offers; only the action SKILL asks about one."""
+    """A skill that the agent wrote and offers. Only the action SKILL asks about one."""
     tool: Outcome[FrontEndCall | None] = None
-    """A tool of the front end, which is to run it; only the action FRONTEND asks for one."""
+    """A tool that the front end is to run. Only the action FRONTEND asks for one."""
     seconds: Outcome[float]
     """How long a person has: a setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FormAnswer(PersonContent):
-    """What they said. It stands here before it goes to the module, and goes nowhere else."""
+    """The answer to a form. It is recorded before it goes to the module, and it goes nowhere else."""
 
     KIND: ClassVar[str] = "form"
     OP: ClassVar[str] = "answer"
@@ -58,8 +58,8 @@ class FormAnswer(PersonContent):
     ask: Outcome[int]
     """The record of the question."""
     decision: Outcome[FormDecision]
-    """"cancel": nobody decided."""
+    """"cancel" means that nobody decided."""
     by: Outcome[Literal["user", "time", "core"]]
-    """Who said so; "time" if nobody did in time; "core" if its call waits for no answer any more."""
+    """Who answered: "time" if nobody answered in time; "core" if the call no longer waits for an answer."""
     values: Outcome[Mapping[str, JSON] | None] = None
-    """What was filled in, by field."""
+    """The entered values, by field."""

@@ -1,4 +1,4 @@
-"""Hosts outside that modules want to reach: asked about, answered, reached."""
+"""External hosts that modules want to reach: questions, answers, connections."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -10,21 +10,21 @@ from iact.core.records.mark import Derived, Outcome
 from iact.core.records.person import PersonContent
 
 HostOrigin: TypeAlias = Literal["manifest", "policy", "always", "session", "once"]
-"""Who allowed a host: a person with the module's manifest, a policy, a person for good, for the session, or for once."""
+"""What allowed a host: an approved manifest, a policy, or a person: always, for the session, or once."""
 
 USUAL_PORTS: Final = frozenset({80, 443})
-"""Those of the web, which are left out where a host is named."""
+"""The ports of the web, which are omitted where a host is named."""
 
 
 def rule_of(host: str, port: int) -> str:
-    """The rule by which exactly this is allowed, or its host at the usual ports."""
+    """Return the rule that allows exactly this host and port; for a usual port, the host at all usual ports."""
     shown = f"[{host}]" if ":" in host else host
     return shown if port in USUAL_PORTS else f"{shown}:{port}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostAsk(Content):
-    """A module wants to reach a host that nobody allowed, and a person is asked. It never enters a context."""
+    """A module wants to reach a host that is not allowed yet, and a person is asked. It never enters a context."""
 
     KIND: ClassVar[str] = "host"
     OP: ClassVar[str] = "ask"
@@ -33,14 +33,14 @@ class HostAsk(Content):
     host: Outcome[str]
     port: Outcome[int]
     calls: Derived[tuple[int, ...]] = ()
-    """The module's calls that were under way."""
+    """The module's calls that were running."""
     seconds: Outcome[float]
     """How long a person has: a setting."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostAnswer(PersonContent):
-    """What they said. A no holds until somebody allows the host."""
+    """The answer to a question about a host. A no holds until somebody allows the host."""
 
     KIND: ClassVar[str] = "host"
     OP: ClassVar[str] = "answer"
@@ -49,14 +49,14 @@ class HostAnswer(PersonContent):
     """The record of the question."""
     allow: Outcome[bool]
     by: Outcome[Literal["user", "time", "core"]]
-    """Who said so; "time" if nobody did in time; "core" if nothing waits for it any more."""
+    """Who answered: "time" if nobody answered in time; "core" if nothing waits for the answer any more."""
     lasts: Outcome[Literal["once", "session", "always"]] = "once"
-    """For how long a yes holds."""
+    """How long a yes lasts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HostReach(Content):
-    """A module connects to a host, for the first time by this permission."""
+    """A module connects to a host, for the first time under this permission."""
 
     KIND: ClassVar[str] = "host"
     OP: ClassVar[str] = "reach"

@@ -1,4 +1,4 @@
-"""Every kind of record that this program writes, with its class; and the format that it writes them in."""
+"""Every kind of record that this program writes, with its class, and the format of the journal."""
 
 from __future__ import annotations
 
@@ -73,11 +73,13 @@ from iact.core.records.plans import (
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 
 FORMAT: Final = "1.2"
-"""The major version rises when an older program could not read what we write; the minor one when the rules by
-which records change a tree are others, so that what stands there can be read, but not verified any more.
+"""The format that this program writes.
+
+The major version rises when an older program could not read what this one writes. The minor version rises when the
+rules change by which records change a tree: an older journal can then be read, but no longer verified.
 
     1.2  labels follow what a call touched; decisions are compared field by field; plans follow from outcomes
-    1.1  what runs short draws by a record of its own (1.0: by a field of its turn), and small starts are lent
+    1.1  an agent that runs short draws by a record of its own (1.0: by a field of its turn); small starts are lent
 """
 
 Kind = Literal[
@@ -106,23 +108,23 @@ Session: TypeAlias = Open | Module | Notice | Fork | Adopt | Migrate | Epoch | C
 CLASSES: Final[tuple[type[Content], ...]] = (
     *get_args(Dialogue), *get_args(Calls), *get_args(Plans), *get_args(Control), *get_args(Session),
 )  # fmt: skip
-"""Every class of contents but `Unknown`, by family."""
+"""Every class of contents except `Unknown`, by family."""
 
 BY_NAME: Final[Mapping[tuple[str, str], type[Content]]] = {(one.KIND, one.OP): one for one in CLASSES}
-"""By kind, and by operation where the kind has several."""
+"""Classes by kind and operation; the operation is empty for kinds that have only one."""
 
 WITH_OPERATIONS: Final = frozenset(one.KIND for one in CLASSES if one.OP)
-"""Kinds whose header says by `op` which operation it is."""
+"""Kinds whose header names the operation in `op`."""
 
 
 def major_of(format: object) -> int | None:
-    """The major version of a format; None if it is none."""
+    """Return the major version of a format, or None if it is not a format."""
     major = format.split(".")[0] if isinstance(format, str) else ""
     return int(major) if major.isascii() and major.isdigit() else None
 
 
 def is_too_new(format: object) -> bool:
-    """Whether a journal of this format can't be read by this program."""
+    """Whether this program is too old to read a journal of this format."""
     major = major_of(format)
     return major is not None and major > int(FORMAT.split(".")[0])
 

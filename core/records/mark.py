@@ -1,8 +1,8 @@
-"""The one thing that is said of every field of a record: who could have said it.
+"""Marks each field of a record as an outcome or as derived.
 
-An *outcome* is what only the world could say: a model's text, a tool's output, a time, who came first, a person's
-word. It is taken as it stands. What is *derived* the core said itself, so a verification comes to it again, and names
-the first record where it does not.
+An *outcome* is what only the world could provide: a model's text, a tool's output, a time, an order of arrival, a
+person's word. It is taken as recorded. A *derived* field was computed by the core itself, so a verification computes it
+again and names the first record that differs.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Annotated, Final, TypeAlias, TypeVar
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """Whose word a field is. `derived`: the core's."""
+    """The source of a field's value. `derived`: the core computed it."""
 
     derived: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """The first format in which a kind or a field stands; those of older formats have its default."""
+    """The first format that has a kind or a field. Journals of older formats have the field's default."""
 
     format: str
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The field is a class whose fields stand in the header itself, among the others; None: none of them does."""
+    """The field is a class whose fields are in the header itself, among the others. None: the header has none."""
 
 
 OUTCOME: Final = Mark(derived=False)

@@ -1,4 +1,4 @@
-"""What stands in the fields of several kinds of records. As objects in the header; what has its default is left out."""
+"""Values in the fields of several kinds of records: objects in the header, without fields that have their default."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -14,7 +14,7 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tokens:
-    """What one answer of a model took. `estimated`: its endpoint reported nothing, so the characters were counted."""
+    """Tokens that one answer of a model took. `estimated`: its endpoint reported none, so characters were counted."""
 
     prompt: int
     cached: int
@@ -23,12 +23,12 @@ class Tokens:
 
 
 WaitState: TypeAlias = Literal["limited", "retrying", "stalled", "slot"]
-"""Why a model's reply was waited for: its endpoint counts requests, failed, sent nothing, or serves others first."""
+"""Why a model's reply was delayed: its endpoint limits requests, failed, sent nothing, or serves others first."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """A time in which an agent waited for its model's endpoint, in milliseconds, and why, for people."""
+    """A period in which an agent waited for its model's endpoint, in milliseconds, and the reason, for people."""
 
     state: WaitState
     why: str
@@ -37,19 +37,19 @@ class Wait:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Blob:
-    """Content that stands beside the journal under its SHA-256; `size` in bytes."""
+    """Content that is stored next to the journal under its SHA-256. `size`: in bytes."""
 
     sha256: str
     size: int
 
 
 Listed: TypeAlias = tuple[_T, ...] | Blob
-"""A list, or the blob with it if it is long."""
+"""A list, or a blob that contains it if it is long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Artifact:
-    """What a call brought forth beside its result: a file's name and type, and the blob with its content."""
+    """What a call produced in addition to its result: a file's name and type, and the blob with its content."""
 
     name: str
     media: str
@@ -59,10 +59,10 @@ class Artifact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySource:
-    """Where one recalled memory comes from and what found it.
+    """Where one recalled memory comes from and how it was found.
 
-    `id`: session and record. `untrusted`: labels of the outside sources of what it says. `contradicts`: ids of others
-    that say otherwise.
+    `id`: session and record. `untrusted`: labels of the outside sources of its text. `contradicts`: ids of memories
+    that contradict it.
     """
 
     id: str
@@ -78,7 +78,7 @@ class MemorySource:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModuleState:
-    """To which of its states a module came. `offers`: functions that it offers now, if not those of its manifest."""
+    """The state that a module entered. `offers`: functions that it offers now, if they differ from its manifest's."""
 
     name: str
     offers: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class ModuleState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptExample:
-    """One message of a static prompt's examples."""
+    """One message of the examples in a static prompt."""
 
     role: Literal["user", "assistant"]
     content: str
@@ -95,7 +95,7 @@ class PromptExample:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OwnPrompt:
-    """The static prompt that a model brings along."""
+    """The static prompt that comes with a model."""
 
     system: str
     examples: tuple[PromptExample, ...]
@@ -103,7 +103,7 @@ class OwnPrompt:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriceTerms:
-    """What a million tokens of a model cost: read anew, read from a cache, and written."""
+    """What a million tokens of a model cost: newly read, read from a cache, and written."""
 
     prompt: float
     cached: float
@@ -112,9 +112,9 @@ class PriceTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoleTerms:
-    """The model of one role: its name, its window in tokens, the digest of its static prompt, media that it takes.
+    """The model of one role: its name, its window in tokens, the digest of its static prompt, and the media it takes.
 
-    `static`: the prompt itself, if it is not the standard one. `price`: what its tokens cost, if that is known.
+    `static`: the prompt itself, if it is not the standard one. `price`: the price of its tokens, if it is known.
     """
 
     model: str
@@ -127,8 +127,11 @@ class RoleTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GrantTerms:
-    """How much a session may do, for whom. `allow`: patterns of functions; one of each list must match. `caps`: the
-    most impact, by pattern."""
+    """How much a session may do, and for which user.
+
+    `allow`: lists of patterns of functions; a function must match at least one pattern of each list. `caps`: the
+    highest impact, by pattern.
+    """
 
     scope: str
     allow: tuple[tuple[str, ...], ...]
@@ -139,7 +142,7 @@ class GrantTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RateTerms:
-    """How many calls per second, and how many may come at once after a rest."""
+    """How many calls per second are allowed, and how many at once after a period without calls."""
 
     per_second: float
     burst: int = 1
@@ -147,13 +150,14 @@ class RateTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanBounds:
-    """The bounds and thresholds of the plans of a session; each is a setting, `[plans]`, which says where it comes from.
+    """The bounds and thresholds of the plans of a session. Each is a setting in `[plans]`, which explains its origin.
 
-    `calls`: of models about one plan. `seconds`: on the wall. `confidence`: from here on an analysis stands.
-    `planner`, `judge`, `patcher`, `reporter`: roles of the models that do this, "" for the usual ones.
-    `risk_weights`: of schema, planning, method, scale and history. `guarded_from`, `repair_from`, `trust_below`: of a
-    profile's risk and trust. `trust_penalties`: of a step that failed, gave nothing, gave next to nothing, was branched,
-    was recovered, and of a condition that was met. `report`: modes that judge end with a report in words. `rates`: by a module's or a function's name, of the calls that steps make.
+    `calls`: model calls about one plan. `seconds`: elapsed time. `confidence`: the least confidence at which an
+    analysis is accepted. `planner`, `judge`, `patcher`, `reporter`: roles of the models that do this, "" for the usual
+    ones. `risk_weights`: of schema, planning, method, scale and history. `guarded_from`, `repair_from`, `trust_below`:
+    thresholds of a profile's risk and trust. `trust_penalties`: for a step that failed, returned nothing, returned next
+    to nothing, was branched, was recovered, and for a condition that was met. `report`: modes that judge end with a
+    report in words. `rates`: of the calls that steps make, by the name of a module or function.
     """
 
     WHOLE: ClassVar[bool] = True
@@ -182,8 +186,8 @@ class PlanBounds:
 class Bounds:
     """The bounds of a session (law 9). Each is a setting; a bound that is hit is a reported outcome.
 
-    Depths and counts are inclusive; times in seconds; `shown`: characters of a result in a context. All of them are
-    written, since what is the default today may be another one tomorrow.
+    Depths and counts are inclusive; times are in seconds; `shown`: characters of a result in a context. All of them are
+    written, because today's defaults may change.
     """
 
     WHOLE: ClassVar[bool] = True
@@ -198,12 +202,12 @@ class Bounds:
     reply_tokens: int = 4096
     plans: PlanBounds = PlanBounds()
     money: Annotated[float | None, Since("1.2")] = None
-    """What its calls of models may cost, where their prices are known; None: as much as they do."""
+    """What its model calls may cost, where prices are known. None: no limit."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFile:
-    """A file of the workspace. `path`: as a `FileChange` has it, below the workspace; `size`: in bytes."""
+    """A file of the workspace. `path`: as in a `FileChange`, relative to the workspace; `size`: in bytes."""
 
     path: str
     size: int
@@ -211,10 +215,10 @@ class SeenFile:
 
 @dataclass(frozen=True, slots=True)
 class SeenFiles:
-    """What an agent is told of the workspace's files. `new`: new or changed since it was told last, the newest first.
+    """What an agent is told about the workspace's files.
 
-    `more`: how many of these are not named. `gone`: paths that are no more;
-    `more_gone`: how many of these are not named.
+    `new`: files that are new or changed since it was last told, newest first. `more`: how many of these are not named.
+    `gone`: paths that no longer exist; `more_gone`: how many of these are not named.
     """
 
     new: tuple[SeenFile, ...] = ()
@@ -225,10 +229,11 @@ class SeenFiles:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an agent is shown of the world at one turn. `now`: to the minute, UTC. `running`: children at work.
+    """The facts about the world that an agent is shown in one turn.
 
-    `tokens_left`: of the agent's budget, once that is short. `catalogue`: the record since which the functions
-    are those that its context names, where it names any. `files`: where there is something to say of them.
+    `now`: to the minute, UTC. `running`: children at work. `tokens_left`: of the agent's budget, once few are left.
+    `catalogue`: the record that last changed the functions that its context names, if it names any. `files`: set if
+    there is something to report about them.
     """
 
     now: str
@@ -241,9 +246,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """Why a step of a plan failed, as a model sees it, and what is done about it: `replace`, `skip` or `give_up`.
+    """Why a step of a plan failed, in a model's judgement, and what is done about it: `replace`, `skip` or `give_up`.
 
-    `failure`: what was observed. `confidence`: in the cause and the action, from 0 to 1.
+    `failure`: the observed failure. `confidence`: in the cause and the action, from 0 to 1.
     """
 
     failure: str
@@ -254,9 +259,9 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanTerms:
-    """How a plan is run. `thinks`: models may be asked about it. `chosen`: why in this mode, if it was the core's choice.
+    """How a plan is run. `thinks`: whether models may be asked about it.
 
-    `first`: it is written, and then waits for a person.
+    `chosen`: why this mode was chosen, if the core chose it. `first`: the plan is written and then waits for a person.
     """
 
     mode: str
@@ -268,7 +273,7 @@ class PlanTerms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttachedValue:
-    """A parameter that was passed by value. `sha256`: the blob with it, if it is too long to stand among the parameters."""
+    """A parameter that was passed by value. `sha256`: its blob, if it is too long to be among the parameters."""
 
     media: str
     size: int
@@ -285,9 +290,10 @@ class ClearanceRule:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathState:
-    """What is at one path of a directory: a type, permission bits; of a file its size and the SHA-256 of its content.
+    """What is at one path of a directory: a type and permission bits; for a file also its size and content digest.
 
-    `target`: of a link, or which special file it is. A file of the user's is no blob, so its digest is not named as one.
+    `content`: the SHA-256 of a file's content. A user's file is not a blob, so the field is not called `sha256`.
+    `target`: of a link, or which special file it is.
     """
 
     type: FileType
@@ -301,7 +307,7 @@ class PathState:
 class PathChange:
     """One path that differs from a live directory: what was there, and what is in the overlay now.
 
-    `conflict`: somebody changed it in the directory meanwhile.
+    `conflict`: somebody changed it in the directory in the meantime.
     """
 
     path: str
@@ -313,7 +319,7 @@ class PathChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PathOutcome:
-    """What became of one path, and why, for people."""
+    """The outcome for one path, and the reason, for people."""
 
     path: str
     outcome: Literal["applied", "conflict", "failed"]

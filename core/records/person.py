@@ -1,4 +1,4 @@
-"""What a person caused: the one field by which a record says which person that was."""
+"""Records that a person caused, and the field that says which person."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -11,7 +11,7 @@ from iact.core.records.mark import Outcome, Since
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PersonContent(Content):
-    """What one kind of record says of which a person was the cause. No model is ever shown who it was."""
+    """The content of a record that a person caused. No model is ever shown who it was."""
 
     who: Annotated[Outcome[str], Since("1.2")] = ""
-    """The user name of the person; empty where an installation has one user."""
+    """The person's user name. Empty in an installation with a single user."""

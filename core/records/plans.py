@@ -1,4 +1,4 @@
-"""What becomes of a plan. Its beginning is a `spawn` and a `call` (or `control`), its end a `reply`."""
+"""The course of a plan. It begins with a `spawn` and a `call` (or `control`) and ends with a `reply`."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -14,7 +14,7 @@ from iact.core.records.parts import Diagnosis, Tokens, Wait
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan(Content):
-    """A version of a plan begins. The body tells its steps in words."""
+    """A version of a plan begins. The body describes its steps in words."""
 
     KIND: ClassVar[str] = "plan"
     BODY: ClassVar[Mark | None] = DERIVED
@@ -22,22 +22,22 @@ class Plan(Content):
     version: Derived[int]
     """Its number, from 1."""
     parent: Derived[int | None]
-    """The version that it follows on."""
+    """The version that it replaces."""
     reason: Derived[str]
     """Why it was made."""
     add: Derived[tuple[Mapping[str, JSON], ...]]
-    """Steps that it adds: id, kind, call, task, params, refs, after, join, …; what has its default is left out."""
+    """Steps that it adds: id, kind, call, task, params, refs, after, join, …; fields with their default are omitted."""
     drop: Derived[tuple[str, ...]]
     """Steps that it drops."""
     rewire: Derived[tuple[Mapping[str, JSON], ...]]
-    """Steps that now build on others."""
+    """Steps whose inputs are now other steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extend(Content):
-    """Steps join the present version, without a decision: more of a plan that is being written, or a thought about it.
+    """Steps join the present version without a decision: more of a plan that is being written, or a thought about it.
 
-    The body tells them in words.
+    The body describes them in words.
     """
 
     KIND: ClassVar[str] = "extend"
@@ -46,9 +46,9 @@ class Extend(Content):
     version: Derived[int]
     """The version that they join."""
     reason: Derived[str]
-    """What they are."""
+    """Why they are added."""
     add: Derived[tuple[Mapping[str, JSON], ...]]
-    """As those of `plan`."""
+    """Steps, as in `plan`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,28 +60,28 @@ class Node(Content):
     node: Derived[str]
     """The step."""
     version: Derived[int]
-    """The version that governs it."""
+    """The version to which it belongs."""
     cause: Derived[str]
     """What happened."""
     from_: Derived[str]
     to: Derived[str]
-    """Its state before, and now."""
+    """Its previous state, and its new one."""
     attempt: Derived[int]
-    """How often it was carried out."""
+    """How often it has been carried out."""
     detail: Derived[str] = ""
-    """The error, or why."""
+    """The error, or the reason."""
     output: Derived[JSON] = None
-    """What it gave, where no other record holds it."""
+    """Its result, if no other record holds it."""
     labels: Derived[tuple[str, ...]] = ()
-    """Where that comes from."""
+    """The sources of the result."""
     validation: Derived[str | None] = None
-    """What passed its result."""
+    """What accepted its result."""
     t: Derived[float]
     """Seconds since the plan's start."""
     result: Derived[int] = 0
-    """The record that holds what it gave."""
+    """The record that holds its result."""
     diagnosis: Annotated[Derived[Diagnosis | None], Since("1.2")] = None
-    """Of a step that stands for the replacement of another: why that failed."""
+    """For a step that replaces another: why that one failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,22 +94,22 @@ class ProfileRisk(Content):
     risk: Derived[float]
     """From 0 to 1."""
     components: Derived[Mapping[str, float]]
-    """What it is made of: schema, planning, method, scale, history."""
+    """The parts of the risk: schema, planning, method, scale, history."""
     route: Derived[str]
     """How the plan runs: pure, guarded or repair_eligible."""
     confidence: Derived[float]
-    """Its author's."""
+    """Its author's confidence."""
     assumptions: Derived[tuple[str, ...]] = ()
-    """What it takes for granted."""
+    """Its assumptions."""
     fragile: Derived[tuple[str, ...]] = ()
     """Where it may break."""
     rules: Derived[tuple[str, ...]] = ()
-    """What is to be done in which case."""
+    """What to do in which case."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileRule(Content):
-    """A rule of a profile changed a step, without a model's word."""
+    """A rule of a profile changed a step, without asking a model."""
 
     KIND: ClassVar[str] = "profile"
     OP: ClassVar[str] = "rule"
@@ -117,14 +117,14 @@ class ProfileRule(Content):
     node: Derived[str]
     """The step."""
     what: Derived[Literal["auto", "branch", "recovery"]]
-    """What kind of rule it is: it gave an argument, it branched, or the step failed and is tried once more."""
+    """The kind of rule: it set an argument, it branched, or it retries a step that failed."""
     rule: Derived[str]
     """The rule."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProfileTrust(Content):
-    """What a profile gave is judged, before it is reported."""
+    """The result of a profile is judged before it is reported."""
 
     KIND: ClassVar[str] = "profile"
     OP: ClassVar[str] = "trust"
@@ -132,22 +132,22 @@ class ProfileTrust(Content):
     trust: Derived[float]
     """From 0 to 1."""
     penalties: Derived[Mapping[str, float]]
-    """What it lost, by the kind of trouble."""
+    """What was deducted, by the kind of problem."""
     verification: Derived[Literal["sound", "degraded", "unsound"]]
-    """Whether what is there supports a report."""
+    """Whether the results support a report."""
     issues: Derived[tuple[str, ...]] = ()
-    """The trouble, in words."""
+    """The problems, in words."""
     flags: Derived[tuple[str, ...]] = ()
-    """What the report must say of it."""
+    """What the report must mention."""
     repair: Derived[bool] = False
-    """It is repaired once."""
+    """Whether the plan is repaired, once."""
     climbs: Derived[str] = ""
-    """The mode that judges the plan from here on."""
+    """The mode that judges the plan from now on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fire(Content):
-    """A step is about to be carried out. The body: its arguments, if they are not what its refs resolve to."""
+    """A step is about to be carried out. The body is its arguments, if they are not what its references resolve to."""
 
     KIND: ClassVar[str] = "fire"
     BODY: ClassVar[Mark | None] = DERIVED
@@ -155,22 +155,22 @@ class Fire(Content):
     node: Derived[str]
     """The step."""
     attempt: Derived[int]
-    """How often it was carried out, this time included."""
+    """How often it has been carried out, including this time."""
     turn: Derived[int]
-    """The record that handed the plan over."""
+    """The record that handed over the plan."""
     action: Derived[int]
-    """The firing; its gate, call and result name the same."""
+    """The number of the firing. Its gate, call and result records have the same number."""
     function: Derived[str]
-    """What it calls."""
+    """The function that it calls."""
     to: Derived[str] = ""
     """The child that it calls."""
     race: Annotated[Derived[str], Since("1.2")] = ""
-    """The step for which it races in a copy of the workspace; empty: it works in the workspace itself."""
+    """The step for which it races in a copy of the workspace. Empty: it works in the workspace itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MakeCopy(Content):
-    """A step that races has a copy of the workspace, or there can be none."""
+    """A step that races receives a copy of the workspace, or no copy can be made."""
 
     KIND: ClassVar[str] = "copy"
     OP: ClassVar[str] = "make"
@@ -178,39 +178,40 @@ class MakeCopy(Content):
     node: Derived[str]
     """The step."""
     action: Derived[int]
-    """The firing that works in it."""
+    """The firing that works in the copy."""
     base: Outcome[str] = ""
-    """The version of the workspace that it is made of."""
+    """The version of the workspace that was copied."""
     why: Outcome[str] = ""
-    """Why there is none: the steps of the race take turns in the workspace itself."""
+    """Why there is no copy. The steps of the race then take turns in the workspace itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TakeOver(Content):
-    """What a step wrote in its copy of the workspace was taken over into the workspace, or could not be.
+    """What a step wrote in its copy of the workspace is moved to the workspace, or could not be moved.
 
-    It is all that differs between `base` and `copy`, or nothing.
+    It is either everything that differs between `base` and `copy`, or nothing.
     """
 
     KIND: ClassVar[str] = "copy"
     OP: ClassVar[str] = "take"
 
     node: Derived[str]
-    """The step, which has won the race by this."""
+    """The step, which wins the race with this."""
     call: Derived[int]
-    """The record of its call."""
+    """The record of the step's call."""
     base: Derived[str]
-    """The version that its copy was made of."""
+    """The version from which the copy was made."""
     copy: Derived[str]
-    """The version of its copy behind its call."""
+    """The version of the copy after the call."""
     version: Outcome[str] = ""
-    """The version of the workspace behind this; empty: nothing was taken over."""
+    """The version of the workspace after this. Empty: nothing was taken over."""
     beside: Derived[tuple[int, ...]] = ()
-    """The calls that may have written in the workspace since the version before: what they had done is in this one, too."""
+    """Calls that may have written in the workspace since its previous version. What they had written is in this one,
+    too."""
     conflicts: Outcome[tuple[str, ...]] = ()
-    """What somebody else changed in the workspace meanwhile, and what kept it from being taken over."""
+    """Paths that somebody else changed in the workspace in the meantime, which prevented the takeover."""
     why: Outcome[str] = ""
-    """What else kept it from that."""
+    """What else prevented the takeover."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -221,28 +222,28 @@ class Ask(Content):
     BODY: ClassVar[Mark | None] = OUTCOME
 
     thought: Annotated[Derived[int], Since("1.2")] = 0
-    """Which of the plan's questions it is, in the order in which they were asked."""
+    """The number of the question among the plan's questions, in the order in which they were asked."""
     question: Derived[str]
-    """Its kind."""
+    """The kind of question."""
     role: Derived[str]
     """The role of the model."""
     model: Derived[str]
     """The model's name."""
     digest: Derived[str]
-    """The digest over the question."""
+    """The digest of the question."""
     usage: Outcome[Tokens]
     """The tokens that it took."""
     node: Derived[str] = ""
-    """The step that it is about."""
+    """The step that the question is about."""
     failed: Annotated[Outcome[str], Since("1.2")] = ""
     """Why there is no answer."""
     waits: Annotated[Outcome[tuple[Wait, ...]], Since("1.2")] = ()
-    """What kept the model's endpoint from answering."""
+    """What delayed the answer of the model's endpoint."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft(Content):
-    """A planner has written more of its plan, whose complete steps begin at once. The body is what it wrote since."""
+    """A planner has written more of its plan; complete steps begin at once. The body is the text since the last one."""
 
     KIND: ClassVar[str] = "draft"
     BODY: ClassVar[Mark | None] = OUTCOME
@@ -253,9 +254,9 @@ class Draft(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wake(Content):
-    """Something of a plan was due by itself: a retry, the end of its time. Or the session goes on after it had stopped."""
+    """A timer of a plan expired (a retry, the end of its time), or the session continues after it had stopped."""
 
     KIND: ClassVar[str] = "wake"
 
     reopened: Outcome[bool] = False
-    """The session goes on: the time in between does not count."""
+    """Whether the session continues. The time in between does not count."""

@@ -1,4 +1,4 @@
-"""One record of a journal, as everything but the journal itself sees it."""
+"""One record of a journal, as the rest of the program sees it."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ _SHA256: Final = re.compile(r"[0-9a-f]{64}")
 class Record:
     """One record. `n` counts from 1; `step` is the ordinal of this record within its agent.
 
-    `content`: what its kind says; `extra`: fields of its header that its class does not have.
-    `digest`: first eight hex digits of the SHA-256 over the record's bytes before its trailer. `seal`: who wrote it,
-    empty if it does not say; the digest of a sealed record covers it.
+    `content`: what its kind records; `extra`: fields of its header that its class does not have. `digest`: the first
+    eight hex digits of the SHA-256 of the record's bytes before its trailer. `seal`: the seal of its writer, or empty;
+    the digest of a sealed record covers it.
     """
 
     n: int
@@ -40,13 +40,13 @@ class Record:
 
     @property
     def kind(self) -> str:
-        """The name of its kind."""
+        """The name of the record's kind."""
         content = self.content
         return content.kind if isinstance(content, Unknown) else content.KIND
 
     @property
     def fields(self) -> dict[str, JSON]:
-        """What its header says beside what every header says, as JSON."""
+        """The header fields, as JSON, that are not common to all records."""
         fields = encode_fields(self.content)
         return {**fields, **self.extra} if self.extra else fields
 
@@ -62,12 +62,12 @@ class Record:
 
 
 def timestamp(now: datetime) -> str:
-    """A time in UTC as records have it."""
+    """Format a UTC time as records do."""
     return now.isoformat(timespec="microseconds").replace("+00:00", "Z")
 
 
 def blobs_of(record: Record) -> frozenset[str]:
-    """The blobs that a record names: what stands as `sha256` in its fields, at any depth."""
+    """The blobs that a record names: every `sha256` in its fields, at any depth."""
     found: set[str] = set()
     left: list[JSON] = list(record.fields.values())
     while left:

@@ -1,4 +1,4 @@
-"""What concerns a session as a whole: its beginning and terms, its modules, where it was copied from, its end."""
+"""A session as a whole: its beginning and terms, its modules, where it was copied from, its end."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -25,20 +25,20 @@ class Open(Content):
     models: Outcome[Mapping[str, RoleTerms]]
     """The models, by role."""
     grant: Outcome[GrantTerms]
-    """How much it may do, for whom."""
+    """How much it may do, and for which user."""
     policy: Annotated[Outcome[Mapping[str, JSON] | None], Since("1.1")] = None
-    """What its user's policy says."""
+    """The user's policy."""
     bounds: Outcome[Bounds]
-    """How far it may go."""
+    """The session's bounds."""
     tail: Annotated[Outcome[Literal["whole", "changes"]], Since("1.1")] = "whole"
-    """How contexts end: each with the whole state of the agent, or with what changed of it."""
+    """How contexts end: each with the agent's whole state, or with what has changed of it."""
     workspace: Outcome[str]
-    """The directory of the user's in which it works; "scratch": one of its own."""
+    """The user's directory in which the session works; "scratch" for a directory of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Module(Content):
-    """A module is there in some version, or is not there any more. The body is its manifest as JSON, or why it is gone."""
+    """A version of a module is available, or the module is gone. The body is its manifest as JSON, or the reason."""
 
     KIND: ClassVar[str] = "module"
     BODY: ClassVar[Mark | None] = OUTCOME
@@ -48,66 +48,63 @@ class Module(Content):
     version: Annotated[Derived[str], Since("1.1")] = ""
     """Its version, as its manifest has it."""
     digest: Outcome[str]
-    """The SHA-256 over its files."""
+    """The SHA-256 of its files."""
     origin: Outcome[Origin]
-    """Who brought it."""
+    """Where it comes from."""
     stake: Derived[Literal["", "live", "scratch"]] = ""
     """Whether its calls can do harm outside the session."""
     approved: Outcome[tuple[str, ...] | None] = None
-    """The functions whose declaration is believed; None: all of them."""
+    """The functions whose declarations are trusted; None: all of them."""
     state: Outcome[Literal["", "removed", "withdrawn"]] = ""
     """Why it is gone: a person removed it, or it failed too often."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Notice(Content):
-    """Something for people. It never enters a context."""
+    """A message for people. It never enters a context."""
 
     KIND: ClassVar[str] = "notice"
     BODY: ClassVar[Mark | None] = OUTCOME
 
     level: Outcome[Literal["warning", "error"]]
     code: Outcome[str]
-    """What it is about, for programs."""
+    """The subject, for programs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fork(Content):
-    """What stands before was copied from a session of this installation; from here on it is a session of its own."""
+    """The records before this one were copied from a session of this installation. From here on, it is separate."""
 
     KIND: ClassVar[str] = "fork"
 
     from_: Derived[str]
-    """The session that it comes from."""
+    """The session from which it was copied."""
     after: Derived[int]
-    """The last record that both share."""
+    """The last record that both sessions share."""
     session: Outcome[str]
-    """The id of this one."""
+    """The id of this session."""
     workspace: Outcome[Literal["version", "current", "live", "none"]]
-    """Its files: as they were behind that record; as they were when it was forked; in a directory of the user's; none."""
+    """Its files: as they were after that record, as they were at the fork, in a directory of the user, or none."""
     left_out: Outcome[int] = 0
-    """How many files did not come along."""
+    """How many files were not copied."""
     drops: Annotated[Outcome[bool], Since("1.2")] = False
-    """What was under way behind that record is not carried out here: the root rests until somebody speaks to it."""
+    """Whether pending actions after that record are dropped here: the root waits until somebody sends a message."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopt(Content):
-    """What stands before was copied from a session that this installation did not make, and has no authority here.
-
-    All that gives a session its say is set anew.
-    """
+    """The records before this one were copied from another installation's session. They have no authority here."""
 
     KIND: ClassVar[str] = "adopt"
 
     from_: Derived[str]
-    """The session that it comes from."""
+    """The session from which it was copied."""
     after: Derived[int]
-    """The last record that both share."""
+    """The last record that both sessions share."""
     session: Outcome[str]
-    """The id of this one."""
+    """The id of this session."""
     sha256: Derived[str]
-    """The SHA-256 over all bytes before this record."""
+    """The SHA-256 of all bytes before this record."""
     by: Outcome[Literal["user"]]
     workspace: Outcome[Literal["current", "none"]]
     """Its files: as they were when it was adopted, or none."""
@@ -118,37 +115,37 @@ class Adopt(Content):
     bounds: Outcome[Bounds]
     """As in an `open` record."""
     left_out: Outcome[Mapping[str, int] | None] = None
-    """How many files, blobs and versions did not come along."""
+    """How many files, blobs and versions were not copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Migrate(Content):
-    """From here on the rules and the prompts are those of another version of this program."""
+    """From here on, the rules and prompts are those of another version of this program."""
 
     KIND: ClassVar[str] = "migrate"
 
     from_: Derived[str]
-    """The format until here."""
+    """The format up to here."""
     to: Outcome[str]
     """The format from here on."""
     models: Outcome[Mapping[str, RoleTerms]]
-    """The models, with the prompts of now."""
+    """The models, with their current prompts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Epoch(Content):
-    """From here on another host writes the journal, or the same one after it was started again; the one before can't any more."""
+    """From here on, another host writes the journal, or the same one after a restart. The previous one can't."""
 
     KIND: ClassVar[str] = "epoch"
 
     epoch: Derived[int]
-    """Its number; the first, which begins with the session, has no such record."""
+    """Its number. The first epoch begins with the session and has no such record."""
     host: Outcome[str]
-    """Who it is."""
+    """The host."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Close(Content):
-    """The session was closed in order; it can be opened again, and then goes on behind this."""
+    """The session was closed properly. If it is opened again, it continues after this record."""
 
     KIND: ClassVar[str] = "close"

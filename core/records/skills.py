@@ -1,4 +1,4 @@
-"""A skill that an agent wrote, as it is put to a person: all of what they are asked to approve."""
+"""A skill that an agent wrote, as it is shown to a person: everything that they are asked to approve."""
 
 # Annotations are objects here, and not strings: the codec reads them.
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillFile:
-    """One of its files. `differs`: from the skill of that name which is there, as a unified diff; of a changed one."""
+    """A file of the skill. `differs`: for a changed file, a unified diff from the existing skill of that name."""
 
     path: str
     text: str
@@ -18,10 +18,10 @@ class SkillFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SkillOffer:
-    """A skill as it was when it was offered. `module`: what it is called in the catalogue.
+    """A skill as it was when it was offered. `module`: its name in the catalogue.
 
-    `gone`: files of the one that it would replace, which it has not. `read`: what from outside its agent had read, and its
-    files were touched by.
+    `gone`: files of the skill that it would replace and that it does not have. `read`: the outside sources that its
+    agent had read and that its files were made from.
     """
 
     name: str
