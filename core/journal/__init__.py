@@ -1,4 +1,4 @@
-"""The session's only database: records, the file they stand in, and who may append to it."""
+"""The session's only database: records, the file that contains them, and who may append to it."""
 
 from iact.core.journal.file import Contents, Journal, read_blob, read_journal
 from iact.core.journal.parser import Parser

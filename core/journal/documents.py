@@ -1,12 +1,12 @@
-"""The small files of a data directory that all hosts of a store have: what people approved, the policy, secrets, names.
+"""Small files of a data directory that all hosts of a store share: approvals, the policy, secrets, names.
 
-Each is a row of versions in the store, of which each is created if it is absent, as the segments of a journal are. So
-two hosts that change a file at the same time can't lose what the other did: whoever is second finds the other's
-version, puts both changes together, and creates the next one. The files in the data directory are copies; every
-program reads those, and this module compares them with the store now and then.
+Each is a series of versions in the store. Each version is created only if it does not exist, like the segments of a
+journal. So two hosts that change a file at the same time can't lose each other's changes: the second host finds the
+first one's version, merges both changes, and creates the next version. The files in the data directory are copies.
+Every program reads those, and this module periodically compares them with the store.
 
-What is stored is encrypted with a key that only hosts have, and says under which name: who can write in the store can
-neither read a secret nor forge an approval.
+Stored versions are encrypted with a key that only hosts have, and bound to their name: anyone else who can write in the
+store can neither read a secret nor forge an approval.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from iact.core.ports import JSON, ObjectStore
 
 _LOG: Final = logging.getLogger(__name__)
 STATE: Final = "shared.json"
-"""In the data directory: which version of each file it has."""
+"""A file in the data directory: which version of each shared file it has."""
 _FOLDER: Final = "installation/files/"
 _NAMES: Final = ("approvals.json", "hosts.json", "policy.toml", "secrets.json")
 _PLANS: Final = "plans/*.yaml"
@@ -36,29 +36,29 @@ _TRIES: Final = 16
 
 
 class Cipher(Protocol):
-    """Encrypts what only hosts may read. `name`: what is encrypted counts under this name alone."""
+    """Encrypts what only hosts may read. `name`: encrypted data is valid only under this name."""
 
     def encrypt(self, name: str, data: bytes) -> bytes: ...
 
     def decrypt(self, name: str, data: bytes) -> bytes:
-        """What was encrypted.
+        """Return the decrypted data.
 
         Raises:
-            JournalError: it was not, with this key and under this name.
+            JournalError: it was not encrypted with this key and under this name.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class _Copy:
-    """What the data directory has of a file. `version`: the store's that it was made of; `sha256`: of its content then."""
+    """A file in the data directory. `version`: the store's version it was made from; `sha256`: of its content then."""
 
     version: int = 0
     sha256: str = ""
 
 
 class SharedDocuments:
-    """The shared files of one data directory. Everything here blocks."""
+    """The shared files of one data directory. Every method blocks."""
 
     def __init__(self, store: ObjectStore, data: Path, cipher: Cipher) -> None:
         self._store = store
@@ -66,11 +66,11 @@ class SharedDocuments:
         self._cipher = cipher
 
     def sync(self) -> list[str]:
-        """Fetch what other hosts changed, and store what was changed here; the names of files that are others here now.
+        """Fetch what other hosts changed, and store what was changed here. Returns the files that changed here.
 
         Raises:
-            StoreUnavailable: the store does not answer; what was changed here is stored the next time.
-            JournalError: something in the store is not of our hosts.
+            StoreUnavailable: the store does not answer; changes made here are stored the next time.
+            JournalError: something in the store is not from our hosts.
             JournalUnwritable: a file can't be written.
         """
         newest: dict[str, int] = {}
@@ -101,22 +101,22 @@ class SharedDocuments:
                 version += 1
                 sealed = self._cipher.encrypt(_name(name, version), content)
                 if not self._store.create(_name(name, version), sealed):
-                    newest = version  # another host was first: what it made is put together with ours
+                    newest = version  # another host was first: its version is merged with ours
                     continue
             if content != mine:
                 write_whole(path, content)
             state[name] = _Copy(version, _digest(content))
             return content != mine
-        return False  # the others change it all the time; there is a next look
+        return False  # the others keep changing it; the next sync tries again
 
     def _put_together(
         self, name: str, known: _Copy, mine: bytes | None, theirs: bytes | None
     ) -> bytes | None:
-        """What the file holds now, if `mine` was changed here and `theirs` elsewhere; None: nothing to do."""
+        """The file's content if `mine` was changed here and `theirs` elsewhere; None: there is nothing to do."""
         if mine is None or theirs is None or mine == theirs:
             return theirs if mine is None else mine
         made = _merged(self._get(name, known.version) if known.version else b"", mine, theirs)
-        if made is None:  # a person has to put them together: what was here is kept beside
+        if made is None:  # a person must merge them: the local version is kept next to the file
             kept = self._data / f"{name}.kept-{secrets.token_hex(2)}"
             write_whole(kept, mine)
             _LOG.warning("%s was changed here and on another host; theirs counts, ours is in %s.", name, kept)
@@ -131,7 +131,7 @@ class SharedDocuments:
 
     @contextmanager
     def _state(self) -> Iterator[dict[str, _Copy]]:
-        """What the data directory has, alone among the programs that use it; kept at the end."""
+        """The state of the data directory, under a lock against other programs; saved at the end."""
         path = self._data / STATE
         with _locked(path):
             found = json.loads(path.read_bytes()) if path.is_file() else {}
@@ -161,8 +161,11 @@ def _digest(data: bytes) -> str:
 
 
 def _merged(base: bytes, mine: bytes, theirs: bytes) -> bytes | None:
-    """Both changes of a JSON object, by name; None: it is none. Where both changed one name, lists get what either added
-    and lose what either took out, and of anything else theirs counts: an approval is taken whole or not at all."""
+    """Merge both changes of a JSON object, by name; None if it is not an object.
+
+    Where both changed one name, lists gain what either added and lose what either removed. For any other value theirs
+    counts: an approval is taken whole or not at all.
+    """
     try:
         old, ours, others = (json.loads(one or b"{}") for one in (base, mine, theirs))
     except ValueError:
@@ -197,7 +200,7 @@ def _both(old: JSON, ours: JSON, others: JSON) -> JSON:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Alone among the programs that change a file, by the same lock as they use."""
+    """Lock out other programs that change a file, by the same lock that they use."""
     with contextlib.ExitStack() as held:
         try:
             held.enter_context(whole_file.locked(path))

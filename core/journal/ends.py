@@ -1,4 +1,4 @@
-"""The two ends of a journal: enough for a list of many sessions, without reading any of them whole."""
+"""The two ends of a journal: enough to list many sessions, without reading any of them completely."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from iact.core.records.record import Record
 
 _END: Final = 65_536
 _FAR: Final = 4 << 20
-"""Bytes at a journal's end: where the last record, which may be long, is looked for a second time."""
+"""Bytes at a journal's end that are searched for the last record, which may be long, on the second attempt."""
 _TRIES: Final = 16
-"""Places in the last record's own text that may look like its header."""
+"""How many places in the last record's own text may look like its header."""
 
 
 @dataclass(frozen=True, slots=True)
 class JournalEnds:
-    """`first`: records at its start, up to the user's first words; `last`: number of the last whole one, 0 if there is none.
+    """`first`: records at its start, up to the user's first message; `last`: number of the last whole one, or 0.
 
-    `sealed`: the last whole record is the sealer's. Of all the others that is looked at when the session is opened.
+    `sealed`: whether the last whole record has the sealer's seal. All other records are checked when the session is
+    opened.
     """
 
     first: tuple[Record, ...]
@@ -41,11 +42,11 @@ class JournalEnds:
 
     @staticmethod
     def of(file: Path, sealer: Sealer) -> JournalEnds:
-        """Of a journal's file.
+        """Read the ends of a journal's file.
 
         Raises:
-            OSError: it can't be read, or is no plain file.
-            JournalCorrupt: it does not begin as a journal.
+            OSError: it can't be read, or is not a plain file.
+            JournalCorrupt: it does not begin like a journal.
         """
         with open_regular(file) as stream:
             first = tuple(_until_said(Parser().feed(stream.read(_END))))
@@ -66,7 +67,7 @@ def _until_said(records: Iterator[Record]) -> Iterator[Record]:
 
 
 def _last(data: bytes, n: int, sealer: Sealer) -> bool | None:
-    """Whether record `n`, the last whole one in `data`, is the sealer's; None if it is not all there."""
+    """Whether record `n`, the last whole one in `data`, has the sealer's seal; None if part of it is missing."""
     begin, place = b'<!-- iact {"n":%d,' % n, len(data)
     for _ in range(_TRIES):
         place = data.rfind(begin, 0, place)
@@ -87,12 +88,13 @@ _HEADER: Final = re.compile(rb'(?:^|\n)(<!-- iact \{"n":(\d+),[^\n]*?"prev":"([0
 
 
 def sealed_end(file: Path, sealer: Sealer, least: int, most: int) -> list[Record]:
-    """The records in the last `most` bytes of a journal's file, if each is the sealer's and nothing else stands between
-    or behind them; none where that is not so, and none of a journal of fewer than `least` bytes, which is read whole as
-    quickly. Text in a record that looks like records has no seals, so that it can't pass for some.
+    """Return the records in the last `most` bytes of a journal's file, if each has the sealer's seal.
+
+    Returns none if anything else is between or after them, and none for a journal of fewer than `least` bytes, which is
+    read as a whole just as quickly. Text in a record that looks like records has no seals, so it can't pose as records.
 
     Raises:
-        OSError: it can't be read, or is no plain file.
+        OSError: it can't be read, or is not a plain file.
     """
     with open_regular(file) as stream:
         size = os.fstat(stream.fileno()).st_size
@@ -110,11 +112,12 @@ def sealed_end(file: Path, sealer: Sealer, least: int, most: int) -> list[Record
 
 
 def newest(file: Path, most: int = 8_192) -> list[Record]:
-    """The last records of a journal's file, as far as they are whole in its last `most` bytes; the last one is not
-    there if it is longer.
+    """Return the records that are complete in the last `most` bytes of a journal's file.
+
+    The last record is missing if it is longer than that.
 
     Raises:
-        OSError: it can't be read, or is no plain file.
+        OSError: it can't be read, or is not a plain file.
     """
     with open_regular(file) as stream:
         stream.seek(max(0, os.fstat(stream.fileno()).st_size - most))
@@ -124,7 +127,7 @@ def newest(file: Path, most: int = 8_192) -> list[Record]:
         found = list[Record]()
         with suppress(
             JournalCorrupt
-        ):  # text in a body that looks like a header, or damage behind what was found
+        ):  # text in a body that looks like a header, or damage after the records found
             found.extend(parser.feed(data[match.start(1) :]))
         if found or tries == _TRIES:
             return found

@@ -1,10 +1,9 @@
 """The journal on disk: one writer that groups appends into one fsync, and a reader.
 
-`append` numbers, encodes and queues a record at once and never blocks; `durable` waits until it is
-on disk. While one group is being written in a thread, the next one collects. An effect waits for
-`durable`, a reader of the session is told of records only then, so nothing that anyone saw is
-ever lost. Values too large or too binary for the log stand beside it as blobs, written before the
-record that names them.
+`append` numbers, encodes and queues a record at once and never blocks; `durable` waits until it is on disk. While one
+group is being written in a thread, the next one collects. Effects wait for `durable`, and readers of the session
+receive records only then, so nothing that anyone saw is ever lost. Values that are too large or too binary for the log
+are stored next to it as blobs, written before the record that names them.
 """
 
 from __future__ import annotations
@@ -43,19 +42,20 @@ from iact.core.records.record import GENESIS, Record, blobs_of
 
 _CHUNK: Final = 1 << 20
 _PAUSE: Final = 0.005
-"""Seconds between two groups of records if nobody waits for the second: each costs a hand-over to a thread and a sync."""
+"""Seconds between two groups of records if nothing waits for the second. Each group costs a thread switch and a
+sync."""
 FILE: Final = "journal.md"
 VERSIONS: Final = "versions"
 """The folder, in a session's directory, in which versions of its workspace are kept."""
 LARGEST_BLOB: Final = 512 << 20
-"""Bytes of a blob that is read; nothing that we store comes near it."""
+"""The most bytes of a blob that is read. Nothing that we store comes near it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a journal holds. `torn`: bytes of an unfinished append behind the last record.
+    """The contents of a journal. `torn`: bytes of an unfinished append after the last record.
 
-    `foreign`: why it is not the session of whoever read it, in words; empty if it is, or if nobody's key was given.
+    `foreign`: why it is not a session of the reader's installation, in words; empty if it is, or if no key was given.
     """
 
     records: list[Record]
@@ -65,10 +65,10 @@ class Contents:
 
 
 def open_regular(path: Path) -> IO[bytes]:
-    """Open a file of a session's directory, which may come from anywhere: no link is followed, and no pipe waited for.
+    """Open a file of a session's directory, which may come from anywhere. Follows no link and waits for no pipe.
 
     Raises:
-        OSError: it is not there, is no plain file, or can't be read.
+        OSError: it does not exist, is not a plain file, or can't be read.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     mode = os.fstat(descriptor).st_mode
@@ -84,7 +84,7 @@ def open_journal(file: Path) -> IO[bytes]:
     """Open a journal's file to read it.
 
     Raises:
-        JournalError: there is none, it is no plain file, or it can't be read.
+        JournalError: it does not exist, is not a plain file, or can't be read.
     """
     try:
         return open_regular(file)
@@ -96,10 +96,10 @@ def open_journal(file: Path) -> IO[bytes]:
 
 
 def read_journal(path: Path, sealer: Sealer | None = None) -> Contents:
-    """Read a whole journal; `path` is the file or its session's directory. `sealer`: whose session it should be.
+    """Read a whole journal; `path` is the file or its session's directory. `sealer`: of the expected installation.
 
     Raises:
-        JournalCorrupt: a record does not fit (by number and byte).
+        JournalCorrupt: a record is invalid (by number and byte).
         JournalTooNew: written by a newer major version.
         JournalError: there is no such file, or it can't be read.
     """
@@ -124,10 +124,10 @@ def read_journal(path: Path, sealer: Sealer | None = None) -> Contents:
 
 
 def check_format(first: Record) -> None:
-    """Whether a journal that begins with `first` is one, and not too new for this program.
+    """Check that `first` begins a journal that is not too new for this program.
 
     Raises:
-        JournalCorrupt: it is none.
+        JournalCorrupt: it does not begin a journal.
         JournalTooNew: its major version is newer.
     """
     format = first.fields.get("format") if first.kind == "open" else None
@@ -138,7 +138,7 @@ def check_format(first: Record) -> None:
 
 
 def last_number(path: Path) -> int:
-    """Number of the last whole record of the journal file `path`, by its last trailer alone; 0 if there is none.
+    """Return the number of the last whole record of a journal file, from its last trailer; 0 if there is none.
 
     Raises:
         OSError: it can't be read.
@@ -153,10 +153,10 @@ def last_number(path: Path) -> int:
 class Journal:
     """A session's journal, open for appending by exactly one process.
 
-    `sealer`: what is appended is sealed with it; without, it belongs to nobody. `segments`: the journal is in a store
-    that other hosts reach, too; what is there counts, and the file is a copy. `on_durable` is called in the event loop
-    with the records of every group that reached the disk; `on_trouble` with a reason when the store does not answer, and
-    with "" when it does again.
+    `sealer`: seals appended records; without it, they belong to no installation. `segments`: the journal is in a store
+    that other hosts reach, too; the store is authoritative, and the file is a copy. `on_durable` is called in the event
+    loop with the records of every group that reached the disk; `on_trouble` with a reason when the store does not
+    answer, and with "" when it does again.
     """
 
     def __init__(
@@ -187,21 +187,22 @@ class Journal:
         self.on_durable: Callable[[Sequence[Record]], None] = lambda records: None
         self.on_trouble: Callable[[str], None] = lambda why: None
         self.moved = False
-        """Another host had the session since it was open here last, or it never was here: its files are not those of here."""
+        """Another host had the session since it was last open here, or it was never here: the local files are not
+        the session's."""
 
     @property
     def segments(self) -> SegmentWriter | None:
-        """Its place in the store that other hosts reach; None: it is in the data directory alone."""
+        """Its place in the store that other hosts reach; None if it is only in the data directory."""
         return self._segments
 
     @staticmethod
     def create(
         directory: Path, sealer: Sealer | None = None, segments: SegmentWriter | None = None
     ) -> Journal:
-        """Start an empty journal in `directory` (made if it is not there).
+        """Start an empty journal in `directory`, which is created if needed.
 
         Raises:
-            JournalUnwritable: the directory can't be made or written.
+            JournalUnwritable: the directory can't be created or written.
         """
         try:
             directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -217,14 +218,14 @@ class Journal:
 
     @staticmethod
     def open(directory: Path, sealer: Sealer | None = None) -> tuple[Journal, Contents]:
-        """Open a stored journal for appending; a torn tail is cut off (`Contents.torn` says so).
+        """Open a stored journal for appending. A torn tail is cut off and reported in `Contents.torn`.
 
-        `sealer`: whose session it must be; nothing of another's is changed.
+        `sealer`: of the installation that must own the session; a foreign session is not changed.
 
         Raises:
             ForeignSession: it is not the sealer's.
             JournalLocked: another process has it open.
-            JournalError: as `read_journal`.
+            JournalError: as in `read_journal`.
         """
         try:
             descriptor = os.open(directory / FILE, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
@@ -258,7 +259,7 @@ class Journal:
         body: str = "",
         blobs: Mapping[str, bytes] | None = None,
     ) -> Record:
-        """Queue one record; it has its number now and is on disk when `durable(n)` returns.
+        """Queue one record. It has its number now and is on disk when `durable(n)` returns.
 
         `blobs`: content by SHA-256, stored before the record.
 
@@ -280,7 +281,7 @@ class Journal:
         return record
 
     def hasten(self) -> None:
-        """Let what is queued be written without a pause: it tells of an effect, which nobody else could tell after a crash."""
+        """Write queued records without a pause, because they record an effect that would be unknown after a crash."""
         self._next_group = 0.0
         self._begin_group()
 
@@ -300,21 +301,21 @@ class Journal:
         await future
 
     def blob(self, digest: str) -> bytes:
-        """Content by SHA-256, also of a record that is not on disk yet.
+        """Return content by SHA-256, including content of a record that is not on disk yet.
 
         Raises:
-            JournalError: as `read_blob`.
+            JournalError: as in `read_blob`.
         """
         waiting = self._unwritten.get(digest)
         return waiting if waiting is not None else read_blob(self.directory, digest)
 
     @property
     def failed(self) -> JournalUnwritable | None:
-        """Why nothing can be appended any more, if so."""
+        """Why nothing can be appended any more, or None."""
         return self._failed
 
     async def close(self) -> None:
-        """Wait for what is queued, then release file and lock."""
+        """Wait for queued records, then release the file and the lock."""
         if self._closed:
             return
         with contextlib.suppress(JournalUnwritable):
@@ -324,14 +325,14 @@ class Journal:
             os.close(self._descriptor)
 
     def abandon(self) -> None:
-        """Release file and lock of a journal that nothing was appended to."""
+        """Release the file and the lock of a journal to which nothing was appended."""
         self._closed = True
         os.close(self._descriptor)
 
     def _begin_group(self) -> None:
-        """Write what is queued as soon as the loop comes round: what is appended until then goes with it.
+        """Write queued records in the next iteration of the loop, with everything appended until then.
 
-        Where nobody waits for it, a group that would follow on another at once comes a little later, and is larger.
+        If nothing waits for it, a group that would immediately follow another starts a little later, and is larger.
         """
         if not self._queue or self._flushing:
             return
@@ -346,7 +347,7 @@ class Journal:
             self._due = loop.call_at(self._next_group, self._overdue)
 
     def _overdue(self) -> None:
-        """Nobody waited for the group until its time came."""
+        """Begin the group that nothing waited for until its time came."""
         self._due, self._next_group = None, 0.0
         self._begin_group()
 
@@ -391,14 +392,14 @@ class Journal:
         loop.call_soon_threadsafe(self.on_trouble, why)
 
     def _share_blobs(self, segments: SegmentWriter, record: Record, given: Mapping[str, bytes]) -> None:
-        """Put all that a record names into the store, before it: also artifacts, which a spool left here already."""
+        """Put everything that a record names into the store before it, including artifacts from a spool."""
         for digest in (blobs_of(record) | given.keys()) - segments.blobs:
             content = given.get(digest)
             if content is None:
                 try:
                     content = read_blob(self.directory, digest)
                 except JournalError:
-                    continue  # what is lost here can't be had elsewhere, either
+                    continue  # content that is lost here can't be found elsewhere, either
             segments.put_blob(digest, content)
 
     def _flushed(
@@ -439,18 +440,18 @@ class Journal:
                 f"Everything up to record {self.durable_n} is stored: make room, then open the session again."
             )
         self._queue = []
-        with contextlib.suppress(OSError):  # what was half-written is then a torn tail for the next reader
+        with contextlib.suppress(OSError):  # the half-written part is then a torn tail for the next reader
             os.ftruncate(self._descriptor, self._offset)
         waiters, self._waiters = self._waiters, []
         for _, future in waiters:
             if not future.done():
                 future.set_exception(self._failed)
-                future.exception()  # whoever stopped waiting has no need to hear of it
+                future.exception()  # a waiter that was cancelled does not need the error
         self.on_durable([])
 
 
 def write_at(descriptor: int, data: bytes, offset: int) -> None:
-    """Write all of `data` at a place of an open file.
+    """Write all of `data` at a position of an open file.
 
     Raises:
         OSError: it can't be written.
@@ -461,7 +462,7 @@ def write_at(descriptor: int, data: bytes, offset: int) -> None:
 
 
 def lock(descriptor: int, directory: Path) -> None:
-    """Hold an open journal for this process, or close it.
+    """Lock an open journal for this process, or close it.
 
     Raises:
         JournalLocked: another process holds it.
@@ -503,10 +504,10 @@ def write_blob(directory: Path, digest: str, content: bytes) -> None:
 
 
 def read_blob(directory: Path, digest: str) -> bytes:
-    """Content by SHA-256.
+    """Return content by SHA-256.
 
     Raises:
-        JournalError: it is missing or not what its name says.
+        JournalError: it is missing, or does not match its name.
     """
     if not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise JournalError(f"{digest[:80]!r} is not the name of a blob.")

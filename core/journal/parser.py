@@ -1,4 +1,4 @@
-"""Bytes in, in pieces of any size; records out, each checked against its digest, its number and the one before."""
+"""Turns bytes, in pieces of any size, into records, each checked against its digest, its number and the one before."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class _Head:
 
 
 class Parser:
-    """Bytes in, records out; checks numbers, digests and the chain as it goes.
+    """Turns bytes into records and checks numbers, digests and the chain.
 
-    With a `sealer`, `seals` says which of them it made. `offset` is the position behind the last whole record: where a torn tail would be cut. Linear in
-    the bytes fed, if the pieces are not much smaller than a header.
+    With a `sealer`, `seals` shows which of them it made. `offset` is the position after the last whole record, where a
+    torn tail would be cut. Linear in the bytes fed, if the pieces are not much smaller than a header.
     """
 
     def __init__(self, *, n: int = 0, prev: str = GENESIS, sealer: Sealer | None = None) -> None:
@@ -54,22 +54,22 @@ class Parser:
         self.seals = Seals()
         self._pieces: list[bytes] = []
         self._size = 0  # bytes in all pieces
-        self._wanted = 1  # bytes without which the next record can't be complete
+        self._wanted = 1  # bytes that the next record needs at least
         self._n = n
         self._prev = prev
         self.offset = 0
 
     @property
     def pending(self) -> int:
-        """How many bytes stand behind the last whole record."""
+        """How many bytes follow the last whole record."""
         return self._size
 
     @property
     def torn(self) -> bool:
-        """Whether the bytes behind the last whole record can be an append that a crash cut short.
+        """Whether the bytes after the last whole record can be an append that a crash cut short.
 
-        They can't if a trailer stands there that proves the record to have been complete once: its digest
-        is right for the length and heading that the record must have had, or the next record follows it.
+        They can't be if they contain a trailer that proves that the record was complete once: its digest is right for
+        the length and heading that the record must have had, or the next record follows it.
         """
         buffer = self._joined()
         head = self._head(buffer, 0)
@@ -84,17 +84,17 @@ class Parser:
         return True
 
     def begins(self, data: bytes) -> bool:
-        """Whether `data` starts with a whole record that may stand next."""
+        """Whether `data` starts with a whole record that may come next."""
         try:
             return self._take(data, 0) is not None
         except JournalCorrupt:
             return False
 
     def feed(self, data: bytes) -> Iterator[Record]:
-        """Take the next bytes; give every record that is complete now.
+        """Take the next bytes. Yields every record that is now complete.
 
         Raises:
-            JournalCorrupt: bytes are there that can't be (the start of) the next record.
+            JournalCorrupt: the bytes can't be (the start of) the next record.
         """
         self._pieces.append(data)
         self._size += len(data)
@@ -114,7 +114,7 @@ class Parser:
             self._pieces, self._size = [buffer[position:]], len(buffer) - position
 
     def _judge(self, record: Record, buffer: bytes, start: int, end: int, sealer: Sealer) -> None:
-        """Look at the seal of a record that stands in `buffer`; `self.offset` is still where it begins in the file."""
+        """Check the seal of a record in `buffer`; `self.offset` is still the position where it begins in the file."""
         valid = False
         if record.seal:
             data, line_end = memoryview(buffer), buffer.index(b"\n", start) + 1
@@ -149,7 +149,7 @@ class Parser:
         return self._record(head.header, buffer[head.body : body_end], digest), head.end
 
     def _head(self, buffer: bytes, start: int) -> _Head | None:
-        """Header and heading of the record at `start`; None if they are not all there."""
+        """The header and heading of the record at `start`; None if they are incomplete."""
         line_end = buffer.find(b"\n", start)
         if line_end < 0:
             begun = buffer[start : start + len(HEAD)]
@@ -185,7 +185,7 @@ class Parser:
     def _header(self, text: bytes) -> dict[str, JSON]:
         try:
             header = _HEADER.decode(text.decode())
-            if b"\\ud" in text.lower():  # nothing that we show or send can hold half a character
+            if b"\\ud" in text.lower():  # we can neither show nor send half a character
                 json.dumps(header, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise self._bad("its header is not JSON") from error
@@ -229,7 +229,7 @@ class Parser:
             return decode(kind, header)
         except Misfit as misfit:
             if kind == "open" and is_too_new(header.get("format")):
-                return Unknown(kind, header), {}  # whoever reads it says what to do about that
+                return Unknown(kind, header), {}  # the reader reports what to do about it
             n = self._n + 1
             what = f"Record {n} ({kind}) is damaged: {misfit}."
             raise JournalCorrupt(what, n=n, offset=self.offset) from misfit
@@ -248,7 +248,7 @@ _HEADER: Final = json.JSONDecoder(parse_constant=_no_number, parse_float=_finite
 
 
 def _was_whole(buffer: bytes, head: _Head, end: int, digest: str) -> bool:
-    """Whether a record whose body ends at `end` had this digest, but for its length or the end of its heading."""
+    """Whether a record whose body ends at `end` had this digest, except for its length or the end of its heading."""
     line_end, body = buffer.index(b"\n") + 1, end - head.size
     counted = _BYTES.sub(b'"bytes":%d' % (end - head.body), buffer[:line_end])
     return digest in (

@@ -1,19 +1,19 @@
-"""A session of a shared store is deleted for good: nobody writes it any more, nobody opens it, and nothing of it is left.
+"""Deletes a session of a shared store for good: it is no longer written or opened, and nothing of it is left.
 
-To delete is to be the journal's last writer, so it is fenced as every writer is (`core.journal.fence`): the next
-segment's number is taken by a *tombstone*, which says that the session is deleted. An owner who wants to write meets it
-and stops, and whoever reads the journal to open it finds it at the end. Only then are segments emptied.
+To delete is to be the journal's last writer, so it is fenced like every writer (`core.journal.fence`): the next
+segment's number is taken by a *tombstone*, which states that the session is deleted. An owner who wants to write finds
+it and stops, and a host that reads the journal to open it finds it at the end. Only then are segments emptied.
 
-They are emptied, and not removed, because a number must never be free again. Some host may have been frozen for a week
-with any of these numbers in mind: its request would succeed, and it would take a journal for its own that is not there
-any more. So each number goes on being taken, by nothing: what is left of a session is that row of empty names, the first
-and the last of which say why. All that stood beside the journal is removed.
+They are emptied, and not removed, because a number must never be free again. A host may have been frozen for a week
+while about to use one of these numbers: its request would succeed, and it would take a journal for its own that no
+longer exists. So each number stays taken, by nothing: what is left of a session is that series of empty names, and the
+first and last of them state why. Everything that was stored next to the journal is removed.
 
-Whoever asks again goes on where the last one was cut off, on whichever host, and two may do it at once: all that can
-happen is that something is emptied twice. That it was begun is noted before, so that it can be found.
+A repeated request continues where the last one was interrupted, on any host, and two may run at once: at worst,
+something is emptied twice. The beginning of a purge is noted before it starts, so that it can be found.
 
-`Purge` decides, and is pure; `purge` carries it out. `tests/core/journal/test_purge.py` walks through every interleaving
-of hosts that open and write a journal with others that delete it.
+`Purge` decides, and is pure; `purge` carries it out. `tests/core/journal/test_purge.py` walks through every
+interleaving of hosts that open and write a journal with others that delete it.
 """
 
 from __future__ import annotations
@@ -41,13 +41,16 @@ Step: TypeAlias = Literal["reading", "burying", "emptying"]
 Found: TypeAlias = Literal[
     "segment", "empty", "tombstone", "absent", "created", "exists", "emptied", "unknown"
 ]
-"""`segment` to `absent`: to `get`. `created`, `exists`: to `create`. `emptied`: to `empty`. `unknown`: no answer came."""
+"""`segment` to `absent`: to `get`. `created`, `exists`: to `create`. `emptied`: to `empty`. `unknown`: no answer
+came."""
 
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """How far one purge of a journal is. `segment`: the next number; `full`: those that still hold something; `buried`: a
-    tombstone is there."""
+    """How far one purge of a journal is.
+
+    `segment`: the next number; `full`: those that are not emptied yet; `buried`: a tombstone exists.
+    """
 
     segment: int = 1
     step: Step = "reading"
@@ -55,34 +58,34 @@ class Purge:
     buried: bool = False
 
     def request(self) -> Request | None:
-        """What is to be asked of the store now; None: nothing, all is done."""
+        """The next request to the store; None when everything is done."""
         match self.step:
             case "reading":
                 return Request("get", self.segment)
             case "burying":
                 return Request("create", self.segment)
             case "emptying":
-                # The first one goes first: from then on the journal's beginning says that it is deleted.
+                # The first one is emptied first: from then on the journal's beginning shows that it is deleted.
                 return Request("empty", self.full[0]) if self.full else None
             case _ as never:
                 assert_never(never)
 
     def answered(self, found: Found) -> Purge:
-        """The store's answer to `request`."""
+        """Take the store's answer to `request`."""
         match self.step, found:
             case _, "unknown":
-                return self  # and asks again
+                return self  # the request is repeated
             case "reading", "segment":
                 return replace(self, segment=self.segment + 1, full=(*self.full, self.segment))
             case "reading", ("empty" | "tombstone"):
                 buried = self.buried or found == "tombstone"
                 return replace(self, segment=self.segment + 1, buried=buried)
             case "reading", "absent":
-                # Nobody writes behind a tombstone, so what was read is all there is.
+                # Nothing is written after a tombstone, so what was read is complete.
                 return replace(self, step="emptying" if self.buried else "burying")
             case "burying", "created":
                 return replace(self, step="emptying", buried=True)
-            case "burying", "exists":  # somebody wrote on, or buried it; or it was our own attempt
+            case "burying", "exists":  # another host wrote on, or buried it; or it was our own attempt
                 return replace(self, step="reading")
             case "emptying", "emptied":
                 return replace(self, full=self.full[1:])
@@ -90,10 +93,10 @@ class Purge:
 
 
 def purge(store: ObjectStore, session: str) -> None:
-    """Delete a session of the store for good, or go on with that. It blocks. Call `purged` when all else is done, too.
+    """Delete a session of the store for good, or continue that. Blocks. Call `purged` once everything else is done.
 
     Raises:
-        StoreUnavailable: the store does not answer. It may have been begun, and goes on when this is called again.
+        StoreUnavailable: the store does not answer. The purge may have begun, and continues when this is called again.
     """
     store.create(f"{_NOTES}{session}", b"")
     state = Purge()
@@ -110,7 +113,7 @@ def purge(store: ObjectStore, session: str) -> None:
 
 
 def purged(store: ObjectStore, session: str) -> None:
-    """Nothing of a session is left anywhere.
+    """Note that nothing of a session is left anywhere.
 
     Raises:
         StoreUnavailable: the store does not answer.
@@ -119,7 +122,7 @@ def purged(store: ObjectStore, session: str) -> None:
 
 
 def unfinished(store: ObjectStore) -> list[str]:
-    """The sessions whose purge was cut off, once it could not be taken back any more.
+    """Return the sessions whose purge was interrupted after the point of no return.
 
     Raises:
         StoreUnavailable: the store does not answer.
@@ -129,7 +132,7 @@ def unfinished(store: ObjectStore) -> list[str]:
 
 
 def _read(store: ObjectStore, session: str, state: Purge, pool: ThreadPoolExecutor) -> Purge:
-    """The journal from where it was read to, to its end."""
+    """Read the rest of the journal, from where the purge has read to."""
     before = segment_name(session, state.segment - 1) if state.segment > 1 else ""
     for data in pool.map(store.get, store.names(journal_of(session), after=before)):
         found: Found = "tombstone" if data == TOMBSTONE else "segment" if data else "empty"

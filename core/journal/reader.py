@@ -1,8 +1,7 @@
-"""Reads a journal as a stream, from its start or from where it stood: in bounded memory, and while it grows.
+"""Reads a journal as a stream, from its start or from an earlier position: in bounded memory, and while it grows.
 
-Nothing is locked: a journal only ever grows behind its last whole record, so whoever reads up to there
-reads what stays. Bytes behind it are read again next time, for they may be a torn tail that the next
-writer cuts off.
+Nothing is locked: a journal only grows after its last whole record, so everything up to there is final. Bytes after it
+are read again next time, because they may be a torn tail that the next writer cuts off.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ _CHUNK: Final = 1 << 20
 
 
 class Reader:
-    """A place in the journal at `path`, its file or its session's directory; first before record 1.
+    """A position in the journal at `path`, its file or its session's directory; at first before record 1.
 
-    `offset`: the byte behind the last record given. `pending`: how many bytes stood behind it. `seals`: of a
-    `sealer`, on the records that the last `read` gave.
+    `offset`: the byte after the last record returned. `pending`: how many bytes followed it. `seals`: the seals of a
+    `sealer` on the records of the last `read`.
     """
 
     def __init__(self, path: Path, sealer: Sealer | None = None) -> None:
@@ -37,10 +36,10 @@ class Reader:
         self.digest = GENESIS
 
     def read(self) -> Iterator[Record]:
-        """Every whole record behind this place; the place moves along with what is taken.
+        """Yield every whole record after this position. The position moves along with the records taken.
 
         Raises:
-            JournalCorrupt: a record does not fit.
+            JournalCorrupt: a record is invalid.
             JournalTooNew: written by a newer major version.
             JournalError: there is no such file, or it can't be read.
         """

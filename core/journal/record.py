@@ -1,7 +1,7 @@
-"""One record of a journal: what it holds, and its exact bytes.
+"""One record of a journal: its contents, and its exact bytes.
 
-A record is a header comment of one line of JSON, a heading for people, the body taken by its
-length, and a trailer with the digest over everything before it:
+A record is a header comment of one line of JSON, a heading for people, the body, whose length is in the header, and a
+trailer with the digest of everything before it:
 
     <!-- iact {"n":12,"at":"…Z","kind":"reply","agent":"/coder","step":7,"bytes":431,"prev":"9f2c41aa"} -->
     ### 12 · /coder → /
@@ -10,14 +10,14 @@ length, and a trailer with the digest over everything before it:
 
     <!-- /12 6b1e09d3 -->
 
-Reader and writer share this file and nothing else: `encode` gives the bytes of one record,
-`core.journal.parser` turns bytes, in pieces of any size, back into records. The body is taken by its length,
-so nothing inside it can be mistaken for structure.
+Reader and writer share this file and nothing else: `encode` returns the bytes of one record, `core.journal.parser`
+turns bytes, in pieces of any size, back into records. The body is read by its length, so nothing inside it can be
+mistaken for structure.
 
-The header of a record that this installation appended ends with one more field, `"seal":"…"`: sixteen hex digits
-that only it can make (`core.journal.seal`). Trailer and chain cover it as they cover all else.
+The header of a record that this installation appended ends with one more field, `"seal":"…"`: sixteen hex digits that
+only this installation can compute (`core.journal.seal`). Trailer and chain cover it like everything else.
 
-What the fields of each kind mean is said by its class in `core.records`.
+The classes in `core.records` describe the fields of each kind.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _RESERVED: Final = frozenset({"n", "at", "kind", "agent", "step", "bytes", "prev
 MAX_HEADER: Final = 4 << 20
 MAX_BODY: Final = 256 << 20
 _NAME: Final = 200
-"""Characters of a name that a heading shows."""
+"""The most characters of a name that a heading shows."""
 
 _OPENS: Final = re.compile(r"```|~~~|^ {0,3}<", re.MULTILINE)
 _TILDES: Final = re.compile(r"~{3,}")
@@ -64,7 +64,7 @@ def _dump(fields: Mapping[str, object]) -> str:
 
 
 def _check(name: str, value: object) -> None:
-    """Whether one field can be stored; what is wrong with a record is told by the name of the field."""
+    """Check that one field can be stored. The error names the field."""
     try:
         _JSON.encode({name: value}).encode()
     except UnicodeEncodeError as error:
@@ -113,18 +113,18 @@ def _wrap(body: str) -> str:
 
 
 def unwrap(text: str) -> str:
-    """A body without the fence that was put around it."""
+    """Return a body without the fence that was put around it."""
     start = text.index("\n") + 1
     return text[start : text.rindex("\n")]
 
 
 def trailer(n: int, digest: str = "00000000") -> bytes:
-    """How record `n` ends."""
+    """Return the trailer of record `n`."""
     return f"\n\n<!-- /{n} {digest} -->\n\n".encode()
 
 
 def encode(record: Record, sealer: Sealer | None = None) -> tuple[bytes, str]:
-    """The bytes of `record` and its digest. Its own `digest` is not looked at; `sealer` makes it a new seal.
+    """Return the bytes of `record` and its digest. Ignores its own `digest`; `sealer` creates a new seal.
 
     Raises:
         UsageError: a field (named) or the body can't be stored: not JSON, not finite, a reserved name, lone

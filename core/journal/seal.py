@@ -1,14 +1,14 @@
-"""Which records were written by this installation: a keyed digest in the header of each.
+"""Which records this installation wrote: a keyed digest in the header of each.
 
-A journal's own chain says that nothing was taken out or moved; it does not say who wrote it. Whoever can write a
-file can write a journal, and a journal says in which directory its agents work, how much they may do, and what is
-to be carried out next. So every record that is appended carries a seal: the first sixteen hex digits of the
-HMAC-SHA256 over exactly what the record's digest covers, its own seal left out. The key is 32 random bytes in the
-data directory that no agent, module or client ever sees.
+A journal's own chain shows that nothing was removed or moved, but not who wrote it. Anyone who can write a file can
+write a journal, and a journal determines in which directory its agents work, how much they may do, and what is carried
+out next. So every appended record carries a seal: the first sixteen hex digits of the HMAC-SHA256 of exactly what the
+record's digest covers, without the seal itself. The key is 32 random bytes in the data directory that no agent, module
+or client ever sees.
 
-A session is *ours* if every record has a valid seal; what stands before its last `adopt` record need not have one,
-since that record, itself sealed, names the SHA-256 over all bytes before it. Every other session is *foreign*: it
-can be read, and has no authority (`core.session.adopt`).
+A session is *ours* if every record has a valid seal. Records before its last `adopt` record need none, because that
+record, itself sealed, names the SHA-256 of all bytes before it. Every other session is *foreign*: it can be read, and
+has no authority (`core.session.adopt`).
 """
 
 from __future__ import annotations
@@ -26,19 +26,19 @@ from typing import Final
 from iact.core.errors import JournalError
 
 KEY: Final = "seal.key"
-"""The name of the key in a data directory."""
+"""The name of the key file in a data directory."""
 _SIZE: Final = 32
 _BLOCK: Final = 64
 _DIGITS: Final = 16
 
 MARK: Final = re.compile(rb',"seal":"([0-9a-f]{16})"\} -->\n\Z')
 MARKED: Final = len(b',"seal":"0123456789abcdef"} -->\n')
-"""How a sealed header line ends; without the seal it ends as every other."""
+"""How a sealed header line ends; without the seal it ends like every other."""
 PLAIN_END: Final = b"} -->\n"
 
 
 class Sealer:
-    """Makes seals with one key. Holds nothing but two hashes, begun as RFC 2104 says."""
+    """Makes seals with one key. Holds only two hashes, started as in RFC 2104."""
 
     __slots__ = ("_inner", "_outer")
 
@@ -48,7 +48,7 @@ class Sealer:
         self._outer = hashlib.sha256(bytes(one ^ 0x5C for one in block))
 
     def seal(self, *pieces: bytes | memoryview) -> str:
-        """The seal over these bytes, one behind the other."""
+        """Return the seal of these bytes, concatenated."""
         inner, outer = self._inner.copy(), self._outer.copy()
         for piece in pieces:
             inner.update(piece)
@@ -57,13 +57,13 @@ class Sealer:
 
 
 NOBODY: Final = Sealer(secrets.token_bytes(_SIZE))
-"""Where there is no key: no session is anybody's."""
+"""Used where there is no key: no session belongs to the installation."""
 
 
 class Seals:
-    """What the seals of the records read so far say, from the first on.
+    """The seals of the records read so far, from the first on.
 
-    `unsealed`: the number of the first record, after the last adoption, that has no valid seal; 0 if there is none.
+    `unsealed`: the number of the first record after the last adoption that has no valid seal; 0 if there is none.
     `adopted`: the byte before which everything belongs to an adopted session, and the SHA-256 that it must have.
     """
 
@@ -75,13 +75,13 @@ class Seals:
         self.adopted: tuple[int, str] | None = None
 
     def take(self, n: int, *, valid: bool) -> None:
-        """One more record. `valid`: its seal is right."""
+        """Add one more record. `valid`: whether its seal is right."""
         self.any = self.any or valid
         if not valid and not self.unsealed:
             self.unsealed = n
 
     def adopt(self, offset: int, sha256: str) -> None:
-        """The record just taken, whose seal is right, adopts everything before it."""
+        """Note that the last record, whose seal is right, adopts everything before it."""
         self.unsealed, self.adopted = 0, (offset, sha256)
 
     def why_foreign(self, file: Path) -> str:
@@ -99,7 +99,7 @@ class Seals:
 
 
 def sha256_of_start(file: Path, size: int) -> str:
-    """The SHA-256, in hexadecimal digits, of the first `size` bytes of a file."""
+    """Return the SHA-256, in hexadecimal digits, of the first `size` bytes of a file."""
     hasher = hashlib.sha256()
     with file.open("rb") as stream:
         while size > 0 and (chunk := stream.read(min(size, 1 << 20))):
@@ -112,10 +112,10 @@ def sha256_of_start(file: Path, size: int) -> str:
 
 
 def open_sealer(data: Path) -> Sealer:
-    """The sealer of a data directory; its key is made the first time.
+    """Return the sealer of a data directory. Its key is created the first time.
 
     Raises:
-        JournalError: the key can't be made or read, or is none.
+        JournalError: the key can't be created or read, or is invalid.
     """
     try:
         return read_sealer(data) or _make(data)
@@ -126,10 +126,10 @@ def open_sealer(data: Path) -> Sealer:
 
 
 def read_sealer(data: Path) -> Sealer | None:
-    """The sealer of a data directory; None if it has no key, so that no session there is its own.
+    """Return the sealer of a data directory; None if it has no key, so that no session there is its own.
 
     Raises:
-        JournalError: the key can't be read, or is none.
+        JournalError: the key can't be read, or is invalid.
     """
     path = data / KEY
     try:
@@ -152,8 +152,8 @@ def read_sealer(data: Path) -> Sealer | None:
 
 
 def read_key(data: Path) -> bytes:
-    """The key itself, made the first time, for whoever makes another one of it; raises as `open_sealer`."""
-    open_sealer(data)  # it is there and sound now, or this says what is wrong
+    """Return the key itself, created the first time, to derive another key from it. Raises as `open_sealer` does."""
+    open_sealer(data)  # it exists and is valid now, or this raises
     return (data / KEY).read_bytes()
 
 
@@ -165,7 +165,7 @@ def _unreadable(path: Path, why: str) -> JournalError:
 
 
 def _make(data: Path) -> Sealer:
-    """Make the key: whole or not at all, and only once, whoever else starts at this moment."""
+    """Create the key: whole or not at all, and only once, even if other processes start at this moment."""
     draft = data / f".{KEY}-{secrets.token_hex(8)}"
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -175,7 +175,7 @@ def _make(data: Path) -> Sealer:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
-        with contextlib.suppress(FileExistsError):  # another process was first; its key is the one
+        with contextlib.suppress(FileExistsError):  # another process was first; its key is used
             os.link(draft, data / KEY)
     finally:
         draft.unlink(missing_ok=True)

@@ -1,10 +1,10 @@
 """A journal in a store that several machines reach: its segments, and the fence of `core.journal.fence` carried out.
 
-One segment holds one group of records, as they stand in the file, behind a line that says whose it is. Put together,
-the groups are the journal's file, byte for byte. A host keeps that file as well, so that everything that reads a
-journal reads it as ever; but what counts is the store, and the file is written after it.
+One segment contains one group of records, as in the file, after a line that names its writer. Joined, the groups are
+the journal's file, byte for byte. A host keeps that file as well, so that everything that reads a journal can read it
+as usual; but the store is authoritative, and the file is written after it.
 
-Of a session that was deleted for good (`core.journal.purge`), the first and the last segment are tombstones, and those
+For a session that was deleted for good (`core.journal.purge`), the first and the last segment are tombstones, and those
 between are empty.
 """
 
@@ -24,11 +24,11 @@ from iact.core.ports import ObjectStore
 
 _HEAD: Final = re.compile(rb"iact 1 (\d{1,18}) ([0-9a-f]{32})\n")
 TOMBSTONE: Final = b"iact 1 deleted\n"
-"""In place of a segment: the session was deleted for good."""
+"""Replaces a segment: the session was deleted for good."""
 READERS: Final = 16
-"""Segments that are asked for at the same time."""
+"""How many segments are requested at the same time."""
 _PAUSES: Final = (0.05, 0.1, 0.2, 0.5, 1.0, 2.0)
-"""Seconds between two attempts; the last again and again."""
+"""Seconds between two attempts; the last value repeats."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +41,22 @@ class Segment:
 
 
 def folder_of(session: str) -> str:
-    """Where a session's objects are, as the beginning of their names."""
+    """Return the prefix of the names of a session's objects."""
     return f"sessions/{session}/"
 
 
 def journal_of(session: str) -> str:
-    """Where a session's segments are, as the beginning of their names."""
+    """Return the prefix of the names of a session's segments."""
     return f"{folder_of(session)}journal/"
 
 
 def segment_name(session: str, number: int) -> str:
-    """What a segment is called in the store."""
+    """Return a segment's name in the store."""
     return f"{journal_of(session)}{number:010}"
 
 
 def is_deleted(store: ObjectStore, session: str) -> bool:
-    """Whether a session was deleted for good, if only just begun to be.
+    """Whether a session was deleted for good, even if that has only begun.
 
     Raises:
         StoreUnavailable: the store does not answer.
@@ -68,7 +68,7 @@ def is_deleted(store: ObjectStore, session: str) -> bool:
 
 
 def clear_beside(store: ObjectStore, session: str) -> None:
-    """Remove all that is beside the journal of a session that was deleted for good.
+    """Remove everything next to the journal of a session that was deleted for good.
 
     Raises:
         StoreUnavailable: the store does not answer; a part may be left.
@@ -79,11 +79,11 @@ def clear_beside(store: ObjectStore, session: str) -> None:
 
 
 def read_segments(store: ObjectStore, session: str, after: int = 0) -> Iterator[Segment]:
-    """The segments behind number `after`, in order, to the end.
+    """Iterate over the segments after number `after`, in order, to the end.
 
     Raises:
         SessionDeleted: it was deleted for good.
-        JournalCorrupt: one is not what it should be, or missing.
+        JournalCorrupt: one is damaged or missing.
         StoreUnavailable: the store does not answer.
     """
     names = store.names(journal_of(session), after=segment_name(session, after) if after else "")
@@ -91,7 +91,7 @@ def read_segments(store: ObjectStore, session: str, after: int = 0) -> Iterator[
         for number, (name, data) in enumerate(
             pool.map(lambda name: (name, store.get(name)), names), after + 1
         ):
-            # A gap is not the end: whoever took it for one would claim a number that was used.
+            # A gap is not the end: taking it for the end would mean claiming a used number.
             yield _segment(store, session, number, data if name == segment_name(session, number) else None)
 
 
@@ -108,11 +108,12 @@ def _segment(store: ObjectStore, session: str, number: int, data: bytes | None) 
 
 
 class SegmentWriter:
-    """The one writer of a session's journal in a store. It blocks. The journal is written by one thread at a time; what
-    stands beside it may be by others.
+    """The only writer of a session's journal in a store. Every method blocks.
 
-    `writer`: minted for this opening, 32 hexadecimal digits. `patience`: seconds for which a store that does not answer
-    is asked again. `epoch`: how many the journal has had that are not in the store. `troubled`: told why, when that begins; and "" when it is over.
+    The journal is written by one thread at a time; other threads may write what is next to it. `writer`: created for
+    this opening, 32 hexadecimal digits. `patience`: for how many seconds a store that does not answer is asked again.
+    `epoch`: how many epochs the journal has had that are not in the store. `troubled`: called with the reason when that
+    begins, and with "" when it is over.
     """
 
     def __init__(
@@ -129,7 +130,7 @@ class SegmentWriter:
     ) -> None:
         self.session: Final = session
         self.blobs: Final[set[str]] = set()
-        """Digests of those that are known to be in the store."""
+        """Digests of blobs that are known to be in the store."""
         self.troubled = troubled
         self._store = store
         self._fence = Fence(writer, epoch=epoch)
@@ -139,13 +140,13 @@ class SegmentWriter:
 
     @property
     def epoch(self) -> int:
-        """The owner's epoch; before it is claimed, the one that a claim would begin."""
+        """The owner's epoch; before it is claimed, the epoch that a claim would begin."""
         return self._fence.stamp.epoch
 
     def read(self) -> Iterator[Segment]:
-        """The segments that are there and were not read yet. Claim when there are none any more.
+        """Yield the existing segments that were not read yet. Claim when there are no more.
 
-        Raises as `read_segments`.
+        Raises as `read_segments` does.
         """
         fence = self._fence
         for segment in read_segments(self._store, self.session, fence.segment - 1):
@@ -154,7 +155,7 @@ class SegmentWriter:
             yield segment
 
     def claim(self, data: bytes) -> Segment | None:
-        """Make `data` the next segment and become the owner; None: done. Otherwise what somebody else wrote in its place.
+        """Make `data` the next segment and become the owner. None on success; else the segment of another writer.
 
         Raises:
             SessionDeleted: it was deleted for good.
@@ -169,12 +170,12 @@ class SegmentWriter:
         return None if self._fence.owner else self._get(segment)
 
     def append(self, data: bytes) -> None:
-        """Store a group of records; when this returns, it is the journal's. The first group of all claims the journal.
+        """Store a group of records. When this returns, it is in the journal. The first group claims the journal.
 
         Raises:
-            Superseded: another writer has gone on with the journal, begun or deleted it; this one can do nothing more.
+            Superseded: another writer has continued, begun or deleted the journal; this one can do nothing more.
             SessionDeleted: it was deleted for good before this writer began it.
-            JournalUnwritable: the store does not answer. Whether the group is stored is not known: the journal has to be
+            JournalUnwritable: the store does not answer. Whether the group is stored is unknown: the journal must be
                 opened again.
         """
         if self._fence.owner:
@@ -190,12 +191,12 @@ class SegmentWriter:
             case "superseded":
                 raise Superseded(self.session, self._fence.segment)
             case "deleted":
-                with suppress(StoreUnavailable):  # what was stored for these records, before it was known
+                with suppress(StoreUnavailable):  # removes what these records stored before
                     clear_beside(self._store, self.session)
                 raise Superseded(self.session, self._fence.segment, deleted=True)
 
     def put_blob(self, digest: str, content: bytes) -> None:
-        """Store what a record will name, under its digest.
+        """Store a blob that a record will name, under its digest.
 
         Raises:
             JournalUnwritable: the store does not answer.
@@ -205,7 +206,7 @@ class SegmentWriter:
         self.blobs.add(digest)
 
     def blob(self, digest: str) -> bytes | None:
-        """What was stored under a digest, by whichever host; None: nothing.
+        """Return the blob that any host stored under a digest, or None.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -213,7 +214,7 @@ class SegmentWriter:
         return self._store.get(f"{folder_of(self.session)}blobs/{digest}")
 
     def put_version(self, version: str, pack: bytes) -> None:
-        """Store a version of the workspace that a record will name, as what it adds to those that are there.
+        """Store a workspace version that a record will name, as its difference to the versions already stored.
 
         Raises:
             JournalUnwritable: the store does not answer.
@@ -221,7 +222,7 @@ class SegmentWriter:
         self._patiently(lambda: self._store.create(self._version(version), pack))
 
     def versions(self) -> list[str]:
-        """The versions of the workspace that are there, by whichever host.
+        """Return the versions of the workspace that any host has stored.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -229,7 +230,7 @@ class SegmentWriter:
         return [name.rpartition("/")[2] for name in self._store.names(self._version(""))]
 
     def version(self, version: str) -> bytes | None:
-        """What `put_version` was given; None: nothing.
+        """Return what was passed to `put_version`, or None.
 
         Raises:
             StoreUnavailable: the store does not answer.
@@ -240,7 +241,7 @@ class SegmentWriter:
         return f"{folder_of(self.session)}versions/{version}"
 
     def _settle(self, data: bytes) -> None:
-        """Ask of the store what the fence wants until it wants nothing, or has found somebody else's segment."""
+        """Send the fence's requests to the store until there are no more, or another writer's segment was found."""
         wanted, stamp = self._fence.segment, self._fence.stamp
         content = b"iact 1 %d %s\n" % (stamp.epoch, stamp.writer.encode()) + data
         deadline, attempt = self._now() + self._patience, 0

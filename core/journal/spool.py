@@ -1,7 +1,7 @@
-"""Takes in what a module sends as artifacts, piece by piece, and leaves whole blobs behind.
+"""Takes in the artifacts that a module sends, piece by piece, and turns them into whole blobs.
 
-Pieces go to a temporary file beside the blobs, so that an artifact of any size costs one piece of
-memory; writing happens in a thread. A file becomes a blob, under its SHA-256, when it is complete.
+Pieces go to a temporary file next to the blobs, so that an artifact of any size costs one piece of memory; writing
+happens in a thread. A file becomes a blob, under its SHA-256, when it is complete.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class _Draft:
 
 
 class Spool:
-    """The artifacts of one call. Use it as a context manager: what was not completed is removed."""
+    """The artifacts of one call. Use it as a context manager: incomplete artifacts are removed."""
 
     def __init__(self, directory: Path) -> None:
         self._blobs = directory / "blobs"
@@ -50,7 +50,7 @@ class Spool:
         self._open.clear()
 
     async def take(self, artifact: str, data: bytes, *, last: bool) -> None:
-        """The next piece of an artifact; with `last`, it is stored and stands in `kept`."""
+        """Take the next piece of an artifact; with `last`, it is stored and added to `kept`."""
         await asyncio.to_thread(self._take, artifact, data, last)
 
     def _take(self, artifact: str, data: bytes, last: bool) -> None:

@@ -1,4 +1,4 @@
-"""Where journals are: in one directory of this machine, or in a store that several hosts reach as well."""
+"""Where journals are: in one directory of this machine, or also in a store that several hosts reach."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ from iact.core.records.record import Record, blobs_of, timestamp
 from iact.core.records.session import Epoch
 
 SESSIONS: Final = "sessions"
-"""The folder of a store in which sessions are."""
+"""The folder of a store that contains sessions."""
 _BESIDE: Final = "beside/"
 _KEY_MARK: Final = "installation/key"
-"""What one key makes of a fixed text: it tells keys apart, and tells nothing of them."""
+"""A fixed text sealed with the key: it distinguishes keys, and reveals nothing about them."""
 
 
 IN_STORE: Final = "store.txt"
-"""Beside a journal that is in a store: the store's address."""
+"""A file next to a journal that is in a store: the store's address."""
 
 
 class JournalStore(Protocol):
-    """The journals of all sessions, each in a directory of its own, by the session's id. Every method blocks."""
+    """The journals of all sessions, each in its own directory, by the session's id. Every method blocks."""
 
     def create(self, directory: Path, sealer: Sealer) -> Journal:
         """Start an empty journal.
@@ -61,21 +61,21 @@ class JournalStore(Protocol):
         ...
 
     def open(self, directory: Path, sealer: Sealer) -> tuple[Journal, Contents]:
-        """Go on with a stored one, as its only writer.
+        """Continue a stored journal, as its only writer.
 
         Raises:
             ForeignSession: it is not the sealer's.
             JournalLocked: another process of this machine has it open.
-            JournalError: there is none, it is damaged, or it can't be reached.
+            JournalError: it does not exist, is damaged, or can't be reached.
         """
         ...
 
     def has(self, session: str) -> bool:
-        """Whether a session is somewhere else, so that it can be opened here though there is nothing of it yet."""
+        """Whether a session exists elsewhere, so that it can be opened here even if nothing of it is here yet."""
         ...
 
     def keep_beside(self, directory: Path, name: str) -> None:
-        """The small file `name` in a session's directory was changed: what is known of it beside its journal.
+        """Store the small file `name` of a session's directory, which was changed, next to its journal.
 
         Raises:
             StoreUnavailable: it can't be stored now; it was changed here.
@@ -83,59 +83,59 @@ class JournalStore(Protocol):
         ...
 
     def publish(self, directory: Path) -> None:
-        """A session was made whole in `directory`: a fork, or what was adopted or imported.
+        """Store a session that was created whole in `directory`: a fork, or an adopted or imported session.
 
         Raises:
-            SessionDeleted: one of its id was deleted for good.
+            SessionDeleted: one with its id was deleted for good.
             JournalUnwritable: it can't be stored.
         """
         ...
 
     def purge(self, session: str, directory: Path) -> None:
-        """Delete a session for good wherever it is, but for what is in `directory`; or go on with that.
+        """Delete a session for good everywhere except in `directory`, or continue that.
 
         Raises:
-            JournalError: it can't be, or not all of it now; then this may be called again.
+            JournalError: it can't be deleted, or not all of it now; then this may be called again.
         """
         ...
 
     def purged(self, session: str) -> None:
-        """What was here of it is gone, too: nothing has to be gone on with.
+        """Note that the local part is gone, too: there is nothing left to continue.
 
         Raises:
-            StoreUnavailable: it can't be said now.
+            StoreUnavailable: it can't be noted now.
         """
         ...
 
     def is_deleted(self, session: str) -> bool:
-        """Whether a session was deleted for good, on whichever host, and all that is here of it is to go.
+        """Whether any host deleted a session for good, so that everything of it here must be removed.
 
         Raises:
-            StoreUnavailable: it can't be known now.
+            StoreUnavailable: it can't be determined now.
         """
         ...
 
     def unfinished(self) -> list[str]:
-        """The sessions that were deleted for good, of which something may be left, since that was cut off.
+        """Return the sessions whose deletion was interrupted, so that something of them may be left.
 
         Raises:
-            StoreUnavailable: it can't be known now.
+            StoreUnavailable: it can't be determined now.
         """
         ...
 
 
 class LocalJournals:
-    """In the data directory alone: a file and its lock."""
+    """Journals that are only in the data directory: a file and its lock."""
 
     def create(self, directory: Path, sealer: Sealer) -> Journal:
-        """As `JournalStore.create`."""
+        """Implements `JournalStore.create`."""
         return Journal.create(directory, sealer)
 
     def open(self, directory: Path, sealer: Sealer) -> tuple[Journal, Contents]:
-        """As `JournalStore.open`.
+        """Implements `JournalStore.open`.
 
         Raises:
-            JournalError: the session is in a store: what is here may be old, and what is added here would be lost.
+            JournalError: the session is in a store: the local copy may be old, and additions to it would be lost.
         """
         if address := _address_in(directory):
             raise JournalError(
@@ -146,17 +146,17 @@ class LocalJournals:
         return Journal.open(directory, sealer)
 
     def has(self, session: str) -> bool:
-        """As `JournalStore.has`."""
+        """Implements `JournalStore.has`."""
         return False
 
     def keep_beside(self, directory: Path, name: str) -> None:
-        """It is where it belongs already."""
+        """Does nothing: the file is already where it belongs."""
 
     def publish(self, directory: Path) -> None:
-        """It is where it belongs already."""
+        """Does nothing: the session is already where it belongs."""
 
     def purge(self, session: str, directory: Path) -> None:
-        """There is nothing of it elsewhere.
+        """Does nothing: no part of it is elsewhere.
 
         Raises:
             JournalError: it is in a store, where this program can't delete it.
@@ -168,28 +168,28 @@ class LocalJournals:
             )
 
     def purged(self, session: str) -> None:
-        """There was nothing of it elsewhere."""
+        """Does nothing: no part of it was elsewhere."""
 
     def is_deleted(self, session: str) -> bool:
-        """What is deleted here is gone."""
+        """Returns False: what is deleted here is gone."""
         return False
 
     def unfinished(self) -> list[str]:
-        """What was cut off is seen in the trash."""
+        """Returns none: an interrupted deletion is visible in the trash."""
         return []
 
 
 def _address_in(directory: Path) -> str:
-    """The store in which the session in `directory` is; "": none."""
+    """The store that contains the session in `directory`, or ""."""
     mark = directory / IN_STORE
     return mark.read_text(encoding="utf-8", errors="replace")[:500] if mark.is_file() else ""
 
 
 class SharedJournals:
-    """In a store that other hosts reach, with a copy in the data directory. `host`: this one's name, for people.
+    """Journals in a store that other hosts reach, with a copy in the data directory.
 
-    `versions`: what keeps versions of workspaces; None if nothing does. `claimed`: told of a session's id and epoch when
-    this host begins to write its journal; raises `JournalError`.
+    `host`: the name of this host, for people. `versions`: keeps versions of workspaces; None if they are not kept.
+    `claimed`: called with a session's id and epoch when this host begins to write its journal; raises `JournalError`.
     """
 
     def __init__(
@@ -208,16 +208,16 @@ class SharedJournals:
         self._claimed = claimed
 
     def create(self, directory: Path, sealer: Sealer) -> Journal:
-        """As `JournalStore.create`."""
+        """Implements `JournalStore.create`."""
         self._claimed(directory.name, 1)
         journal = Journal.create(directory, sealer, self._writer(directory.name))
         self._mark(directory)
         return journal
 
     def open(self, directory: Path, sealer: Sealer) -> tuple[Journal, Contents]:
-        """As `JournalStore.open`: takes the session over, whoever has it, and copies it here.
+        """Implements `JournalStore.open`: takes the session over from any other host, and copies it here.
 
-        One that was begun here before there was a store is put there first.
+        A session that was begun here before there was a store is published first.
         """
         session = directory.name
         if (directory / FILE).is_file() and not self.has(session):
@@ -237,11 +237,11 @@ class SharedJournals:
         return journal, contents
 
     def has(self, session: str) -> bool:
-        """As `JournalStore.has`."""
+        """Implements `JournalStore.has`."""
         return next(self.store.names(journal_of(session)), None) is not None
 
     def keep_beside(self, directory: Path, name: str) -> None:
-        """As `JournalStore.keep_beside`: its next version is created, whoever made the one before.
+        """Implements `JournalStore.keep_beside`: creates the next version, whichever host made the one before.
 
         Raises:
             SessionDeleted: the session was deleted for good.
@@ -257,7 +257,7 @@ class SharedJournals:
             raise SessionDeleted(session)
 
     def _fetch_beside(self, directory: Path) -> None:
-        """The newest version of each such file."""
+        """Fetch the newest version of each such file."""
         newest: dict[str, str] = {}
         prefix = folder_of(directory.name) + _BESIDE
         for found in self.store.names(prefix):
@@ -267,7 +267,7 @@ class SharedJournals:
                 write_whole(directory / name, self.store.get(place) or b"")
 
     def publish(self, directory: Path) -> None:
-        """As `JournalStore.publish`."""
+        """Implements `JournalStore.publish`."""
         contents = read_journal(directory)
         epochs = sum(isinstance(one.content, Epoch) for one in contents.records)
         writer = self._writer(directory.name, epoch=epochs)
@@ -281,36 +281,36 @@ class SharedJournals:
                 writer.put_version(have[-1], self._versions.pack(directory / VERSIONS, have))
         writer.append(
             (directory / FILE).read_bytes()[: contents.offset]
-        )  # without what a crash left half-written
+        )  # without the half-written end that a crash left
         self._mark(directory)
 
     def purge(self, session: str, directory: Path) -> None:
-        """As `JournalStore.purge`; what was never in the store is not put there for that."""
+        """Implements `JournalStore.purge`. A session that was never in the store is not put there for that."""
         if self.has(session):
             purge(self.store, session)
 
     def purged(self, session: str) -> None:
-        """As `JournalStore.purged`."""
+        """Implements `JournalStore.purged`."""
         purged(self.store, session)
 
     def is_deleted(self, session: str) -> bool:
-        """As `JournalStore.is_deleted`."""
+        """Implements `JournalStore.is_deleted`."""
         return is_deleted(self.store, session)
 
     def unfinished(self) -> list[str]:
-        """As `JournalStore.unfinished`."""
+        """Implements `JournalStore.unfinished`."""
         return unfinished(self.store)
 
     def _mark(self, directory: Path) -> None:
-        """Say in the session's directory where it is, for programs that do not use the store."""
+        """Note in the session's directory where it is, for programs that do not use the store."""
         with contextlib.suppress(OSError):
             (directory / IN_STORE).write_text(self.store.address, encoding="utf-8")
 
     def check_key(self, sealer: Sealer, data: Path) -> None:
-        """See to it that all hosts of the store seal with one key, so that each takes the others' sessions for its own.
+        """Check that all hosts of the store seal with the same key, so that each accepts the others' sessions.
 
         Raises:
-            JournalError: this one has another key, or the store does not answer.
+            JournalError: this host has another key, or the store does not answer.
         """
         mark = sealer.seal(b"the key of a shared store").encode()
         if not self.store.create(_KEY_MARK, mark) and self.store.get(_KEY_MARK) != mark:
@@ -320,14 +320,14 @@ class SharedJournals:
             )
 
     def sessions(self) -> list[str]:
-        """The ids of all sessions that were ever in the store, in order."""
+        """Return the ids of all sessions that were ever in the store, in order."""
         return parts_of(self.store, SESSIONS)
 
     def export(self, session: str) -> bytes:
-        """The journal's file, byte for byte as a session of one machine would have it.
+        """Return the journal's file, byte for byte as on a single machine.
 
         Raises:
-            JournalError: it is not there, or damaged, or the store does not answer.
+            JournalError: it does not exist or is damaged, or the store does not answer.
         """
         return b"".join(segment.data for segment in read_segments(self.store, session))
 
@@ -336,10 +336,10 @@ class SharedJournals:
 
 
 def parts_of(store: ObjectStore, folder: str) -> list[str]:
-    """What is directly in a folder of a store, in order, without a look at all that is below. It blocks.
+    """Return the names directly in a folder of a store, in order, without listing everything below. Blocks.
 
     Raises:
-        StoreUnavailable: it does not answer.
+        StoreUnavailable: the store does not answer.
     """
     found, after = list[str](), ""
     while (name := next(store.names(f"{folder}/", after=after), None)) is not None:
@@ -350,11 +350,11 @@ def parts_of(store: ObjectStore, folder: str) -> list[str]:
 
 
 def read_stored(store: ObjectStore, session: str) -> list[Record]:
-    """The records of a session in a store, as far as they are there. It blocks.
+    """Return the records of a session in a store. Blocks.
 
     Raises:
         SessionDeleted: it was deleted for good.
-        JournalError: it is not there, or damaged, or the store does not answer.
+        JournalError: it does not exist or is damaged, or the store does not answer.
     """
     parser, records = Parser(), list[Record]()
     for segment in read_segments(store, session):

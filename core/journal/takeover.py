@@ -1,7 +1,7 @@
-"""A session that is in a store which several hosts reach: taken over by this one, or copied here to be read.
+"""A session in a store that several hosts reach: taken over by this host, or copied here to be read.
 
-To take over is to read all of the journal, and then to be the one who writes its next segment, which says so. Until
-that is done nothing has happened: whoever is slower reads what the other wrote, and tries again behind it.
+To take over means to read the whole journal, and then to write its next segment, which states the takeover. Until that
+succeeds, nothing has happened: a slower host reads what the other wrote, and tries again after it.
 """
 
 from __future__ import annotations
@@ -35,9 +35,10 @@ _BLOBS: Final = "blobs/"
 
 
 class _Copy:
-    """The file of a journal beside what is in the store: whatever differs is written, and nothing else.
+    """The local file of a journal that is in the store: only differences are written.
 
-    What the file had and the store has not is kept beside it first: a session may have gone on here without the store.
+    Anything that the file has and the store does not is first kept in another file: the session may have continued here
+    without the store.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -58,7 +59,7 @@ class _Copy:
         self._had = last_number(directory / FILE)
 
     def take(self, segment: Segment) -> None:
-        """The next segment."""
+        """Add the next segment."""
         there = os.pread(self.descriptor, len(segment.data), self.size)
         if there != segment.data:
             if not segment.data.startswith(there):
@@ -67,23 +68,23 @@ class _Copy:
         self.size += len(segment.data)
 
     def end(self) -> None:
-        """There are no more."""
+        """Note that there are no more segments."""
         if os.fstat(self.descriptor).st_size > self.size:
             self._keep()
             os.ftruncate(self.descriptor, self.size)
 
     def take_back(self) -> None:
-        """The session is deleted: nothing of it stays that was not here before."""
+        """Remove what was copied of a deleted session, if nothing of it was here before."""
         if self._new:
             shutil.rmtree(self._directory, ignore_errors=True)
 
     def moved(self, records: Sequence[Record]) -> bool:
-        """Whether another host has gone on with the session since it was here, or it never was."""
+        """Whether another host has continued the session since it was here, or it was never here."""
         new = records[self._had :]
         return self._kept or not self._had or any(isinstance(one.content, Epoch) for one in new)
 
     def _keep(self) -> None:
-        """Store what the file has beside it, once, before anything of it is overwritten."""
+        """Save the file's content in another file, once, before any of it is overwritten."""
         if self._kept:
             return
         number = 1
@@ -97,9 +98,9 @@ class _Copy:
 def take_over(
     directory: Path, store: ObjectStore, segments: SegmentWriter, *, host: str, at: str, sealer: Sealer | None
 ) -> tuple[Journal, Contents]:
-    """Go on with a session of the store in `directory`, where a copy of it is made or brought up to date.
+    """Continue a session of the store in `directory`, where a copy is created or updated. Blocks.
 
-    `at`: the time. The last record of the contents says that this host goes on. Blocks.
+    `at`: the time. The last record of the contents states that this host continues.
 
     Raises:
         ForeignSession: it is not the sealer's.
