@@ -1,1 +1,1 @@
-"""What a model sees, in which order, within which budget. Pure."""
+"""What a model sees, in which order, and within which budget. Pure."""

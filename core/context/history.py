@@ -1,8 +1,8 @@
 """The part of a context that only grows: the static prompt, then an agent's history.
 
-The prefix law: between two compressions of one agent, every context without its tail is a prefix
-of the next one. A `History` therefore has one way to change, `push`, and keeps a running digest,
-so that the digest of a whole context costs only what is new in it.
+The prefix law: between two compressions of one agent, every context without its tail is a prefix of the next one. A
+`History` therefore has only one way to change, `push`. It keeps a running digest, so that digesting a whole context
+costs only as much as its new part.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def _feed(hasher: hashlib._Hash, message: ChatMessage) -> None:
 
 
 def prompt_digest(static: StaticPrompt) -> str:
-    """First sixteen hex digits of the SHA-256 over a static prompt."""
+    """Return the first sixteen hex digits of the SHA-256 of a static prompt."""
     return History(static).digest(())
 
 
@@ -34,12 +34,12 @@ def _begun(static: StaticPrompt) -> History:
 
 
 def begin(static: StaticPrompt) -> History:
-    """The history of an agent that has heard nothing yet; the prompt that many share is hashed only once."""
+    """Return the history of an agent that has heard nothing yet. A shared prompt is hashed only once."""
     return _begun(static).copy()
 
 
 class History:
-    """Messages from the static prompt on. `tokens`: about how many all of them have."""
+    """Messages from the static prompt on. `tokens`: an estimate of their total."""
 
     __slots__ = ("_hasher", "_messages", "_static", "tokens")
 
@@ -54,36 +54,36 @@ class History:
 
     @property
     def began(self) -> int:
-        """How many messages the static prompt has; what stands behind them is the agent's own."""
+        """How many messages the static prompt has. The messages after them are the agent's own."""
         return 1 + len(self._static.examples)
 
     def __len__(self) -> int:
         return len(self._messages)
 
     def push(self, message: ChatMessage) -> None:
-        """Append one message; nothing that stands here ever changes."""
+        """Append one message. Existing messages never change."""
         self._messages.append(message)
         self.tokens += weight(message) + MESSAGE_OVERHEAD
         _feed(self._hasher, message)
 
     def copy(self) -> History:
-        """A history that begins as this one and goes its own way."""
+        """Return an independent copy."""
         other = History.__new__(History)
         other._messages, other._hasher = list(self._messages), self._hasher.copy()
         other._static, other.tokens = self._static, self.tokens
         return other
 
     def under(self, static: StaticPrompt) -> History:
-        """The same dialogue behind another static prompt."""
+        """Return the same dialogue after another static prompt."""
         other = History(static)
         for message in self._messages[self.began :]:
             other.push(message)
         return other
 
     def cut(self, first: ChatMessage, keep: int) -> History | None:
-        """The history after a compression: static prompt, `first`, and the last `keep` messages.
+        """Return the history after a compression: static prompt, `first`, and the last `keep` messages.
 
-        `keep` must be odd, so that the roles go on alternating. None if nothing would be cut.
+        `keep` must be odd, so that the roles keep alternating. None if nothing would be cut.
         """
         if len(self._messages) <= self.began + 1 + keep:
             return None
@@ -94,15 +94,15 @@ class History:
         return other
 
     def messages(self) -> Sequence[ChatMessage]:
-        """All messages so far; not to be changed."""
+        """All messages so far. Must not be modified."""
         return self._messages
 
     def context(self, newest: ChatMessage) -> list[ChatMessage]:
-        """The whole context for one model call: this history, then `newest` (input and tail)."""
+        """Return the whole context for one model call: this history, then `newest` (input and tail)."""
         return [*self._messages, newest]
 
     def digest(self, newest: Sequence[ChatMessage]) -> str:
-        """First sixteen hex digits of the SHA-256 over this history and `newest`."""
+        """Return the first sixteen hex digits of the SHA-256 of this history and `newest`."""
         hasher = self._hasher.copy()
         for message in newest:
             _feed(hasher, message)

@@ -1,7 +1,7 @@
 """Layer 1 of every context: the one text that all agents of an installation share.
 
-It names nothing that changes (no time, no tools, no names), so a new child starts with a cache
-hit. Everything else reaches an agent when it is needed, at the end of its history.
+It contains nothing that changes (no time, no tools, no names), so a new child starts with a cache hit. Everything else
+reaches an agent when it is needed, at the end of its history.
 """
 
 from __future__ import annotations

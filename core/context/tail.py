@@ -1,12 +1,12 @@
-"""The dynamic tail: what changes from turn to turn, as one paragraph behind the newest input.
+"""The dynamic tail: what changes from turn to turn, as one paragraph after the newest input.
 
-It is most useful first and cut to a budget. Everything in it is either a function of the agent's own
-state or stands in `Seen`, which the journal records with the turn, so that a replay builds the same bytes.
+The most useful facts come first, and the tail is cut to a budget. Everything in it is either a function of the agent's
+own state or is in `Seen`, which the journal records with the turn, so that a replay builds the same bytes.
 
-The first tail that an agent reads is whole; each later one names only what is different from what it was
-told (`Told`), and all of them stay in history. So every context is a prefix of the next one, and nothing
-is read twice (measured: docs/measurements/tail.md). What was told ends with a compression and at the beginning
-of a fork; the next tail is then whole again.
+The first tail that an agent reads is whole; each later one contains only what differs from what the agent was told
+before (`Told`), and all of them stay in history. So every context is a prefix of the next one, and nothing is read
+twice (measured: docs/measurements/tail.md). A compression and the beginning of a fork discard what was told; the next
+tail is then whole again.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from iact.core.language.variables import Table
 from iact.core.records.parts import Seen, SeenFiles
 
 Layout = Literal["whole", "changes"]
-"""What a session does with its tails: the whole one at every turn and then dropped (the first journals), or
-changes that stay in history."""
+"""How a session treats its tails: whole at every turn and then dropped (the first journals), or changes that stay in
+history."""
 
 LAYOUT: Final[Layout] = "changes"
-"""The layout of new sessions; it stands in their `open` record."""
+"""The layout of new sessions, as recorded in their `open` record."""
 
 BUDGET: Final = 1600
-"""Characters; about 400 tokens."""
+"""The most characters of a tail; about 400 tokens."""
 
 _DATE: Final = len("2026-01-31")
 
 _FILES: Final = 600
-"""Characters of files' names."""
+"""The most characters of file names."""
 
 _LISTED: Final = 12
-"""Variables and children that are named."""
+"""The most variables and children that are named."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The state as it follows from all that an agent has read: its last `Seen`, and the `bindings` at that turn."""
+    """The state that the agent knows from everything it has read: its last `Seen`, and the `bindings` at that turn."""
 
     seen: Seen
     bindings: int
 
 
 def tail(seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
-    """The whole state; newest variables first. `memories`: lines of what was recalled for this turn."""
+    """Return the whole state, newest variables first. `memories`: lines that were recalled for this turn."""
     parts = [f"time: {seen.now}"]
     if seen.tokens_left is not None:
         parts.append(f"only {seen.tokens_left} tokens of your budget left")
@@ -67,7 +67,7 @@ def tail(seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
 
 
 def changes(told: Told, seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
-    """The state as far as it is not what the agent was told, and `memories`; empty if nothing is new."""
+    """Return what differs from what the agent was told, and `memories`; empty if nothing is new."""
     before, parts = told.seen, list[str]()
     if seen.now != before.now:
         same_day = seen.now[:_DATE] == before.now[:_DATE]
@@ -92,7 +92,7 @@ def changes(told: Told, seen: Seen, variables: Table, memories: Sequence[str] = 
 
 
 def _files(files: SeenFiles | None, head: str) -> list[str]:
-    """What is told of files, which is what is different: the shell looked when the turn began."""
+    """The lines about files, which are only the differences: the workspace was listed when the turn began."""
     if files is None:
         return []
     named, room = list[str](), _FILES
@@ -115,7 +115,7 @@ def _paragraph(parts: Sequence[str]) -> str:
 
 
 def _listed(names: Sequence[str], count: int) -> str:
-    """`names` of `count` things."""
+    """List `names`, and how many more of `count` there are."""
     left = count - len(names)
     if not names:
         return f"{left} with long names" if left else ""

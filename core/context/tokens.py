@@ -1,8 +1,8 @@
-"""How many tokens a text has, roughly, when nobody counts them for us.
+"""How many tokens a text has, roughly, when no exact count is available.
 
-Budgets must hold for models whose tokenizer we don't have, so the estimate errs on the high side for
-ordinary text; a `Calibration` folds in what the endpoint reports, so that it comes close after the
-first turns. Both are pure: a replay that folds the recorded usage gets the same numbers.
+Budgets must hold for models whose tokenizer we don't have, so the estimate errs on the high side for ordinary text. A
+`Calibration` takes the endpoint's reports into account, so that the estimate is close after the first turns. Both are
+pure: a replay that folds the recorded usage gets the same numbers.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import Final
 from iact.core.ports import ChatMessage
 
 MESSAGE_OVERHEAD: Final = 5
-"""Tokens that a chat template puts around one message."""
+"""Tokens that a chat template adds to one message."""
 
 PART_TOKENS: Final = 1100
-"""Tokens of an image or a sound: models count 85 to 1,600 for an image, by its size, which the core does not read."""
+"""Tokens of an image or a sound. Models count 85 to 1,600 for an image, by its size, which the core does not read."""
 
 _PROSE: Final = (string.ascii_letters + " ").encode()
 _ASCII: Final = bytes(range(128))
@@ -31,7 +31,7 @@ _RANGE: Final = (0.25, 4.0)
 
 
 def estimate(text: str) -> int:
-    """Tokens of `text`; 0 only for the empty text."""
+    """Estimate the tokens of `text`; 0 only for the empty text."""
     data = text.encode("utf-8", "surrogatepass")
     signs = data.translate(None, _PROSE)
     foreign = len(signs.translate(None, _ASCII))
@@ -41,12 +41,12 @@ def estimate(text: str) -> int:
 
 
 def weight(message: ChatMessage) -> int:
-    """Tokens of one message, without what a chat template puts around it."""
+    """Estimate the tokens of one message, without the overhead of the chat template."""
     return estimate(message.content) + PART_TOKENS * len(message.parts)
 
 
 def estimate_messages(messages: Sequence[ChatMessage]) -> int:
-    """Tokens of a whole context, estimated as one text: a call for each message takes longer than the counting."""
+    """Estimate the tokens of a whole context as one text, which is faster than one call for each message."""
     parts = sum([len(message.parts) for message in messages if message.parts])
     text = "".join([message.content for message in messages])
     return estimate(text) + PART_TOKENS * parts + MESSAGE_OVERHEAD * len(messages)
@@ -54,18 +54,18 @@ def estimate_messages(messages: Sequence[ChatMessage]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What to multiply estimates with, learnt from reported usage; one per model."""
+    """The factor for estimates, learned from reported usage; one per model."""
 
     factor: float = 1.0
 
     def apply(self, estimated: int) -> int:
-        """The calibrated count for an uncalibrated estimate."""
+        """Return the calibrated count for an uncalibrated estimate."""
         return math.ceil(estimated * self.factor)
 
     def observe(self, estimated: int, reported: int) -> Calibration:
-        """Fold in one report for a prompt whose uncalibrated estimate was `estimated`.
+        """Take into account one report for a prompt whose uncalibrated estimate was `estimated`.
 
-        Too low a factor is corrected at once, too high a one slowly, and small samples say nothing.
+        A factor that is too low is corrected at once, one that is too high slowly. Small samples are ignored.
         """
         if estimated < _LEAST_SAMPLE or reported < _LEAST_SAMPLE:
             return self

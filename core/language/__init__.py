@@ -1,1 +1,1 @@
-"""Extended Markdown: what agents write and read. Pure; recognising never has effects."""
+"""Extended Markdown: what agents write and read. Pure; recognizing never has effects."""

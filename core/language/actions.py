@@ -1,7 +1,7 @@
 """What an action is: a name, a parameter schema, a few lines of documentation, an impact.
 
-The core registers its own actions below; functions of modules are registered from their manifests.
-An agent's action space is a `Registry`: what is not in it does not exist for that agent.
+The core registers its own actions below; functions of modules are registered from their manifests. An agent's action
+space is a `Registry`: an action that is not in it does not exist for that agent.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ _DOTTED: Final = re.compile(r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}")
 
 @dataclass(frozen=True)
 class ActionSpec:
-    """One action. `parameters`: a JSON Schema of type object; `body`: the parameter that the block's lines bind to;
-    `rest`: a text parameter that takes all positional words.
+    """One action. `parameters`: a JSON Schema of type object; `body`: the parameter that receives the block's lines.
 
-    `impact`: 0 reads, 1 writes, 2 destroys, sends out or changes authority (declared, for module functions).
+    `rest`: a text parameter that takes all positional words. `impact`: 0 reads, 1 writes, 2 destroys, sends out or
+    changes authority (declared, for module functions).
     """
 
     name: str
@@ -39,17 +39,17 @@ class ActionSpec:
     keywords: tuple[str, ...] = ()
     core: bool = False
     timeout: float | None = None
-    """Seconds after which a call is given up, or None for the session's default."""
+    """Seconds after which a call is abandoned, or None for the session's default."""
     vouched: bool = True
-    """Whether what it says of itself is a trusted author's, or a person's who approved it."""
+    """Whether its description comes from a trusted author, or a person approved it."""
     held: bool = False
-    """Whether it answers from what its module's process holds, so that it must be run where calls that write are."""
+    """Whether its answers depend on state in its module's process, so that it must run where writing calls run."""
     cache_key: str = ""
-    """The parameter by which what calls of it found out is cached with the session; empty: none."""
+    """The parameter that is the key under which the session caches results of its calls. Empty: no caching."""
 
     @cached_property
     def properties(self) -> Mapping[str, Mapping[str, JSON]]:
-        """Schema of each parameter, in the order in which positional words fill them."""
+        """The schema of each parameter, in the order in which positional words fill them."""
         found = self.parameters.get("properties")
         if not isinstance(found, dict):
             return {}
@@ -73,7 +73,7 @@ def _schema(
     plain: Mapping[str, dict[str, JSON]] | None = None,
     **properties: dict[str, JSON],
 ) -> dict[str, JSON]:
-    """`plain`: parameters that are there as a mapping, or whose names Python can't have."""
+    """Build a schema. `plain`: parameters that exist as a mapping, or whose names are not valid in Python."""
     return {
         "type": "object",
         "properties": {name: dict(value) for name, value in {**properties, **(plain or {})}.items()},
@@ -101,7 +101,7 @@ CALL: Final = ActionSpec(
     core=True,
 )
 CALL_AT: Final = replace(CALL, parameters=_schema(["name", "message"], plain={**_CALLED, "at": _TEXT}))
-"""CALL where there is a module that reaches agents elsewhere: `at` is the address of one."""
+"""CALL where a module reaches agents elsewhere: `at` is the address of one."""
 CALL_ASYNC: Final = replace(
     CALL, name="CALL_ASYNC", summary="Like CALL, but you go on at once; collect the reply with WAIT or QUERY."
 )
@@ -321,14 +321,14 @@ CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
 
 @dataclass(frozen=True, slots=True)
 class UnknownFunction:
-    """A dotted name of a known module that has no such function. `nearest`: the names that come closest."""
+    """A dotted name of a known module that has no such function. `nearest`: the closest names."""
 
     name: str
     nearest: tuple[str, ...]
 
 
 class Registry:
-    """The actions of one agent, by name and alias. `documented`: those of the core whose documentation it may read."""
+    """The actions of one agent, by name and alias. `documented`: core actions whose documentation it may read."""
 
     def __init__(self, specs: Iterable[ActionSpec], *, documented: Iterable[ActionSpec] = ()) -> None:
         self._specs: dict[str, ActionSpec] = {}
@@ -339,17 +339,17 @@ class Registry:
         self.modules: Final = frozenset(
             spec.module for spec in self._specs.values() if spec.module is not None
         )
-        """Those of its functions."""
+        """The modules of its functions."""
         found = {spec.name: spec for spec in self._specs.values() if not spec.core}
         self._functions = tuple(found[name] for name in sorted(found))
         self.documented: Final = (*(spec for spec in self._functions if spec.documentation), *documented)
-        """What has documentation that the agent may read."""
+        """The actions whose documentation the agent may read."""
 
     def __contains__(self, name: str) -> bool:
         return name in self._specs
 
     def find(self, name: str) -> ActionSpec | UnknownFunction | None:
-        """The action called `name`; `UnknownFunction` for a missing function of a known module; None for plain code."""
+        """Return the action called `name`; `UnknownFunction` if a known module lacks it; None for plain code."""
         spec = self._specs.get(name)
         if spec is None and self.is_action(name):
             return UnknownFunction(name, tuple(self.nearest(name)))
@@ -362,7 +362,7 @@ class Registry:
         return _DOTTED.fullmatch(name) is not None and name.split(".", 1)[0] in self.modules
 
     def nearest(self, name: str, most: int = 3) -> list[str]:
-        """Names of functions that come closest to `name`, best first; at least one if the module has any."""
+        """Return the function names closest to `name`, best first; at least one if the module has any."""
         names = [spec.name for spec in self.functions()]
         close = difflib.get_close_matches(name, names, n=most, cutoff=0.5)
         if close:

@@ -1,13 +1,12 @@
-"""Which Markdown block the next line of a text would stand in, as far as fences need to know.
+"""Which Markdown block the next line of a text would be in, as far as fences need to know.
 
-A fence inside a list item or an HTML block is not a block of the top level. This is the block phase
-of CommonMark 0.31.2 (appendix, "A parsing strategy"), reduced to what decides that: a stack of open
-containers (quotes and list items) and the one open leaf (a paragraph, a fenced block or an HTML
-block; everything else ends with its line). Text is never kept. Each line costs its length: a list
-item is only passed by a line that is indented for it, and blank lines behind a blank line change
-nothing.
+A fence inside a list item or an HTML block is not a top-level block. This is the block phase of CommonMark 0.31.2
+(appendix, "A parsing strategy"), reduced to what decides that: a stack of open containers (quotes and list items) and
+the one open leaf (a paragraph, a fenced block or an HTML block; everything else ends with its line). Text is never
+kept. Each line costs its length: a list item is only passed by a line that is indented for it, and blank lines after a
+blank line change nothing.
 
-Link reference definitions count as paragraphs, as CommonMark has it while lines are read.
+Link reference definitions count as paragraphs, as CommonMark treats them while lines are read.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _SETEXT: Final = re.compile(r"(?:=+|-+) *")
 _FENCE: Final = re.compile(r"`{3,}(?=[^`]*$)|~{3,}")
 _QUOTE: Final = 0
 _MARKS: Final = frozenset("#>`~<-+*_0123456789=")
-"""Characters that can begin something else than a paragraph."""
+"""Characters that can begin something other than a paragraph."""
 
 _HTML_NAMES: Final = (
     "address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir|div|dl|dt|"
@@ -54,7 +53,7 @@ _HTML: Final[tuple[tuple[re.Pattern[str], re.Pattern[str], bool], ...]] = tuple(
 
 
 class Containers:
-    """Open blocks behind the lines read so far; fresh at the start of a text and behind a top-level block."""
+    """Open blocks after the lines read so far. New at the start of a text and after a top-level block."""
 
     def __init__(self) -> None:
         self._frames: list[int] = []  # outermost first: _QUOTE, or how far an item's content is indented
@@ -71,11 +70,11 @@ class Containers:
 
     @property
     def unending(self) -> bool:
-        """Whether a block of the top level is open that a blank line does not end, so that it takes all that follows."""
+        """Whether a top-level block is open that no blank line ends, so that it takes everything that follows."""
         return not self._frames and (bool(self._fence) or self._html not in (None, _BLANK))
 
     def takes_fence(self, indent: int) -> bool:
-        """Whether a fence indented by `indent` (0 to 3) spaces would open a block at the top level now."""
+        """Whether a fence indented by `indent` (0 to 3) spaces would open a top-level block now."""
         if not self._frames:
             return self._html is None and not self._fence
         return indent < self._frames[0] or self._frames[0] == _QUOTE
@@ -115,14 +114,14 @@ class Containers:
         self._rest(rest, matched, lazy=lazy)
 
     def _match(self, line: str) -> tuple[int, int]:
-        """How many open containers go on with this line, and the offset behind their marks."""
+        """How many open containers continue with this line, and the offset after their marks."""
         at, end = 0, len(line.rstrip(" "))
         for depth, frame in enumerate(self._frames):
             start = at
             while at < end and line[at] == " " and (frame == _QUOTE or at - start < frame):
                 at += 1
             if frame == _QUOTE:
-                if at == end or line[at] != ">":  # however far it is indented, as markdown-it has it
+                if at == end or line[at] != ">":  # however far it is indented, as in markdown-it
                     return depth, start
                 at = min(at + 2, end) if line.startswith(" ", at + 1) else at + 1
             elif at == end:
@@ -168,7 +167,7 @@ class Containers:
         return False
 
     def _item(self, text: str, indent: int, matched: int, *, interrupts: bool) -> str | None:
-        """Begin a list item if the line does; what stands behind its marker."""
+        """Begin a list item if the line does. Returns the text after its marker."""
         match = _ITEM.match(text)
         if match is None:
             return None
@@ -188,12 +187,12 @@ class Containers:
         self._frames.append(frame)
 
     def _end_leaf(self, matched: int) -> None:
-        """Close the open leaf and the containers that did not go on with this line."""
+        """Close the open leaf and the containers that did not continue with this line."""
         del self._frames[matched:]
         self._paragraph, self._fence, self._html, self._bare = False, "", None, False
 
     def _rest(self, rest: str, matched: int, *, lazy: bool) -> None:
-        """What is left of a line that begins no block: nothing, indented code or a paragraph."""
+        """Handle the rest of a line that begins no block: nothing, indented code or a paragraph."""
         text = rest.lstrip(" ")
         if not text:
             bare = self._bare and matched == len(self._frames)

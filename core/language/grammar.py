@@ -1,14 +1,13 @@
-"""The argument grammar of action blocks: what stands behind the name on the info line.
+"""The argument grammar of action blocks: what follows the name on the info line.
 
     info      = name *( separator argument )
     argument  = key "=" value / value
     value     = '"' text with \\" and \\\\ '"'  /  "$" name  /  JSON array or object  /  bare word
 
-`split` is total: it gives arguments or a sentence about the first thing that it can't read. `bind`
-fits arguments and body to an action's parameters. What models get wrong without changing the
-meaning is forgiven: commas between arguments, spaces around "=", single and curly quotes, a quoted
-number.
-Everything else comes back as a sentence that names the parameter, the expected type and the value.
+`split` is total: it returns arguments, or a sentence about the first text that it can't read. `bind` matches arguments
+and body with an action's parameters. Mistakes of models that don't change the meaning are accepted: commas between
+arguments, spaces around "=", single and curly quotes, a quoted number. Every other mistake is returned as a sentence
+that names the parameter, the expected type and the value.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _JSON: Final = json.JSONDecoder()
 _SHOWN: Final = 200
-"""Characters of a wrong value that a sentence repeats."""
+"""The most characters of a wrong value that a sentence repeats."""
 
 _READ: Final = 65_536
-"""Bytes of a variable that is read as a number, a choice, or JSON."""
+"""The most bytes of a variable that is read as a number, a choice, or JSON."""
 
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument as written. `key` is None for a positional one; `form` says how the value was written."""
+    """One argument as written. `key`: None for a positional one; `form`: how the value was written."""
 
     key: str | None
     text: str
@@ -60,20 +59,20 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Arguments that fit. `attached`: parameters that a variable was passed for, by value.
+    """Arguments that match. `attached`: parameters for which a variable was passed by value.
 
-    `labels`: where arguments come from that were read from a variable, by parameter (see `core.gate.provenance`).
+    `labels`: the sources of arguments that were read from a variable, by parameter (see `core.gate.provenance`).
     """
 
     arguments: Mapping[str, JSON]
     attached: Mapping[str, Value]
     labels: Mapping[str, frozenset[str]] = field(default_factory=dict)
     digests: list[str] = field(default_factory=list, compare=False, repr=False)
-    """Where the digest over both is kept once it was computed."""
+    """The digest of both, once it was computed."""
 
 
 def split(info: str) -> tuple[str, tuple[Argument, ...]] | Mistake:
-    """Take an info line apart into the action's name and its arguments."""
+    """Split an info line into the action's name and its arguments."""
     name, rest = [*info.split(None, 1), "", ""][:2]
     found: list[Argument] = []
     position = _skip(rest, 0)
@@ -140,7 +139,7 @@ def _shown(value: object) -> str:
 def bind(
     spec: ActionSpec, arguments: tuple[Argument, ...], body: str | None, table: Mapping[str, Value]
 ) -> Bound | Mistake:
-    """Fit `arguments` and `body` (None: the block had no lines) to the parameters of `spec`."""
+    """Match `arguments` and `body` (None: the block had no lines) with the parameters of `spec`."""
     given: dict[str, JSON] = {}
     attached: dict[str, Value] = {}
     labels: dict[str, frozenset[str]] = {}
@@ -171,7 +170,8 @@ def bind(
                     spec,
                     f"parameter `{slot}` expects {_type(spec.properties[slot])}; ${argument.text} is too long",
                 )
-            # A mistake names the variable and shows nothing of it: its agent would have read it unnoticed.
+            # A mistake names the variable and shows nothing of it: otherwise its agent would read it without a record
+            # of that.
             fitted = _fit(spec, slot, value.text().strip(), f"${argument.text}")
             labels[slot] = value.labels
         else:
@@ -200,7 +200,7 @@ class _Fitted:
 
 
 def _fit(spec: ActionSpec, name: str, text: str, shown: str) -> _Fitted | Mistake:
-    """Read one value as the type that the schema wants. `shown`: how a mistake names it."""
+    """Read one value as the type in the schema. `shown`: how a mistake names it."""
     schema = spec.properties[name]
     types = _types(schema)
     for wanted in types:
@@ -213,7 +213,7 @@ def _fit(spec: ActionSpec, name: str, text: str, shown: str) -> _Fitted | Mistak
 
 
 def _takes_any_text(schema: Mapping[str, JSON]) -> bool:
-    """Whether a variable can be passed unread: nothing but text is asked for, or nothing at all."""
+    """Whether a variable can be passed unread: the schema asks for any text, or for nothing in particular."""
     return "string" in _types(schema) and "enum" not in schema and "pattern" not in schema
 
 
@@ -256,7 +256,7 @@ def _read(text: str, wanted: str) -> _Fitted | None:
 
 
 def _outside(schema: Mapping[str, JSON], value: JSON) -> str | None:
-    """What the value breaks in its schema, as "must be …"; None if nothing."""
+    """The violated constraint of the value's schema, as "must be …"; None if there is none."""
     options = schema.get("enum")
     if isinstance(options, list) and value not in options:
         return "must be one of " + ", ".join(_shown(option) for option in options)

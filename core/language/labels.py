@@ -1,10 +1,9 @@
 """How everything that enters a context is labelled, in a form that its content can't fake.
 
-Content stands inside a fence longer than any run of its own backticks, behind one line that only
-the core writes. What could deceive a reader is taken out or shown as an escape; the variable that
-holds the content keeps it as it was:
+Content is inside a fence longer than any run of its own backticks, after one line that only the core writes. Anything
+that could deceive a reader is removed or shown as an escape; the variable that holds the content keeps it unchanged:
 
-    terminal sequences                       taken out
+    terminal sequences                       removed
     control characters, line separators      escaped
     bidirectional controls and marks         escaped
     invisible characters                     escaped
@@ -12,8 +11,7 @@ holds the content keeps it as it was:
     tag characters                           kept in a flag, else escaped
     lone surrogates                          escaped
 
-Every text here goes verbatim into contexts, so a change here is a change of the prompt, which
-`replay --verify` notices.
+Every text here enters contexts verbatim, so a change here changes the prompt, which `replay --verify` notices.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ _MEDIA: Final = re.compile(r"[^A-Za-z0-9.+/_=-]")
 
 
 def clean(text: str) -> str:
-    """Text from outside, made safe to read: no terminal sequences, deceptive characters as `\\u….`"""
+    """Make text from outside safe to read: without terminal sequences, deceptive characters as `\\u….`"""
     if text.isascii() and text.translate(_SPACES).isprintable():
         return text
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
@@ -44,13 +42,13 @@ def clean(text: str) -> str:
 
 
 def inline(text: str, limit: int = 200) -> str:
-    """Text from outside as part of one line of ours: cleaned, its white space folded, shortened."""
+    """Text from outside as part of one of our lines: cleaned, with white space folded, shortened."""
     line = " ".join(clean(text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def path(text: str) -> str:
-    """A path from outside as part of a line: as it is if it is plain, else quoted; the end of it if it is long."""
+    """A path from outside as part of a line: unchanged if it is plain, else quoted; only its end if it is long."""
     if _PLAIN_PATH.fullmatch(text):
         return text
     shown = text if len(text) <= 200 else "…" + text[-199:]
@@ -58,7 +56,7 @@ def path(text: str) -> str:
 
 
 def fenced(content: str) -> str:
-    """`content` inside a fence that it can't close."""
+    """Put `content` inside a fence that it can't close."""
     longest = max((len(run) for run in _RUNS.findall(content)), default=2)
     fence = "`" * max(3, longest + 1)
     return f"{fence}\n{content}\n{fence}"
@@ -98,7 +96,7 @@ def _listed(functions: Iterable[tuple[str, str | None, str]]) -> list[str]:
 
 
 def brought(action: str, module: str, functions: Iterable[tuple[str, str | None, str]]) -> str:
-    """Feedback about a module that is there now. `functions`: (name, alias, summary) of what it offers this agent."""
+    """Feedback about a module that is now available. `functions`: (name, alias, summary) of what this agent may use."""
     lines = _listed(functions)
     if not lines:
         return f"`{action}` is done: the module `{module}` is there, but offers no function that you may use."
@@ -108,7 +106,7 @@ def brought(action: str, module: str, functions: Iterable[tuple[str, str | None,
 def state(
     module: str, name: str, about: Iterable[str], functions: Iterable[tuple[str, str | None, str]]
 ) -> str:
-    """A state-machine module offers other functions now. `functions`: (name, alias, summary) of those."""
+    """A stateful module offers other functions now. `functions`: (name, alias, summary) of these."""
     more = "; ".join(inline(one) for one in about if one)
     head = f"The module `{module}` is in the state `{inline(name, 60)}` now" + (f" ({more})" if more else "")
     lines = _listed(functions)
@@ -116,13 +114,13 @@ def state(
 
 
 def documentation(name: str, alias: str | None, text: str) -> str:
-    """A documentation note for a function; stands in history once."""
+    """A documentation note for a function; it is in history once."""
     also = f" (alias `{alias}`)" if alias else ""
     return f"Documentation of `{name}`{also}:\n{fenced(clean(text))}"
 
 
 def kept_plans(names: Iterable[str]) -> str:
-    """What stands behind the documentation of PLAN, where the user has kept plans."""
+    """The text after the documentation of PLAN, if the user has kept plans."""
     return f"\nKept are: {', '.join(names)}."
 
 
@@ -134,7 +132,7 @@ def message(source: str, text: str, variables: Mapping[str, Value]) -> str:
 
 
 def intervention(text: str) -> str:
-    """A message that a person put in below the root."""
+    """A message from a person to an agent below the root."""
     return f"Intervention by the user, addressed to you alone:\n{fenced(clean(text))}"
 
 
@@ -150,7 +148,7 @@ def result(
 
 
 def recalled(called: str, rows: Iterable[tuple[str, str]]) -> str:
-    """What a RECALL found. `rows`: the line of each memory, and its id."""
+    """The results of a RECALL. `rows`: the line of each memory, and its id."""
     lines = "\n".join(f"{line} (id {identity})" for line, identity in rows)
     return (
         f"Memory has this for your `{called}`:\n{fenced(clean(lines))}"
@@ -165,12 +163,12 @@ def incomplete(function: str) -> str:
 
 
 def printed(text: str, variable: str) -> str:
-    """What a call that did not come to its end had printed by then."""
+    """What an unfinished call had printed so far."""
     return f"It had printed this, kept as ${variable}:\n{fenced(clean(text))}"
 
 
 def stopped_text(text: str) -> str:
-    """A text of an agent's own that a person stopped."""
+    """A text of the agent itself that a person stopped."""
     return (
         "The user stopped you while you wrote this. It was not sent, and nothing in it was carried out:\n"
         f"{fenced(clean(text))}"
@@ -178,12 +176,12 @@ def stopped_text(text: str) -> str:
 
 
 def unfinished(child: str, status: str, reason: str) -> str:
-    """A child that failed, hit a bound or was cancelled, in place of its reply."""
+    """The note about a child that failed, hit a bound or was cancelled, instead of its reply."""
     return f"Your child {child} did not finish ({status}):\n{fenced(clean(reason))}"
 
 
 def still_running(children: Iterable[str]) -> str:
-    """Told once to an agent that would answer while children of its are at work."""
+    """Sent once to an agent that would answer while its children are at work."""
     return note(
         f"You gave an answer while {', '.join(children)} still work for you. WAIT for them, or answer again: "
         "your answer then goes to your caller and their work is cancelled."
@@ -191,14 +189,14 @@ def still_running(children: Iterable[str]) -> str:
 
 
 def waited(action: str, left: Iterable[str], *, timed_out: bool) -> str:
-    """Who has not replied when a WAIT or QUERY ended."""
+    """The children that had not replied when a WAIT or QUERY ended."""
     names = ", ".join(left)
     why = " ran out of time" if timed_out else " found nothing new" if not names else ""
     return f"`{action}`{why}; " + (f"still at work: {names}." if names else "no child is at work.")
 
 
 def repeated(action: str, count: int) -> str:
-    """Told to an agent that does the same again and again."""
+    """Sent to an agent that does the same again and again."""
     return note(f"You made the same {action} {count} times with the same outcome. Do something else.")
 
 
@@ -208,7 +206,7 @@ def refused_repeat(function: str) -> str:
 
 
 def context_full(percent: int) -> str:
-    """Told once when an agent's context fills up."""
+    """Sent once when an agent's context fills up."""
     return note(
         f"Your context is {percent} % full. Before you go on, write a block\n\n```COMPRESS\nyour summary of all that must "
         "survive: the task, decisions, findings, names of variables and files, what is left to do\n```\n\n"
@@ -217,7 +215,7 @@ def context_full(percent: int) -> str:
 
 
 def compressed(summary: str | None) -> str:
-    """Stands behind the first message of a history that was cut. `summary`: the core's, if the agent wrote none."""
+    """The note after the first message of a history that was cut. `summary`: the core's, if the agent wrote none."""
     if summary is None:
         return note(
             "The history that stood here was cut at your COMPRESS; your summary stands in your own message below."
@@ -232,7 +230,7 @@ SUMMARIZE: Final = (
     "everything above that must survive: the task, decisions, findings, names of variables and files, and what is left "
     "to do. Everything but your last turns will be cut."
 )
-"""Asked of a model when an agent did not compress its history itself."""
+"""The request to a model when an agent did not compress its history itself."""
 
 
 def forked(path: str, caller: str, role: str) -> str:
@@ -252,7 +250,7 @@ def note(text: str) -> str:
 
 
 def shorten(text: str, limit: int, variable: str | None) -> str:
-    """At most about `limit` (1 or more) characters: head, how much is left out, tail."""
+    """Shorten to at most about `limit` (1 or more) characters: head, how much is left out, tail."""
     if len(text) <= limit:
         return text
     head, tail = text[: limit * 2 // 3], text[len(text) - limit // 3 :]

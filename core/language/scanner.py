@@ -1,17 +1,17 @@
 """Finds fenced blocks in a reply while it streams in, and where the reply must be cut.
 
-The idea: a line can open or close a fence only if it starts, after at most three spaces, with
-three backticks or tildes. Everything else is skipped by one compiled search, so a scanner costs
-nearly nothing; a chunk without a line ending costs one list append. Only where a candidate could
-stand inside a list item or an HTML block (an indented fence below a list marker, or a "<" at the
-start of a line) are the lines before it looked at one by one (`containers.py`), each of them once.
+The idea: a line can open or close a fence only if it starts, after at most three spaces, with three backticks or
+tildes. Everything else is skipped by one compiled search, so a scanner costs nearly nothing; a chunk without a line
+ending costs one list append. Only where a candidate could be inside a list item or an HTML block (an indented fence
+below a list marker, or a "<" at the start of a line) are the lines before it examined one by one (`containers.py`),
+each of them once.
 
-What is a fenced block follows CommonMark 0.31.2 section 4.5, with one addition: inside an *action
-block*, a fence with an info string that could close the enclosing level opens a nested one, and
-the next bare fence of that kind closes it (models quote code in scripts that way). An info string
-is given as written: the argument grammar has its own escapes.
+What a fenced block is follows CommonMark 0.31.2 section 4.5, with one addition: inside an *action block*, a fence with
+an info string that could close the enclosing level opens a nested one, and the next bare fence of that kind closes it
+(models quote code in scripts that way). An info string is returned as written: the argument grammar has its own
+escapes.
 
-Positions are offsets into `text`, in which line endings are normalised to "\\n".
+Positions are offsets into `text`, in which line endings are normalized to "\\n".
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ IsAction = Callable[[str], bool]
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A top-level fenced block begins. `start`: offset of its line. `action`: its name is an action's."""
+    """A top-level fenced block begins. `start`: the offset of its line. `action`: whether it names an action."""
 
     start: int
     info: str
@@ -69,50 +69,50 @@ ScanEvent = Opened | Block | Cut
 
 
 class Scanner:
-    """`feed` chunks of any size, then `end`. After a `Cut`, everything further is ignored.
+    """`feed` chunks of any size, then `end`. After a `Cut`, all further text is ignored.
 
-    The concatenated events do not depend on how the text was cut into chunks.
+    The concatenated events do not depend on how the text was split into chunks.
     """
 
     def __init__(self, is_action: IsAction) -> None:
         self._is_action = is_action
         self._settled: list[str] = []  # whole lines, in order
-        self._line: list[str] = []  # pieces of the line that has no end yet
+        self._line: list[str] = []  # pieces of the line that has not ended yet
         self._at = 0  # offset of that line
-        self._carry = ""  # a "\r" whose "\n" may come
-        self._simple = True  # a chunk without a line ending can only be kept
+        self._carry = ""  # a "\r" that a "\n" may follow
+        self._simple = True  # a chunk without a line ending only needs to be kept
         self._open: Opened | None = None
-        self._levels: list[str] = []  # the fences that are open, outermost first
+        self._levels: list[str] = []  # the open fences, outermost first
         self._indent = 0
         self._body: list[str] = []
         self._outside: list[str] = []  # lines since the last block that `_containers` has not read
         self._containers = Containers()
         self._after_action: int | None = None
-        self._may_be_fence = False  # the line behind an action block starts like a fence
+        self._may_be_fence = False  # the line after an action block starts like a fence
         self._blocks: list[Block] = []
         self.cut: int | None = None
 
     @property
     def text(self) -> str:
-        """All text so far, line endings normalised. Costs its length; `feed` does not."""
+        """All text so far, with normalized line endings. Costs its length; `feed` does not."""
         return "".join(self._settled) + "".join(self._line)
 
     @property
     def kept(self) -> str:
-        """The text that counts: where it was cut, up to the end of the last action block before."""
+        """The text that counts: if it was cut, up to the end of the last action block before the cut."""
         text = self.text
         end = self.cut if self.cut is not None else self._after_action
         return (text if end is None else text[:end]).rstrip()
 
     def result(self) -> Scan:
-        """What `scan` finds in the text that counts, without reading it again. To be asked at the end."""
+        """What `scan` finds in the text that counts, without reading it again. Call it only at the end."""
         kept = self.kept
         if self._blocks and self._blocks[-1].end > len(kept):
             return scan(kept, self._is_action)  # blanks at the end, which don't count, were in a block
         return Scan(tuple(self._blocks), kept)
 
     def feed(self, chunk: str) -> list[ScanEvent]:
-        """Take the next piece; give the events that became certain."""
+        """Take the next piece. Returns the events that are now certain."""
         if self._simple and "\n" not in chunk and "\r" not in chunk:
             self._line.append(chunk)
             return []
@@ -123,7 +123,7 @@ class Scanner:
         return events
 
     def end(self) -> list[ScanEvent]:
-        """The text is complete: judge the last line, and close a block that is still open."""
+        """Finish the text: judge the last line, and close a block that is still open."""
         events: list[ScanEvent] = []
         if self._carry:
             self._carry = ""
@@ -149,7 +149,7 @@ class Scanner:
         return chunk
 
     def _take(self, chunk: str, events: list[ScanEvent]) -> None:
-        """Judge every line that `chunk` completes, and the start of the one behind them."""
+        """Judge every line that `chunk` completes, and the start of the line after them."""
         self._line.append(chunk)
         if "\n" in chunk:
             lines = "".join(self._line)
@@ -181,7 +181,7 @@ class Scanner:
             position = line_end + 1
 
     def _cut_early(self, piece: str, events: list[ScanEvent]) -> None:
-        """Behind an action block, prose is known by the first characters of its line; `piece` is the newest."""
+        """After an action block, the first characters of a line show whether it is prose; `piece` is the newest."""
         if not piece or piece.isspace():
             return
         line = "".join(self._line)
@@ -197,7 +197,7 @@ class Scanner:
         events.append(Cut(self.cut))
 
     def _plain(self, lines: str, events: list[ScanEvent]) -> None:
-        """Lines that can neither open nor close a fence."""
+        """Handle lines that can neither open nor close a fence."""
         if self._open is not None:
             self._body.append(lines)
         elif self._after_action is not None and not lines.isspace():
@@ -206,7 +206,7 @@ class Scanner:
             self._outside.append(lines)
 
     def _candidate(self, line: str, start: int, events: list[ScanEvent]) -> None:
-        """One line, without its end, that starts like a fence."""
+        """Handle one line, without its end, that starts like a fence."""
         match = _FENCE.fullmatch(line)
         assert match is not None
         indent, mark, info = len(match.group(1)), match.group(2), match.group(3).strip(_BLANKS)
@@ -229,7 +229,7 @@ class Scanner:
             self._outside.append(line + "\n")
 
     def _opens(self, indent: int, mark: str, info: str) -> bool:
-        """Whether a candidate line opens a fence at the top level."""
+        """Whether a candidate line opens a top-level fence."""
         if mark[0] == "`" and "`" in info:
             return False
         outside = "".join(self._outside)
@@ -240,7 +240,7 @@ class Scanner:
         return True
 
     def _inside(self, mark: str, info: str, end: int, events: list[ScanEvent]) -> bool:
-        """A fence line within the open block; whether it ended the block."""
+        """Handle a fence line within the open block. Returns whether it ended the block."""
         assert self._open is not None
         if not mark.startswith(self._levels[-1]):
             return False
@@ -266,7 +266,7 @@ class Scanner:
 
 
 def _outdent(body: str, columns: int) -> str:
-    """Take up to `columns` columns of indentation from each line (CommonMark 4.5); tabs stop every four (2.2)."""
+    """Remove up to `columns` columns of indentation from each line (CommonMark 4.5); tabs stop every four (2.2)."""
     if not columns:
         return body
     if "\t" in body:
@@ -285,7 +285,7 @@ class Scan:
 
 
 def scan(text: str, is_action: IsAction) -> Scan:
-    """Scan a complete text in one go."""
+    """Scan a complete text at once."""
     scanner = Scanner(is_action)
     events = scanner.feed(text) + scanner.end()
     return Scan(tuple(event for event in events if isinstance(event, Block)), scanner.kept)

@@ -1,8 +1,7 @@
 """Symbolic variables: values that are passed by name and never repeat their content in a context.
 
-A `Value` is immutable and known by the SHA-256 of its content; where the bytes are kept (in
-memory or as a blob beside the journal) is its own business, so passing one is O(1). A `Table`
-holds an agent's names.
+A `Value` is immutable and identified by the SHA-256 of its content. It may keep the bytes in memory or as a blob next
+to the journal, so passing one is O(1). A `Table` holds an agent's names.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _SHORT: Final = {
 
 
 def media_of(written: str) -> str:
-    """The type of what an agent wrote, by the word that it has for it: `md` is text/markdown, `json` application/json."""
+    """Return the media type for an agent's word: `md` is text/markdown, `json` application/json."""
     word = written.strip().lower()
     if "/" in word:
         return word
@@ -43,10 +42,10 @@ def media_of(written: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """Content with its type and origin. `size` in bytes. `labels`: provenance (see `core.gate`). `origin`: who made it:
-    the path of an agent, a function, a step of a plan, or "the user".
+    """Content with its type and origin. `size`: in bytes. `labels`: provenance (see `core.gate`).
 
-    Equality is by content and type; `load` gives the bytes.
+    `origin`: what made it: the path of an agent, a function, a step of a plan, or "the user". Equality is by content
+    and type; `load` returns the bytes.
     """
 
     sha256: str
@@ -62,20 +61,20 @@ class Value:
         return _TEXT.fullmatch(self.media.lower()) is not None
 
     def text(self) -> str:
-        """The content as text; bytes that are no UTF-8 become replacement characters."""
+        """The content as text; bytes that are not UTF-8 become replacement characters."""
         return self.load().decode("utf-8", "replace")
 
 
 def text_value(
     text: str, *, media: str = "text/plain", labels: frozenset[str] = frozenset(), origin: str = ""
 ) -> Value:
-    """A value held in memory."""
+    """Return a value that is held in memory."""
     data = text.encode("utf-8", "replace")
     return Value(hashlib.sha256(data).hexdigest(), len(data), media, lambda: data, labels, origin)
 
 
 class Table(Mapping[str, Value]):
-    """The named values of one agent. `bindings`: how often a name was bound to something new, ever."""
+    """The named values of one agent. `bindings`: how often a name was bound to something new, in total."""
 
     def __init__(self) -> None:
         self._values: dict[str, Value] = {}
@@ -93,18 +92,18 @@ class Table(Mapping[str, Value]):
         return len(self._values)
 
     def newest(self, since: int = 0) -> Iterator[tuple[str, Value]]:
-        """Names and values, the one bound last first; `since`: those only that were not bound yet at so many `bindings`."""
+        """Iterate over names and values, the last bound first; `since`: only those bound after that many `bindings`."""
         return takewhile(lambda item: self._bound[item[0]] > since, reversed(self._values.items()))
 
     def copy(self) -> Table:
-        """A table with the same names, to go on with."""
+        """Return an independent copy."""
         other = Table()
         other._values, other._counts = dict(self._values), dict(self._counts)
         other._bound, other.bindings = dict(self._bound), self.bindings
         return other
 
     def define(self, name: str, value: Value) -> None:
-        """Bind `name`, replacing what it named before."""
+        """Bind `name`, replacing its previous value."""
         if self._values.get(name) != value:
             self._values.pop(name, None)
             self.bindings += 1
@@ -112,7 +111,7 @@ class Table(Mapping[str, Value]):
         self._values[name] = value
 
     def number(self, stem: str) -> str:
-        """The next free name of the form `stem_1`, `stem_2`, …"""
+        """Return the next free name of the form `stem_1`, `stem_2`, …"""
         stem = re.sub(r"[^A-Za-z0-9_]", "_", stem)
         count = self._counts.get(stem, 0) + 1
         while f"{stem}_{count}" in self._values:
@@ -121,13 +120,13 @@ class Table(Mapping[str, Value]):
         return f"{stem}_{count}"
 
     def keep(self, stem: str, value: Value) -> str:
-        """Bind the next free numbered name to `value`, and give it."""
+        """Bind the next free numbered name to `value`, and return the name."""
         name = self.number(stem)
         self.define(name, value)
         return name
 
     def receive(self, name: str, value: Value) -> str:
-        """Bind a value that came with a message; the clash rule gives a newcomer `name_2`, `name_3`, …
+        """Bind a value that came with a message. If the name is taken, it becomes `name_2`, `name_3`, …
 
         The same content under the same name is one value, which then comes from both sources.
         """
@@ -142,7 +141,7 @@ class Table(Mapping[str, Value]):
 
 
 def mentions(text: str, table: Mapping[str, Named]) -> dict[str, Named]:
-    """The variables of `table` that `text` mentions as `$name`, in order of first mention."""
+    """Return the variables of `table` that `text` mentions as `$name`, in order of first mention."""
     if "$" not in text:
         return {}
     found = (match.group(1) for match in _MENTION.finditer(text))
