@@ -1,6 +1,6 @@
-"""The trusted core: a tree of stateful agent dialogues, kept in one journal per session.
+"""The trusted core: a tree of stateful agent dialogues, recorded in one journal per session.
 
-What embedding needs is exported here:
+The names needed for embedding are exported here:
 
     from iact.core import Runtime
 
@@ -9,8 +9,8 @@ What embedding needs is exported here:
         reply = await session.ask("Show me the disk usage of /tmp in your sandbox")
         print(reply.body, session.journal)
 
-`core.session.models.open_models` makes `models`, `host` is any `core.ports.ModuleHost`; `core.session.assembly` makes
-a runtime from a user's choices, and `iact.wiring` takes those from the settings.
+`core.session.models.open_models` creates `models`; `host` is any `core.ports.ModuleHost`; `core.session.assembly`
+creates a runtime from a user's choices, and `iact.wiring` takes those from the settings.
 """
 
 from importlib import import_module
@@ -31,7 +31,7 @@ _HOMES: Final = {
 
 
 def __getattr__(name: str) -> object:
-    """Imported when first used (PEP 562): a command that needs none of it starts in a third of the time."""
+    """Import on first use (PEP 562): a command that needs none of it starts in a third of the time."""
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(import_module(_HOMES[name]), name)

@@ -1,23 +1,23 @@
-"""The one table of characters that make text read otherwise than it is, and how each place shows them.
+"""The one table of characters that make text look different from what it is, and how each place shows them.
 
-Text from a model, a tool, a module, a page or a file can hold characters that nobody sees: controls that move a
-terminal's cursor, marks that reorder a line, letters without a shape, tags that spell out hidden orders. What
-is such a character is decided here and nowhere else; contexts, journals, the page, the terminal, manifests and
-questions to people ask this table and differ only in what they do with what it names:
+Text from a model, a tool, a module, a page or a file can contain invisible characters: controls that move a terminal's
+cursor, marks that reorder a line, letters without a shape, tags that spell out hidden instructions. Only this table
+decides which characters these are. Contexts, journals, the page, the terminal, manifests and questions to people all
+use it, and differ only in what they do with these characters:
 
     contexts (`core.language.labels`)       escaped as \\x1b, \\u202e, \\U000e0001
-    terminal (`iact.terminal`)              sequences taken out, the rest escaped likewise
-    page (`web.safe_text`)                    sequences taken out, the rest by its name: ␛, ‹U+202E›
-    questions to a person                   nothing taken out, and blanks and private letters named, too
+    terminal (`iact.terminal`)              sequences removed, the rest escaped in the same way
+    page (`web.safe_text`)                  sequences removed, the rest by name: ␛, ‹U+202E›
+    questions to a person                   nothing removed; blanks and private letters are named, too
     headings of a journal                   replaced by �
     manifests (`core.modules.schema`)       refused
 
-Joiners and variation selectors shape letters and emoji, and several scripts can't be written without them: they
-stay where they can do that (and everywhere else count as hidden), but in questions to a person.
+Joiners and variation selectors shape letters and emoji, and several scripts can't be written without them. They are
+kept where they can do that (and count as hidden everywhere else), except in questions to a person.
 
 The rows follow the Unicode Character Database: general categories Cc, Cf, Cs, Zl and Zp, the property
 Default_Ignorable_Code_Point, and noncharacters; a test derives the table from that again. The prepended marks of
-Arabic, Syriac and Kaithi numbers are of category Cf, too, but everybody sees them.
+Arabic, Syriac and Kaithi numbers are of category Cf, too, but they are visible.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from typing import Final, Literal
 Kind = Literal["control", "line", "order", "invisible", "shaping", "broken", "late", "blank", "private"]
 
 TABLE: Final[tuple[tuple[int, int, Kind], ...]] = (
-    (0x0000, 0x0008, "control"),  # all but tab and newline
+    (0x0000, 0x0008, "control"),  # all except tab and newline
     (0x000B, 0x001F, "control"),
     (0x007F, 0x009F, "control"),
     (0x00A0, 0x00A0, "blank"),
@@ -74,17 +74,17 @@ TABLE: Final[tuple[tuple[int, int, Kind], ...]] = (
     (0x100000, 0x10FFFD, "private"),
     *((plane + 0xFFFE, plane + 0xFFFF, "late") for plane in range(0, 0x110000, 0x10000)),
 )
-"""First and last code point of each row. Two kinds say who takes part:
+"""First and last code point of each row. Two groups of kinds are treated specially:
 
-- "late": hidden like the others, but contexts keep them as they are, because a context that was recorded before
-  this table knew them must come out again byte for byte;
-- "blank" and "private": what looks like a space and is none, and what any font may draw as it likes. Text may
-  hold them; a question to a person names them.
+- "late": hidden like the others, but contexts keep them unchanged, because a context that was recorded before this
+  table contained them must be derived again byte for byte;
+- "blank" and "private": characters that look like a space but are none, and characters that any font may draw as it
+  likes. Text may contain them; a question to a person names them.
 """
 
 
 def _class(kinds: Iterable[Kind]) -> str:
-    """The inside of a regular expression's class of all characters of these kinds."""
+    """The inside of a regular expression's character class for these kinds."""
     wanted = frozenset(kinds)
     return "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last, kind in TABLE if kind in wanted)
 
@@ -93,7 +93,7 @@ _IN_CONTEXTS: Final = _class(("control", "line", "order", "invisible", "broken")
 _HIDDEN: Final = _class(("control", "line", "order", "invisible", "broken", "late"))
 
 HIDDEN: Final = re.compile(f"[{_HIDDEN}{_class(('shaping',))}]")
-"""One hidden character, be it one that shapes others."""
+"""One hidden character, including those that shape others."""
 
 ODD: Final = re.compile(f"[{_HIDDEN}{_class(('shaping', 'blank', 'private'))}]")
 """One hidden character, or one that looks like another."""
@@ -107,12 +107,12 @@ _OUT_OF_PLACE: Final = (
 )
 
 DECEPTIVE_IN_CONTEXTS: Final = re.compile(f"{_FLAG}|[{_IN_CONTEXTS}]{_OUT_OF_PLACE}")
-"""What contexts escape; group "flag" is a flag of tags, which stays. A change of it is a change of recorded contexts."""
+"""What contexts escape; group "flag" is a flag of tags, which is kept. Changing it changes recorded contexts."""
 
 DECEPTIVE: Final = re.compile(f"{_FLAG}|[{_HIDDEN}]{_OUT_OF_PLACE}")
-"""The same for everything that is shown to people."""
+"""The same for everything that people see."""
 
-# No part of one can begin another, so that a flood of beginnings is read once. 9B, 9D and so on begin one as well.
+# No part of a sequence can begin another, so that many beginnings are read only once. 9B, 9D and so on begin one, too.
 _SEQUENCES: Final = re.compile(
     r"""
     (?:\x1b\[|\x9b) [0-?]*+ [ -/]*+ [@-~]                                # CSI … final byte
@@ -128,25 +128,25 @@ _HALF: Final = re.compile("[\ud800-\udfff]")
 
 
 def paired(text: str) -> str:
-    """`text` as it can be stored: halves of surrogate pairs put together; one alone is a replacement sign."""
+    """Return `text` in storable form: surrogate halves are paired, and a lone half becomes a replacement sign."""
     if text.isascii() or not _HALF.search(text):
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def without_sequences(text: str) -> str:
-    """`text` without terminal sequences. What only begins like one stays, for the table to name."""
+    """Return `text` without terminal sequences. An incomplete sequence is kept, for the table to name."""
     return _SEQUENCES.sub("", text)
 
 
 def escape(character: str) -> str:
-    """One character as an escape: `\\x1b`, `\\u202e`, `\\U000e0001`."""
+    """Return one character as an escape: `\\x1b`, `\\u202e`, `\\U000e0001`."""
     code = ord(character)
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
 
 
 def name(character: str) -> str:
-    """One character by its name: a picture of a control, or ‹U+202E›."""
+    """Return the name of one character: a picture of a control, or ‹U+202E›."""
     code = ord(character)
     if code < 0x20:
         return chr(0x2400 + code)
@@ -154,7 +154,7 @@ def name(character: str) -> str:
 
 
 def escaped(text: str, *, every: bool = False) -> str:
-    """`text` with every deceptive character as an escape; `every`: those that shape others and odd blanks, too."""
+    """Return `text` with deceptive characters as escapes; `every`: also those that shape others, and odd blanks."""
     if text.isascii() and text.isprintable():
         return text
     if every:
@@ -165,7 +165,7 @@ def escaped(text: str, *, every: bool = False) -> str:
 
 
 def named(text: str, *, every: bool = False) -> str:
-    """`text` with every deceptive character by its name; `every` as for `escaped`."""
+    """Return `text` with every deceptive character replaced by its name; `every` as for `escaped`."""
     if text.isascii() and text.isprintable():
         return text
     if every:

@@ -1,32 +1,32 @@
-"""Every error of the core, in one tree; the class says who can act on it.
+"""Every error of the core, in one tree. The class tells who can act on it.
 
     IactError
     ├── UsageError              the caller gave something wrong (exit status 2)
     ├── JournalError            the journal on disk
-    │   ├── JournalCorrupt      a record does not fit its digest, number or form
+    │   ├── JournalCorrupt      a record does not match its digest, number or form
     │   ├── JournalLocked       another process holds the session
-    │   ├── ForeignSession      this installation did not make it; it can be looked at, or adopted
-    │   ├── SessionDeleted      it was deleted for good; nobody opens it, or makes one with its id
+    │   ├── ForeignSession      this installation did not make it; it can be read, or adopted
+    │   ├── SessionDeleted      it was deleted for good; it can't be opened, and its id is never used again
     │   ├── JournalTooNew       written by a newer major version
     │   ├── JournalUnwritable   the disk is full or refuses writes; the session stops
-    │   │   └── Superseded      another host goes on with the session; this one stops for good
-    │   └── StoreUnavailable    the store that several machines share gave no answer
-    ├── ReplayMismatch          the core, run over a journal, came to something else
-    ├── ModelError              no reply could be had from the model
+    │   │   └── Superseded      another host continues the session; this one stops for good
+    │   └── StoreUnavailable    the store that several machines share did not answer
+    ├── ReplayMismatch          the core, run over a journal, computed something else
+    ├── ModelError              the model gave no reply
     │   ├── ModelUnreachable    nothing answers, or it answers too slowly (retried)
     │   ├── ModelRefused        wrong key, unknown model, bad request (not retried)
     │   ├── ModelOverloaded     HTTP 429 or 5xx until the retries ran out
-    │   ├── ModelGarbled        what came back is not the protocol, or is empty twice
-    │   ├── StructuredFailed    replies came, but none of the form that was asked for
-    │   └── QuotaExceeded       it was not asked: a quota or a budget of money is used up
+    │   ├── ModelGarbled        the answer does not follow the protocol, or is empty twice
+    │   ├── StructuredFailed    replies came, but none of the requested form
+    │   └── QuotaExceeded       no request was sent: a quota or a budget of money is used up
     ├── SandboxError            the sandbox itself, never the command that ran in it
     │   ├── SandboxUnavailable  no engine, no image: modules are off
-    │   │   └── PackagesUnavailable  a module's own packages can't be had
+    │   │   └── PackagesUnavailable  a module's own packages can't be fetched
     │   └── ModuleLost          the container or its server died or hung during a call
-    │       └── ModuleWithdrawn it failed so often that it is not started any more
+    │       └── ModuleWithdrawn it failed so often that it is no longer started
     ├── WorkspaceError          a version of a workspace, or a live directory's overlay, can't be kept or read
     ├── ModuleFault             a module broke the protocol (sizes, schema, no end)
-    └── MemoryUnavailable       the Hippocampus can't answer or store now; turns go on without it
+    └── MemoryUnavailable       the Hippocampus can't answer or store now; turns continue without it
 
 A denial by the gate is not an error but a value (`core.gate.Denial`).
 """
@@ -37,7 +37,7 @@ from typing import Literal
 
 
 class IactError(Exception):
-    """Base of all errors that this product raises on purpose; `str()` is one full sentence."""
+    """Base of all errors that this product raises on purpose. `str()` is one full sentence."""
 
 
 class UsageError(IactError):
@@ -49,7 +49,7 @@ class JournalError(IactError):
 
 
 class JournalCorrupt(JournalError):
-    """A record does not fit. `n` is the number of the first bad record, `offset` its byte position, if it is known."""
+    """A record is invalid. `n`: the number of the first bad record; `offset`: its byte position, if known."""
 
     def __init__(self, message: str, *, n: int, offset: int | None) -> None:
         super().__init__(message)
@@ -62,7 +62,7 @@ class JournalLocked(JournalError):
 
 
 class ForeignSession(JournalError):
-    """This installation did not make the session. `session`: its directory's name; `why`: what is wrong, in words."""
+    """Another installation made the session. `session`: its directory's name; `why`: what is wrong, in words."""
 
     def __init__(self, session: str, why: str, *, place: str = "") -> None:
         super().__init__(
@@ -78,12 +78,14 @@ class JournalTooNew(JournalError):
 
 
 class JournalUnwritable(JournalError):
-    """An append failed; nothing that was acknowledged is lost."""
+    """An append failed. Nothing that was acknowledged is lost."""
 
 
 class Superseded(JournalUnwritable):
-    """Another host has taken the session over, or deleted it for good (`deleted`). `segment`: what is where this one wanted
-    to write."""
+    """Another host has taken over the session, or deleted it for good (`deleted`).
+
+    `segment`: the segment that this host wanted to write and that already exists.
+    """
 
     def __init__(self, session: str, segment: int, *, deleted: bool = False) -> None:
         super().__init__(
@@ -109,11 +111,11 @@ class SessionDeleted(JournalError):
 
 
 class StoreUnavailable(JournalError):
-    """The shared store gave no answer; what was asked of it may have been carried out."""
+    """The shared store did not answer. The request may have been carried out."""
 
 
 class ReplayMismatch(IactError):
-    """Verification came to something else than what was recorded, first at record `n`."""
+    """Verification computed something other than what was recorded, first at record `n`."""
 
     def __init__(self, message: str, *, n: int) -> None:
         super().__init__(message)
@@ -121,11 +123,11 @@ class ReplayMismatch(IactError):
 
 
 class ModelError(IactError):
-    """No reply could be had from a model."""
+    """A model gave no reply."""
 
 
 class ModelUnreachable(ModelError):
-    """Nothing answers at the endpoint, or too slowly."""
+    """Nothing answers at the endpoint, or it answers too slowly."""
 
 
 class ModelRefused(ModelError):
@@ -137,11 +139,11 @@ class ModelOverloaded(ModelError):
 
 
 class ModelGarbled(ModelError):
-    """The endpoint's answer is not the protocol, or empty."""
+    """The endpoint's answer does not follow the protocol, or is empty."""
 
 
 class QuotaExceeded(ModelError):
-    """A model was not asked, since somebody may not use more. `bound`: what of the session that ends."""
+    """No model was asked, because a limit is used up. `bound`: which of the session's bounds that is."""
 
     def __init__(self, message: str, *, bound: Literal["quota", "money"]) -> None:
         super().__init__(message)
@@ -149,7 +151,7 @@ class QuotaExceeded(ModelError):
 
 
 class StructuredFailed(ModelError):
-    """No reply had the form that was asked for. `reply`: the last one. The tokens are those of all requests that it took."""
+    """No reply had the requested form. `reply`: the last one. The tokens are those of all requests."""
 
     def __init__(self, message: str, *, reply: str, prompt_tokens: int, completion_tokens: int) -> None:
         super().__init__(message)
@@ -159,20 +161,20 @@ class StructuredFailed(ModelError):
 
     @property
     def tokens(self) -> int:
-        """What all of it cost."""
+        """The total of all requests."""
         return self.prompt_tokens + self.completion_tokens
 
 
 class SandboxError(IactError):
-    """A failure of the sandbox, never of what ran in it."""
+    """A failure of the sandbox, never of the code that ran in it."""
 
 
 class SandboxUnavailable(SandboxError):
-    """There is no engine or no image; the message says what to install or run."""
+    """No engine or no image is available; the message says what to install or run."""
 
 
 class PackagesUnavailable(SandboxUnavailable):
-    """The packages that a module asks for can't be fetched; the message says which and why."""
+    """The packages that a module needs can't be fetched; the message says which and why."""
 
 
 class ModuleLost(SandboxError):
@@ -184,11 +186,11 @@ class ModuleLost(SandboxError):
 
 
 class ModuleWithdrawn(ModuleLost):
-    """A module failed so often in a row that this session does not start it any more."""
+    """A module failed so often in a row that this session no longer starts it."""
 
 
 class WorkspaceError(IactError):
-    """A version of a workspace, or the overlay of a live directory, can't be kept, read or restored; the message says why."""
+    """A workspace's version, or a live directory's overlay, can't be kept, read or restored; the message says why."""
 
 
 class ModuleFault(IactError):
@@ -200,7 +202,7 @@ class MemoryUnavailable(IactError):
 
 
 def lone(error: BaseException) -> BaseException:
-    """The one error in a task group's group of errors, or the group if they are several."""
+    """Return the only error in a task group's exception group, or the group if it has several."""
     while isinstance(error, BaseExceptionGroup) and len(error.exceptions) == 1:
         error = error.exceptions[0]
     return error

@@ -1,4 +1,4 @@
-"""A small JSON file with what a person decided: many processes read it while one of them changes it (`core.whole_file`)."""
+"""A small JSON file with a person's decisions, read by many processes while one changes it (`core.whole_file`)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iact.core.ports import JSON
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """Tells one state of a file from another."""
+    """Distinguishes one state of a file from another."""
 
     inode: int
     size: int
@@ -23,7 +23,7 @@ class Version:
 
 
 def version_of(path: Path) -> Version | None:
-    """The state of a file now; None: there is none."""
+    """Return the current state of a file, or None if it does not exist."""
     try:
         status = path.stat()
     except OSError:
@@ -33,10 +33,10 @@ def version_of(path: Path) -> Version | None:
 
 @contextmanager
 def locked(path: Path, what: str) -> Iterator[None]:
-    """As `whole_file.locked`. `what`: it holds.
+    """Hold the file's lock, as in `whole_file.locked`. `what`: the file's content, for messages.
 
     Raises:
-        UsageError: there can be no such file.
+        UsageError: the file can't be created.
     """
     with ExitStack() as held:
         try:
@@ -47,7 +47,7 @@ def locked(path: Path, what: str) -> Iterator[None]:
 
 
 def replace_json(path: Path, data: JSON, what: str) -> None:
-    """Write the file anew.
+    """Replace the file.
 
     Raises:
         UsageError: it can't be written.

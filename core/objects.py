@@ -1,11 +1,12 @@
-"""Finds JSON objects in what a model wrote, forgiving what models get wrong.
+"""Finds JSON objects in a model's text, tolerating the mistakes that models make.
 
-Prose and fences around an object, thoughts in front of it, trailing and missing-value commas, single, curly
-or no quotes around keys and words, Python's constants, comments, raw line ends in strings: none of that
-changes what was meant. What does (an object that is cut off, two values without a comma) is no object.
+Prose and fences around an object, thoughts before it, trailing and missing-value commas, single, curly or no quotes
+around keys and words, Python's constants, comments, raw line ends in strings: none of these change the meaning, so they
+are accepted. Anything that does change it (an object that is cut off, two values without a comma) is not an object.
 
-Never raises. Linear: what fails behind its first key was an object, so the search goes on where it failed (what
-stands before is part of it and no answer), and all failed attempts read at most `_EFFORT` times the text.
+Never raises. Takes linear time: text that fails after its first key was meant as an object, so the search continues
+where it failed (the text before that is part of the object, not an answer), and all failed attempts together read at
+most `_EFFORT` times the text.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _LONGEST_NUMBER: Final = 400
 
 
 class _Stuck(Exception):
-    """What stands at `at` is not JSON, even with good will."""
+    """The text at `at` is not JSON, even with tolerance."""
 
     def __init__(self, at: int) -> None:
         super().__init__(at)
@@ -44,7 +45,7 @@ class _Stuck(Exception):
 
 
 def objects(text: str) -> Iterator[dict[str, JSON]]:
-    """The objects of the top level in `text`, in their order; those inside of others are not given."""
+    """Iterate over the top-level objects in `text`, in order. Nested objects are not yielded on their own."""
     thought = _THOUGHT.match(text)
     position = thought.end() if thought else 0
     whole = _strict(text[position:])
@@ -65,7 +66,7 @@ def objects(text: str) -> Iterator[dict[str, JSON]]:
 
 
 def _strict(text: str) -> dict[str, JSON] | None:
-    """The whole text as one object of proper JSON."""
+    """The whole text as one object of strict JSON."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):
@@ -74,7 +75,7 @@ def _strict(text: str) -> dict[str, JSON] | None:
 
 
 class _Reader:
-    """Reads at a position; methods give what they read and where it ended, or raise `_Stuck`."""
+    """Reads at a position. Methods return what they read and where it ended, or raise `_Stuck`."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -82,7 +83,7 @@ class _Reader:
         """How many keys were read with their colons, or begun when the text ended."""
 
     def members(self, at: int, found: dict[str, JSON], depth: int = 1) -> int:
-        """Members up to the closing brace, put into `found`; where that ended."""
+        """Read members up to the closing brace into `found`. Returns where they ended."""
         at, _ = self._skip(at)
         while not self._text.startswith("}", at):
             key, at = self._key(at)
@@ -95,7 +96,7 @@ class _Reader:
         return at + 1
 
     def _items(self, at: int, depth: int) -> tuple[list[JSON], int]:
-        """Items up to the closing bracket."""
+        """Read items up to the closing bracket."""
         found: list[JSON] = []
         at, _ = self._skip(at)
         while not self._text.startswith("]", at):
@@ -105,21 +106,21 @@ class _Reader:
         return found, at + 1
 
     def _next(self, at: int, closing: str) -> int:
-        """Behind the comma after a value, or at the closing sign."""
+        """Return the position after the comma that follows a value, or at the closing sign."""
         at, commas = self._skip(at)
         if not commas and not self._text.startswith(closing, at):
             raise _Stuck(at)
         return at
 
     def _skip(self, at: int) -> tuple[int, int]:
-        """Over blanks and any number of commas; where it ended, and how many commas there were."""
+        """Skip blanks and any number of commas. Returns where they ended, and how many commas there were."""
         commas, at = 0, self._blank(at)
         while self._text.startswith(",", at):
             commas, at = commas + 1, self._blank(at + 1)
         return at, commas
 
     def _blank(self, at: int) -> int:
-        """Over white space and comments."""
+        """Skip white space and comments."""
         while True:
             match = _BLANK.match(self._text, at)
             at = match.end() if match else at
@@ -134,7 +135,7 @@ class _Reader:
         if self._text[at : at + 1] in _CLOSING:
             try:
                 return self._string(at)
-            except _Stuck:  # the text ends within it; a double quote hardly begins anything but a key here
+            except _Stuck:  # the text ends within it; a double quote here almost always begins a key
                 self.keys += self._text[at] == '"'
                 raise
         word = _WORD.match(self._text, at) or _NUMBER.match(self._text, at)
@@ -160,7 +161,7 @@ class _Reader:
         raise _Stuck(at)
 
     def _string(self, at: int) -> tuple[str, int]:
-        """A quoted text. An apostrophe ends one in single quotes only where a text can end."""
+        """Read a quoted text. An apostrophe ends a single-quoted text only where a text can end."""
         closing = _CLOSING[self._text[at]]
         pieces: list[str] = []
         at += 1
@@ -186,7 +187,7 @@ class _Reader:
         return sign == "" or sign in ",:]}"
 
     def _escape(self, at: int) -> tuple[str, int]:
-        """What stands behind a backslash; one that means nothing stands for itself."""
+        """Read what follows a backslash. A backslash without a meaning is literal."""
         sign = self._text[at : at + 1]
         if sign == "u" and (code := _HEX.match(self._text, at + 1)):
             return chr(int(code.group(), 16)), code.end()

@@ -1,8 +1,8 @@
-"""How a path is written down: relative, with "/" between, and "%XX" for bytes that a text can't hold or must not show.
+"""How a path is written: relative, with "/" as separator, and "%XX" for bytes that can't be or must not be in a text.
 
-Within the rooms that read folders names are `str` as Python gives them for files (undecodable bytes as surrogates); what leaves it
-is written as below, so that it can stand in a record, a page or a terminal. A path that is not written exactly as
-`encode` would write it names nothing.
+Code that reads folders uses names as `str`, as Python gives them for files (undecodable bytes as surrogates). Names
+that leave it are written as below, so that they can be in a record, a page or a terminal. A path that is not written
+exactly as `encode` would write it names nothing.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Final
 from urllib.parse import unquote_to_bytes
 
 DEEPEST: Final = 256
-"""Folders within each other; what lies deeper is not looked at."""
+"""The deepest nesting of folders. Anything deeper is not examined."""
 
 
 def encode(path: str) -> str:
-    """`path` with "%XX" for "%", for control characters and for bytes that are no UTF-8."""
+    """Return `path` with "%XX" for "%", for control characters and for bytes that are not UTF-8."""
     if path.isascii() and path.isprintable() and "%" not in path:
         return path
     return "".join(_written(character) for character in path)
 
 
 def decode(written: str) -> tuple[str, ...] | None:
-    """The names on the way to it; None if it is no path that `encode` could have given."""
+    """Return the names along the path, or None if `encode` could not have returned it."""
     try:
         path = os.fsdecode(unquote_to_bytes(written))
     except UnicodeEncodeError:

@@ -1,7 +1,7 @@
 """What the core needs from the outer rooms, as Protocols.
 
-The core knows no Docker, no Chroma, no websocket and no HTTP: `iact` hands it objects of these
-shapes. An implementation of a port must pass the conformance tests in `tests/` for that port.
+The core knows nothing of Docker, Chroma, websockets or HTTP: `iact` passes it objects of these types. An implementation
+of a port must pass the conformance tests in `tests/` for that port.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Final, Literal, Protocol, TypeAlias, get_args
 from typing_extensions import TypedDict
 
 JSON: TypeAlias = bool | int | float | str | list["JSON"] | dict[str, "JSON"] | None
-"""What JSON can hold."""
+"""Any JSON value."""
 
 # --- models ---------------------------------------------------------------------------------
 
@@ -23,14 +23,17 @@ Speaker = Literal["system", "user", "assistant"]
 
 
 Medium = Literal["image", "audio"]
-"""What a model may take beside text."""
+"""Media that a model may take in addition to text."""
 
 MEDIA: Final[tuple[Medium, ...]] = get_args(Medium)
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A variable inside a message, for models that take its medium; `load` gives its bytes. Equal if the content is."""
+    """A variable inside a message, for models that take its medium. Parts with equal content are equal.
+
+    `load` returns its bytes.
+    """
 
     name: str = field(compare=False)
     media: str
@@ -41,7 +44,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class ChatMessage:
-    """One message of a context, as the model's endpoint gets it. `parts` stand behind its text."""
+    """One message of a context, as the model's endpoint receives it. `parts` follow its text."""
 
     role: Speaker
     content: str
@@ -58,7 +61,7 @@ class Usage:
     estimated: bool = False
 
     def to_json(self) -> dict[str, int]:
-        """The counts as commands and clients are given them."""
+        """Return the counts in the form for commands and clients."""
         return {
             "prompt_tokens": self.prompt_tokens,
             "cached_tokens": self.cached_tokens,
@@ -76,21 +79,21 @@ class StaticPrompt:
 
 @dataclass(frozen=True, slots=True)
 class Price:
-    """What a million tokens cost, in whatever currency people count: read anew, read from a cache, and written."""
+    """What a million tokens cost, in any currency: newly read, read from a cache, and written."""
 
     prompt: float
     cached: float
     completion: float
 
     def of(self, prompt: int, cached: int, completion: int) -> float:
-        """What a call cost. `cached` of the `prompt` tokens came from the cache."""
+        """Return the cost of a call. `cached` of the `prompt` tokens came from the cache."""
         anew = max(0, prompt - cached)
         return (anew * self.prompt + cached * self.cached + completion * self.completion) / 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Spending:
-    """What calls of models took or may take: tokens, read and written, and money."""
+    """What model calls used or may use: tokens, read and written, and money."""
 
     tokens: int = 0
     money: float = 0.0
@@ -103,25 +106,25 @@ class Spending:
 
     @property
     def price(self) -> str:
-        """The money, with so many digits that a small sum is not nothing."""
+        """The money, with enough digits that a small sum is not shown as zero."""
         return f"{self.money:.2f}" if self.money >= 0.01 or not self.money else f"{self.money:.2g}"
 
 
 class Reservation(Protocol):
-    """Room that is held for one call of a model."""
+    """A reserved amount for one model call."""
 
     async def settle(self, used: Spending) -> None:
-        """The call is over and took `used`; the rest is free again. To be called exactly once."""
+        """Report that the call ended and took `used`; the rest is released. Must be called exactly once."""
         ...
 
 
 class ModelQuota(Protocol):
-    """What may still be used of models; asked before each call."""
+    """What may still be used of models. Asked before each call."""
 
     async def reserve(self, most: Spending) -> Reservation:
-        """Hold room for a call that takes `most` at most.
+        """Reserve room for a call that takes at most `most`.
 
-        Waits while calls that are under way hold what this one needs: they may take less.
+        Waits while running calls hold what this one needs, because they may take less.
 
         Raises:
             QuotaExceeded: it would be too much even if they took nothing.
@@ -131,10 +134,10 @@ class ModelQuota(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AtOnce:
-    """How many of something may go on at once for one user. `most`: of theirs, now.
+    """How many sessions or containers may run at once for one user. `most`: how many of this user's, at present.
 
-    `group`: the name of a group whose members share `shared` of them; empty: the bound is the user's own, and `shared` what
-    it is for all hosts together, 0 where that is `most`.
+    `group`: the name of a group whose members share `shared` of them. Empty: the bound is the user's own, and `shared`
+    is the bound for all hosts together, or 0 if that is `most`.
     """
 
     most: int
@@ -143,19 +146,21 @@ class AtOnce:
 
 
 class ConcurrencyLimits(Protocol):
-    """How much of something may go on at once; None: any number. Asked before each that begins, and true until whoever
-    asked awaits something else."""
+    """How many sessions and containers may run at once; None: any number.
+
+    Asked before each one that begins. The answer is valid until the caller next awaits.
+    """
 
     async def sessions(self, *, begun: bool = False) -> AtOnce | None:
-        """Sessions whose agents are at work. `begun`: the one that asks is at work already."""
+        """The limit for sessions whose agents are at work. `begun`: the session that asks is already at work."""
         ...
 
     async def containers(self) -> AtOnce | None:
-        """Instances of modules, each of which has a container where there is an engine."""
+        """The limit for module instances, each of which has a container if there is an engine."""
         ...
 
     def count(self, kind: Literal["sessions", "containers"], taken: Callable[[], int]) -> None:
-        """Have it known how many go on for this user, for those who share a bound with them."""
+        """Register a counter of how many run for this user, for users who share a bound with them."""
         ...
 
 
@@ -163,9 +168,8 @@ class ConcurrencyLimits(Protocol):
 class ModelProfile:
     """What the core must know about a model. `context`: window in tokens. `label`: one sentence for people.
 
-    `takes`: media that it understands beside text. `price`: what its tokens cost, if that is known.
-
-    `static` replaces the standard static prompt for models that are too small for it.
+    `takes`: media that it understands in addition to text. `price`: the price of its tokens, if known. `static`
+    replaces the standard static prompt for models that are too small for it.
     """
 
     name: str
@@ -185,17 +189,20 @@ class TextDelta:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningDelta:
-    """A piece of what the model thinks before it replies: for people alone. No reply, and nothing in it acts."""
+    """A piece of the model's reasoning before its reply, for people only. It is not part of the reply.
+
+    No action in it is carried out.
+    """
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class StreamRestart:
-    """The reply starts over (a retry): what came so far is void. `reason` is for people.
+    """The reply starts over (a retry): the pieces so far are void. `reason` is for people.
 
-    `attempt`: the one that comes next, of at most `of`, after a wait of `seconds`; the next event says that it has
-    begun. `limited`: the endpoint counts requests, and this was one too many.
+    `attempt`: the number of the next attempt, of at most `of`, after a wait of `seconds`; the next event shows that it
+    has begun. `limited`: the endpoint limits requests, and this one was over the limit.
     """
 
     reason: str
@@ -212,18 +219,20 @@ class StreamRetry:
 
 @dataclass(frozen=True, slots=True)
 class StreamRecast:
-    """What came so far was of the other kind, text or thought: all of it is void, and comes again as what it is."""
+    """The pieces so far were of the wrong kind, text or thought. They are void and are sent again as the right kind."""
 
 
 @dataclass(frozen=True, slots=True)
 class StreamUnproven:
-    """It is not known yet whether this model says where its thoughts begin: what comes as text may turn out to be thought,
-    so nothing in it counts before the stream ends. Sent ahead of the text."""
+    """It is not known yet whether this model marks the beginning of its thoughts. Sent before the text.
+
+    Text may turn out to be thought, so nothing in it counts before the stream ends.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class UsageReport:
-    """Usage as far as the endpoint knows it now; a later report replaces an earlier one."""
+    """Usage so far, as the endpoint reports it. A later report replaces an earlier one."""
 
     usage: Usage
 
@@ -248,7 +257,7 @@ ModelEvent = (
 
 
 class Model(Protocol):
-    """A language model. One implementation speaks the OpenAI protocol, local models through the same."""
+    """A language model. One implementation speaks the OpenAI protocol; local models use it as well."""
 
     @property
     def profile(self) -> ModelProfile: ...
@@ -256,20 +265,20 @@ class Model(Protocol):
     def stream(
         self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent]:
-        """Stream one reply; ends with exactly one `StreamEnd`.
+        """Stream one reply. The stream ends with exactly one `StreamEnd`.
 
         The consumer may close the iterator at any time, which ends the request at the endpoint.
 
         Raises:
-            ModelError: after the retries that make sense ran out.
+            ModelError: after all sensible retries failed.
         """
         ...
 
     async def warm(self) -> None:
-        """Get ready, where that saves a person from waiting later; quick if there is nothing to do.
+        """Get ready, if that saves a person from waiting later. Quick if there is nothing to do.
 
         Raises:
-            ModelError: it can't get ready; a later `stream` would say the same.
+            ModelError: it can't get ready; a later `stream` would raise the same.
         """
         ...
 
@@ -283,7 +292,7 @@ Report = Callable[[str], None]
 
 
 Origin = Literal["shipped", "user", "agent"]
-"""Who brought a module: we, a person, or an agent that wrote it."""
+"""Where a module comes from: shipped with the product, brought by a person, or written by an agent."""
 
 Right = Literal["look", "work"]
 """What a module instance may do with the workspace: read it (mounted read-only), or write in it."""
@@ -291,11 +300,11 @@ Right = Literal["look", "work"]
 
 @dataclass(frozen=True, slots=True)
 class ModuleSource:
-    """A module that is to be kept. `files`: what its folder holds, by relative path; `module.py` is what is run.
+    """A module to be stored. `files`: the content of its folder, by relative path; `module.py` is what runs.
 
-    `summary`: one line for people. `requirements`: "name==version". `egress`, `secrets`, `workspace`: what it
-    declares to need; a `module.toml` among the files says all of this itself, and then counts. `image`: the name
-    or digest of an image of the engine's, whose program is then the module, instead of files.
+    `summary`: one line for people. `requirements`: "name==version". `egress`, `secrets`, `workspace`: what it declares
+    to need; a `module.toml` among the files contains all of this and takes precedence. `image`: the name or digest of
+    an engine's image, whose program is then the module, instead of files.
     """
 
     name: str
@@ -310,10 +319,10 @@ class ModuleSource:
 
 @dataclass(frozen=True, slots=True)
 class CatalogueEntry:
-    """A module that can be started. `digest`: SHA-256 hex over all of its source.
+    """A module that can be started. `digest`: SHA-256 hex of all of its source.
 
-    `manifest`: the serialized `iact.ext_module.v1.Manifest` that this digest described itself with,
-    or None if it has never run here. `shared`: an administrator set it for everybody, and they alone change or approve it.
+    `manifest`: the serialized `iact.ext_module.v1.Manifest` with which this digest described itself, or None if it has
+    never run here. `shared`: an administrator set it for all users, and only administrators change or approve it.
     """
 
     name: str
@@ -325,7 +334,7 @@ class CatalogueEntry:
 
 
 Permit: TypeAlias = Callable[[str, int], Awaitable[bool]]
-"""Whether a module may connect to a host (a name or an address, in lower case) at a port now. It may take long."""
+"""Whether a module may now connect to a host (a name or an address, in lower case) at a port. It may take long."""
 
 
 class ModuleInstance(Protocol):
@@ -336,20 +345,20 @@ class ModuleInstance(Protocol):
 
     @property
     def target(self) -> str:
-        """The gRPC target to dial, checked by the host to be the module's own socket."""
+        """The gRPC target to dial. The host has checked that it is the module's own socket."""
         ...
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """The secrets that it was given, by name, so that what it says can be searched for them."""
+        """The secrets that it was given, by name, so that its output can be searched for them."""
         ...
 
     async def why_lost(self) -> str | None:
-        """A sentence if the instance is no longer able to serve ("the kernel killed it for lack of memory")."""
+        """Return a sentence if it can no longer serve ("the kernel killed it for lack of memory")."""
         ...
 
     async def freeze(self) -> None:
-        """Let nothing of it run any more, at once; `stop` ends it. Harmless where it can't be done."""
+        """Stop all its execution at once; `stop` ends it. Harmless where this is not possible."""
         ...
 
     async def stop(self) -> None: ...
@@ -362,43 +371,43 @@ class ModuleHost(Protocol):
     def backend(self) -> Literal["docker", "bubblewrap", "kubernetes", "off"]: ...
     @property
     def running(self) -> int:
-        """How many instances of modules run."""
+        """How many module instances are running."""
         ...
 
     async def answers(self) -> bool:
-        """Whether what runs modules is there. One that is off on purpose counts as such."""
+        """Whether the backend that runs modules is available. One that is disabled on purpose counts as available."""
         ...
 
     async def catalogue(self) -> Sequence[CatalogueEntry]:
-        """The modules that can be started.
+        """Return the modules that can be started.
 
         Raises:
-            SandboxUnavailable: there is no sandbox here; says what to install or run.
+            SandboxUnavailable: there is no sandbox here; the message says what to install or run.
         """
         ...
 
     async def add(self, source: ModuleSource, origin: Origin) -> CatalogueEntry:
-        """Keep a module's source; it can be started by its digest. Nothing of it runs, and the catalogue is as before.
+        """Store a module's source, so that it can be started by its digest. Runs nothing; the catalogue stays as it is.
 
         Raises:
-            UsageError: it can't be a module; says what is wrong.
+            UsageError: it can't be a module; the message says what is wrong.
         """
         ...
 
     async def adopt(self, name: str, digest: str, origin: Origin) -> None:
-        """Make a version that was added the one of its name in the catalogue."""
+        """Make a version that was added the catalogue's entry for its name."""
         ...
 
     async def files(self, name: str, digest: str) -> Mapping[str, bytes]:
-        """What the folder of a version holds, by relative path.
+        """Return the content of a version's folder, by relative path.
 
         Raises:
-            SandboxUnavailable: there is none such.
+            SandboxUnavailable: there is no such version.
         """
         ...
 
     async def remove(self, name: str) -> None:
-        """Take a module out of the catalogue.
+        """Remove a module from the catalogue.
 
         Raises:
             UsageError: there is none, or it ships with the product.
@@ -420,15 +429,15 @@ class ModuleHost(Protocol):
         copy: str = "",
         permit: Permit | None = None,
     ) -> ModuleInstance:
-        """Start module `name` for `session`, its workspace mounted; returns when its health service serves.
+        """Start module `name` for `session`, with its workspace mounted. Returns once its health service serves.
 
-        `right`: whether it may write in the workspace. `agent`: whose alone the instance is; empty: it serves all
-        agents of the session. `copy`: which copy of the session's workspace `workspace` is; empty: it is that itself.
-        There is at most one instance for each (session, name, right, agent, copy).
-
-        `digest`: which version; None: the one in the catalogue. `egress`: "host:port" that it may reach, granted by
-        a person. `permit`: asked about every other target, if the module says that it needs any; a viewer and what works
-        in a copy of the workspace reach none of these. `secrets`: names of those that its process is told. What runs for this session with another version or grant is stopped first.
+        `right`: whether it may write in the workspace. `agent`: the only agent that the instance serves; empty: it
+        serves all agents of the session. `copy`: which copy of the session's workspace `workspace` is; empty: it is the
+        workspace itself. There is at most one instance for each (session, name, right, agent, copy). `digest`: which
+        version; None: the one in the catalogue. `egress`: "host:port" targets that it may reach, granted by a person.
+        `permit`: asked about every other target, if the module declares that it needs any. An instance that may only
+        read, or that works in a copy of the workspace, reaches none of these. `secrets`: names of the secrets that its
+        process receives. An instance of this session with another version or grant is stopped first.
 
         Raises:
             SandboxUnavailable: with what to install or run.
@@ -437,7 +446,7 @@ class ModuleHost(Protocol):
         ...
 
     async def remember_manifest(self, digest: str, manifest: bytes) -> None:
-        """Keep what the module of this digest described itself with, for `catalogue()`."""
+        """Store the manifest with which the module of this digest described itself, for `catalogue()`."""
         ...
 
     async def end_session(self, session: str) -> None:
@@ -449,9 +458,9 @@ class ModuleHost(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What came of taking over what was changed in a copy. `version`: of the workspace behind it, empty if nothing was.
+    """The result of taking over the changes made in a copy. `version`: of the workspace after it, empty if nothing was.
 
-    `conflicts`: paths that somebody else changed meanwhile, some of them if they are many.
+    `conflicts`: paths that somebody else changed in the meantime, only some of them if they are many.
     """
 
     version: str
@@ -459,91 +468,91 @@ class Taken:
 
 
 class ObjectStore(Protocol):
-    """Named bytes that several machines can reach. Every method blocks, and raises `StoreUnavailable` without an answer.
+    """Named bytes that several machines can reach. Methods block, and raise `StoreUnavailable` without an answer.
 
-    `create` is the only way to write: nothing is changed under its name, but for what is deleted for good. After
-    `StoreUnavailable` it may have been carried out, or still be.
+    `create` is the only way to write: nothing is changed under its name, except what is deleted for good. After
+    `StoreUnavailable`, the request may have been carried out, or may still be.
     """
 
     @property
     def address(self) -> str:
-        """What people call it."""
+        """The store's address, for people."""
         ...
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write `data` under `name`, whole or not at all; False: there is something already, and it stays."""
+        """Write `data` under `name`, whole or not at all. False: the name already exists and is unchanged."""
         ...
 
     def get(self, name: str) -> bytes | None:
-        """What is under `name`; None: nothing."""
+        """Return the bytes under `name`, or None if there are none."""
         ...
 
     def names(self, prefix: str, *, after: str = "") -> Iterator[str]:
-        """Every name that begins with `prefix` and comes after `after`, in order."""
+        """Iterate over all names that begin with `prefix` and come after `after`, in order."""
         ...
 
     def remove(self, name: str) -> None:
-        """Remove what is under `name`, if there is anything; for what nobody needs any more, and never a segment."""
+        """Remove the bytes under `name`, if any. For data that is no longer needed, and never for a segment."""
         ...
 
     def overwrite(self, name: str, data: bytes) -> None:
-        """Put `data` in place of what is under `name`, which is there at every moment; for what is deleted and keeps its name."""
+        """Replace the bytes under `name`, which exists at every moment. For deleted data that keeps its name."""
         ...
 
 
 class Versions(Protocol):
-    """Keeps versions of a workspace in a store beside it, which nothing that works in it can reach.
+    """Keeps versions of a workspace in a store next to it, which nothing that works in the workspace can reach.
 
-    Every method blocks, and raises `WorkspaceError`; one store is used by one caller at a time.
+    Every method blocks, and raises `WorkspaceError`. One store is used by one caller at a time.
     """
 
     def keep(self, workspace: Path, store: Path, *, whole: bool = False) -> str:
-        """Keep what stands in `workspace` now; gives the version's id, the last one's only if nothing at all was touched.
+        """Keep the present state of `workspace`. Returns the version's id, the last one's only if nothing was touched.
 
-        `whole`: refuses if there is a file or folder that no version can hold.
+        `whole`: refuse if there is a file or folder that no version can hold.
         """
         ...
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:
-        """Make `workspace` what it was at `version`; refuses if something would be lost that no version has."""
+        """Restore `workspace` to `version`. Refuses if something would be lost that no version has."""
         ...
 
     def take_over(self, workspace: Path, store: Path, base: str, copy: str) -> Taken:
-        """Change in `workspace` what differs between two versions of a copy, or nothing where somebody else changed it since."""
+        """Apply the differences between two versions of a copy to `workspace`, or nothing if there is a conflict."""
         ...
 
     def forget(self, workspace: Path, store: Path) -> None:
-        """A copy is gone that versions were kept of."""
+        """Note that a copy, of which versions were kept, is gone."""
         ...
 
     def changes(self, store: Path, old: str, new: str) -> str:
-        """What changed from one version to another, as a patch."""
+        """Return what changed from one version to another, as a patch."""
         ...
 
     def files(self, store: Path, version: str) -> Sequence[KeptFile]:
-        """What a version holds, by path."""
+        """Return the files of a version, by path."""
         ...
 
     def contents(self, store: Path, files: Sequence[KeptFile]) -> Iterator[bytes]:
-        """What these hold, in order; of a link, where it leads. No more than some of it is in memory at a time."""
+        """Iterate over the contents of these files, in order; for a link, its target. Holds only a part in memory."""
         ...
 
     def steps(self, store: Path, versions: Sequence[str]) -> Sequence[Sequence[PathStep]]:
-        """What changed from each version to the next, by path: one row less than there are versions."""
+        """Return what changed from each version to the next, by path: one row less than there are versions."""
         ...
 
     def patch(self, store: Path, old: KeptFile | None, new: KeptFile | None) -> str:
-        """What two contents differ in, as hunks of a unified diff; None: there was, or is, no such file."""
+        """Return the differences of two contents, as hunks of a unified diff; None: there was, or is, no such file."""
         ...
 
     def share(self, store: Path, target: Path) -> None:
-        """Make the store `target` with all that one of ours holds, without what it takes to copy it where possible."""
+        """Create the store `target` with everything that one of our stores holds, if possible without copying data."""
         ...
 
     def bring(self, store: Path, target: Path) -> int:
-        """Make the store `target` of what can be read of one from elsewhere; how many objects were left out.
+        """Create the store `target` from the readable parts of a foreign store. Returns how many objects were left out.
 
-        No program reads the other store, and nothing in it is taken for anything but the content of objects.
+        No program reads the foreign store, and everything in it is treated only as the content of objects.
         """
         ...
 
@@ -552,17 +561,17 @@ class Versions(Protocol):
         ...
 
     def pack(self, store: Path, versions: Sequence[str], known: Sequence[str] = ()) -> bytes:
-        """All that these versions hold and the `known` ones don't, for `unpack` on another machine."""
+        """Return everything that these versions hold and the `known` ones don't, for `unpack` on another machine."""
         ...
 
     def unpack(self, store: Path, pack: bytes) -> None:
-        """Take in what `pack` gave. Each object is named by its content, so that nothing can pass for a version."""
+        """Store what `pack` returned. Each object is named by its content, so nothing can pose as a version."""
         ...
 
 
 FileType = Literal["file", "folder", "link", "other"]
 ChangeKind = Literal["add", "modify", "delete"]
-"""`modify`: another content, target, type or mode than before."""
+"""`modify`: the content, target, type or mode differs from before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -577,7 +586,7 @@ class PathStep:
 class KeptFile:
     """One file, link or empty folder of a version. `path`: as a `FileChange` has it; `size`: in bytes.
 
-    `id`: tells contents apart, and gets one from where the version is kept.
+    `id`: distinguishes contents, and finds one where the version is kept.
     """
 
     path: str
@@ -590,7 +599,7 @@ class KeptFile:
 class FileState:
     """What is at one path. `mode`: permission bits; `target`: of a link, or which special file it is.
 
-    `sha256`: of a file's content; "" of one that is too large to read on every look (over 1 GiB, or one of many that
+    `sha256`: of a file's content; "" if the file is too large to read on every check (over 1 GiB, or one of many that
     are deleted together).
     """
 
@@ -603,9 +612,9 @@ class FileState:
 
 @dataclass(frozen=True, slots=True)
 class FileChange:
-    """One path that differs from a live directory. `path`: relative, with "/" between; "%XX" for bytes that are no
-    UTF-8, for control characters and for "%".
+    """One path that differs from a live directory.
 
+    `path`: relative, with "/" as separator; "%XX" for bytes that are not UTF-8, for control characters and for "%".
     `was`: in the directory, None for an addition; `now`: in the overlay, None for a deletion. `conflict`: somebody
     changed it in the directory after the overlay's copy was made.
     """
@@ -622,7 +631,7 @@ AppliedAs = Literal["applied", "conflict", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class AppliedChange:
-    """What became of one path. `why`: a sentence for people; of what was applied only if there is something to know."""
+    """The outcome for one path. `why`: a sentence for people; for an applied change only if there is a note."""
 
     path: str
     outcome: AppliedAs
@@ -630,58 +639,59 @@ class AppliedChange:
 
 
 class LiveFiles(Protocol):
-    """A directory of the user's that modules see through an overlay: what they write is real only when it is applied.
+    """A user's directory that modules see through an overlay: what they write takes effect only when it is applied.
 
-    Every method blocks, and raises `WorkspaceError`; one object is used by one caller at a time.
+    Every method blocks, and raises `WorkspaceError`. One object is used by one caller at a time.
     """
 
     @property
     def folder(self) -> Path:
-        """The overlay: what modules get as their workspace."""
+        """The overlay, which modules get as their workspace."""
         ...
 
     @property
     def written(self) -> Path:
-        """What was written there and is not applied, or is but still in use: the room that it takes."""
+        """Where changes are stored that are not applied, or are applied but still in use: the space that they take."""
         ...
 
     def refresh(self, *, works: bool = True) -> Sequence[str]:
-        """Before a call, when no other is under way: let modules see what changed in the directory.
+        """Before a call, while no other is running: let modules see what changed in the directory.
 
-        Gives the paths that modules can't see as they are now, because a background job holds what was there before.
-        `works`: the call can write, so remember the moment: what changes from now on may be unknown to it.
+        Returns the paths that modules can't see in their present state, because a background job holds the earlier one.
+        `works`: the call can write, so the time is recorded: it may not know about changes made from now on.
         """
         ...
 
     def changes(self) -> Sequence[FileChange]:
-        """All that differs from the directory now, by path; parents before what is in them."""
+        """Return everything that differs from the directory now, by path; parents before their contents."""
         ...
 
     def patch(self, path: str, *, most: int = 200_000) -> str:
-        """The change of one path as a unified diff for people; says so where it is binary, or longer than `most` characters."""
+        """Return one path's change as a unified diff for people, or a note if it is binary or longer than `most`."""
         ...
 
     def apply(self, paths: Sequence[str], *, force: Sequence[str] = ()) -> Sequence[AppliedChange]:
-        """Make these changes real, each path atomically; one that changed below meanwhile only if it is in `force`.
+        """Apply these changes to the directory, each path atomically; a conflicting path only if it is in `force`.
 
-        Exactly what `changes()` told of last: what a background job changed after that has failed, and is to be looked at
-        again. A path that is no change (any more) counts as applied. Doing it again after a crash is harmless.
+        Applies exactly what `changes()` last returned. If a background job has changed a path since, that path fails,
+        and must be reviewed again. A path without a change (any more) counts as applied. Repeating it after a crash is
+        harmless.
         """
         ...
 
     def drop(self, paths: Sequence[str]) -> None:
-        """Let these paths be again what they are in the directory; a folder that is new goes with all that is in it."""
+        """Reset these paths to their state in the directory. A new folder is removed with everything in it."""
         ...
 
     def close(self) -> None:
-        """Take the overlay away; what was not applied is kept for the next time."""
+        """Remove the overlay. Changes that were not applied are kept for the next time."""
         ...
 
 
 OpenLive = Callable[[Path, Path], LiveFiles]
-"""Opens the overlay of a directory (first), with what was written kept in a store of ours (second).
+"""Opens the overlay of a directory (first), with the written changes kept in one of our stores (second).
 
-Raises `WorkspaceError` where there can be none: says why, and what to do.
+Raises `WorkspaceError` if no overlay is possible; the message says why, and what to do.
 """
 
 
@@ -689,7 +699,7 @@ Raises `WorkspaceError` where there can be none: says why, and what to do.
 
 
 class Clock(Protocol):
-    """Wall-clock time and waiting; tests bring a virtual one."""
+    """Wall-clock time and waiting. Tests use a virtual clock."""
 
     def now(self) -> datetime:
         """The current time, in UTC."""
@@ -710,12 +720,12 @@ Occasion = Literal["say", "remember", "reply", "failure", "correction", "cut"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryEvent:
-    """Something in a session that may be worth remembering, reduced from one journal record by the tree.
+    """Something in a session that may be worth remembering, derived from one journal record by the tree.
 
-    `at`: ISO 8601, UTC, as in the record. `occasion`: a user's message, a `REMEMBER`, a reply to a caller,
-    a failure, a person's correction, or what a compression cut. `first`: it opens the session. `kind`,
-    `supersedes` (ids of fragments): as an agent asked for it. `untrusted`: labels of the outside sources that
-    the text came from; empty if none. `project`: what groups sessions (a live workspace), empty if nothing does.
+    `at`: ISO 8601, UTC, as in the record. `occasion`: a user's message, a `REMEMBER`, a reply to a caller, a failure, a
+    person's correction, or a text that a compression cut. `first`: it opens the session. `kind`, `supersedes` (ids of
+    fragments): as an agent requested. `untrusted`: labels of the outside sources of the text; empty if none. `project`:
+    what groups sessions (a live workspace), empty if nothing does.
     """
 
     session: str
@@ -733,9 +743,9 @@ class MemoryEvent:
 
 @dataclass(frozen=True, slots=True)
 class MemoryQuestion:
-    """What memory is asked for one turn. `input`: what the agent reads now; `recent`: its task, first of all.
+    """The question to memory for one turn. `input`: what the agent reads now; `recent`: its task first.
 
-    `history`: texts that the agent has before it, which need not be recalled. `tokens`: the budget.
+    `history`: texts that are in the agent's context, which need not be recalled. `tokens`: the budget.
     """
 
     session: str
@@ -749,7 +759,7 @@ class MemoryQuestion:
 
 
 class MemoryRow(TypedDict):
-    """A fragment that a search found. `why`: what it was found by. One that is not `current` was replaced since."""
+    """A fragment that a search found. `why`: how it was found. If it is not `current`, it has been replaced."""
 
     id: str
     text: str
@@ -765,10 +775,10 @@ class MemoryRow(TypedDict):
 
 
 class MemoryDetails(TypedDict):
-    """All that is known of one fragment.
+    """Everything that is known about one fragment.
 
-    `record`: the record of its session that it was made from. `sources`: fragments that it was made of. `supersedes`,
-    `superseded_by`: those that it replaced, and the one that replaced it, if any.
+    `record`: the record of its session from which it was made. `sources`: fragments from which it was made.
+    `supersedes`, `superseded_by`: fragments that it replaced, and the one that replaced it, if any.
     """
 
     id: str
@@ -791,8 +801,8 @@ class MemoryDetails(TypedDict):
 class Recalled:
     """One fragment that memory found. `line`: as an agent reads it, with kind, age, origin and warnings.
 
-    `why`: for people, what it was found by. `contradicts`: ids of fragments that say otherwise.
-    `current`: False for what a newer fragment replaced, which only a search shows.
+    `why`: how it was found, for people. `contradicts`: ids of fragments that contradict it. `current`: False if a newer
+    fragment replaced it; only a search returns such fragments.
     """
 
     id: str
@@ -809,7 +819,7 @@ class Recalled:
     current: bool = True
 
     def to_json(self) -> MemoryRow:
-        """All but `line`, which says the same in words."""
+        """Return all fields except `line`, which contains the same in words."""
         return {
             "id": self.id,
             "text": self.text,
@@ -827,7 +837,10 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """The answer to one `MemoryQuestion`, best first. `notice`: a sentence for people, the first time that something is wrong."""
+    """The answer to one `MemoryQuestion`, best first.
+
+    `notice`: a sentence for people, the first time that something is wrong.
+    """
 
     rows: tuple[Recalled, ...] = ()
     notice: str = ""
@@ -837,23 +850,23 @@ class Memory(Protocol):
     """One user's memory. Implemented by `hippocampus`."""
 
     def wake(self) -> None:
-        """Get ready in the background; asked when there is time for it, and done at the first use otherwise."""
+        """Get ready in the background. Called when there is time for it; otherwise this happens at the first use."""
         ...
 
     def remember(self, happening: MemoryEvent) -> None:
-        """Take note of something; written behind, never blocks and never raises. Twice is as good as once."""
+        """Note an event. It is written later; this never blocks and never raises. Repeating it has no effect."""
         ...
 
     async def recall(self, ask: MemoryQuestion) -> Recollection:
-        """What helps this agent with this turn, within the time budget; nothing if memory is slow or down."""
+        """Return what helps this agent in this turn, within the time budget; nothing if memory is slow or down."""
         ...
 
     async def search(
         self, query: str, *, limit: int = 20, project: str | None = None, session: str | None = None
     ) -> Sequence[Recalled]:
-        """What memory holds about `query`, best first.
+        """Return what memory holds about `query`, best first.
 
-        Everything of the user's, for a person; for an agent's `RECALL` only what its `project` and `session`
+        For a person, searches everything of the user's; for an agent's `RECALL`, only what its `project` and `session`
         can see.
 
         Raises:
@@ -862,14 +875,14 @@ class Memory(Protocol):
         ...
 
     async def about(self, text: str, documents: Mapping[str, str]) -> Sequence[str]:
-        """Names of the documents that `text` is about, in meaning and the nearest first.
+        """Return the names of the documents that `text` is about, by meaning, the nearest first.
 
-        None, if that can't be told within the time budget: as `recall`, it never stands in a turn's way.
+        Returns nothing if that can't be determined within the time budget: like `recall`, it never delays a turn.
         """
         ...
 
     async def show(self, identity: str) -> MemoryDetails | None:
-        """All that is known of one fragment; None if there is none.
+        """Return everything that is known about one fragment; None if there is none.
 
         Raises:
             MemoryUnavailable: memory can't answer.
@@ -877,7 +890,7 @@ class Memory(Protocol):
         ...
 
     async def rebuild(self) -> int:
-        """Empty this memory and fill it from all journals; gives how many fragments there are then.
+        """Empty this memory and fill it from all journals. Returns how many fragments it then has.
 
         Raises:
             MemoryUnavailable: memory can't be written to now.
@@ -885,7 +898,7 @@ class Memory(Protocol):
         ...
 
     async def forget(self, ids: Sequence[str]) -> int:
-        """Remove fragments, and what was distilled from them, for good; gives how many there were.
+        """Remove fragments, and everything distilled from them, for good. Returns how many there were.
 
         Raises:
             MemoryUnavailable: memory can't be written to now; nothing was forgotten.
@@ -893,10 +906,10 @@ class Memory(Protocol):
         ...
 
     async def drop_sessions(self, sessions: Sequence[str], *, for_good: bool) -> int:
-        """Remove all that came from these sessions, and what was distilled from it; gives how many fragments that were.
+        """Remove everything that came from these sessions or was distilled from it. Returns the number of fragments.
 
-        What is read from one of their journals later is remembered again, with what a person decided about it; unless it
-        is `for_good`, and nothing of these sessions is left anywhere.
+        If one of their journals is read later, its contents are remembered again, including a person's decisions about
+        them, unless it was `for_good` and nothing of these sessions is left anywhere.
 
         Raises:
             MemoryUnavailable: memory can't be written to now; nothing was removed.
@@ -904,7 +917,7 @@ class Memory(Protocol):
         ...
 
     async def edit(self, identity: str, text: str) -> None:
-        """Let a fragment read otherwise for good, in one line; nothing is left of the old text.
+        """Replace the text of a fragment for good, with one line. Nothing of the old text is left.
 
         Raises:
             MemoryUnavailable: there is no such fragment, the text is empty or too long, or memory can't be
@@ -914,15 +927,15 @@ class Memory(Protocol):
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors of unit length, whose dot product says how near two texts are in meaning."""
+    """Turns texts into vectors of unit length, whose dot product measures how near two texts are in meaning."""
 
     @property
     def name(self) -> str:
-        """Names the model and its dimensions; vectors of different names can't be compared."""
+        """The name of the model and its dimensions. Vectors of different names can't be compared."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
-        """One vector for each text; all zero for a text that holds nothing.
+        """Return one vector for each text; all zeros for a text without content.
 
         Raises:
             MemoryUnavailable: the model can't be reached.

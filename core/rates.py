@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """Calls per second (0: none but the first), and how many may come at once after a rest."""
+    """Calls per second (0: only the first), and how many may come at once after a period without calls."""
 
     per_second: float
     burst: int = 1
@@ -22,7 +22,7 @@ class Bucket:
     at: float
 
     def refilled(self, now: float, *, tokens: float, per: float, most: float) -> Bucket:
-        """The bucket at `now`, if it gains `tokens` in `per` seconds; a clock that went back adds nothing."""
+        """Return the bucket at `now`, if it gains `tokens` in `per` seconds. A clock that went back adds nothing."""
         gained = max(0.0, now - self.at) * tokens / per
         return Bucket(min(most, self.left + gained), max(now, self.at))
 
@@ -35,7 +35,7 @@ class TokenBucket:
         self._bucket: Bucket | None = None
 
     def take(self, now: float) -> float:
-        """0 if a token was taken, else the seconds until there is one."""
+        """Take a token. Returns 0 if one was taken, or else the seconds until one is available."""
         missing = self._missing(now)
         if missing <= 0:
             self._add(-1)
@@ -43,13 +43,13 @@ class TokenBucket:
         return missing
 
     def reserve(self, now: float) -> float:
-        """Take the next token that nobody has taken: the seconds until it is there."""
+        """Take the next free token. Returns the seconds until it is available."""
         missing = self._missing(now)
         self._add(-1)
         return max(0.0, missing)
 
     def give_back(self) -> None:
-        """Whoever took the last token has no use for it."""
+        """Return the last token that was taken, because it is not needed."""
         self._add(1)
 
     def _add(self, tokens: float) -> None:
@@ -57,7 +57,7 @@ class TokenBucket:
         self._bucket = replace(self._bucket, left=self._bucket.left + tokens)
 
     def _missing(self, now: float) -> float:
-        """Seconds until there is a token."""
+        """The seconds until a token is available."""
         burst, gain = float(self._rate.burst), self._rate.per_second
         self._bucket = (self._bucket or Bucket(burst, now)).refilled(now, tokens=gain, per=1, most=burst)
         left = self._bucket.left

@@ -1,4 +1,4 @@
-"""A small file that many processes read while one of them changes it: replaced whole, and by one at a time."""
+"""A small file that many processes read while one of them changes it: replaced as a whole, by one process at a time."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Alone among all processes that change it. The lock's file stays: removing it would let two in.
+    """Lock out all other processes that change the file. The lock file stays: removing it would let two in.
 
     Raises:
-        OSError: there can be no such file.
+        OSError: the file can't be created.
     """
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -27,10 +27,10 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def replace(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Write the file anew, so that a reader, or a crash, finds the old one or the new one.
+    """Replace the file atomically: a reader, or a crash, finds the old one or the new one.
 
     Raises:
-        OSError: it can't be written, and is as it was.
+        OSError: it can't be written, and is unchanged.
     """
     with tempfile.NamedTemporaryFile("wb", dir=path.parent, prefix=f".{path.name}.", delete=False) as stream:
         try:
