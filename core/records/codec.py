@@ -87,7 +87,7 @@ class Layout:
     """Each field with its name and default, for fast access."""
 
 
-# --- made ready once ------------------------------------------------------------------------------------------
+# --- prepared once --------------------------------------------------------------------------------------------
 
 
 def layout_of(cls: type) -> Layout:

@@ -30,7 +30,7 @@ class Plan(Content):
     drop: Derived[tuple[str, ...]]
     """Steps that it drops."""
     rewire: Derived[tuple[Mapping[str, JSON], ...]]
-    """Steps whose inputs are now other steps."""
+    """Steps that now build on other steps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,12 +60,12 @@ class Node(Content):
     node: Derived[str]
     """The step."""
     version: Derived[int]
-    """The version to which it belongs."""
+    """The plan version that applies to it."""
     cause: Derived[str]
     """What happened."""
     from_: Derived[str]
     to: Derived[str]
-    """Its previous state, and its new one."""
+    """Its new state; `from` is the previous one."""
     attempt: Derived[int]
     """How often it has been carried out."""
     detail: Derived[str] = ""
