@@ -16,10 +16,10 @@ from itertools import chain
 from typing import Final
 
 PRIOR: Final[tuple[float, ...]] = (0.045, 0.055, 0.06, 0.065, 0.07, 0.08, 0.1, 0.15)
-"""Seconds that calls took that were lost while a script started, in containers on a mostly idle machine."""
+"""Durations, in seconds, of calls that were lost while a script started, in containers on a mostly idle machine."""
 
 ENOUGH: Final = 8
-"""The number of a function's losses from which on only these are used."""
+"""From this many losses of a function on, only these are used."""
 
 _KEPT: Final = 256
 _FUNCTIONS: Final = 256
