@@ -70,7 +70,7 @@ class ExtModuleServicer:
     """Missing associated documentation comment in .proto file."""
 
     def Describe(self, request, context):
-        """What this module is and offers. It must give the same answer every time.
+        """Returns the module's manifest. The answer must be the same every time.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -81,7 +81,7 @@ class ExtModuleServicer:
         events, then exactly one `result` or `error`, after which the module ends the stream with status OK.
         A failure of the function is an `error` event, never a gRPC status.
 
-        Cancellation is gRPC's: when the call is cancelled, or its deadline passes, the module stops the
+        Cancellation is that of gRPC: when the call is cancelled, or its deadline passes, the module stops the
         work, kills the processes that the call started, and need not send anything more.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -89,11 +89,11 @@ class ExtModuleServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Converse(self, request_iterator, context):
-        """The same for calls that follow each other on one stream, which saves setting one up for each. The module
-        sends the initial metadata `iact-converse: 1` as soon as the stream is open. After a request come its events,
+        """The same for consecutive calls on one stream, which saves opening a stream for each call. The module sends
+        the initial metadata `iact-converse: 1` as soon as the stream is open. Each request is followed by its events,
         the last of them `result` or `error`; then the next request may come. Every event names its call in `call_id`.
-        The core ends the stream. When it is cancelled, so is the call under way, whose time limit is `timeout_ms`.
-        Calls that overlap come on streams of their own. A module need not have this: without it, it answers
+        The core ends the stream. When the stream is cancelled, so is the running call, whose time limit is
+        `timeout_ms`. Calls that overlap use separate streams. This method is optional: a module without it answers
         UNIMPLEMENTED and is called by Invoke.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -101,16 +101,16 @@ class ExtModuleServicer:
         raise NotImplementedError('Method not implemented!')
 
     def Answer(self, request, context):
-        """Brings the answer to an `ask` of a call that is under way: what a person said, or that nobody was asked. A module
-        that asks nothing may answer UNIMPLEMENTED; one that does not know the question (any more) answers as always.
+        """Delivers the answer to an `ask` of a running call: a person's answer, or the reason why there is none. A module
+        that asks nothing may answer UNIMPLEMENTED. A module that does not know the question (any more) answers normally.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Watch(self, request, context):
-        """State changes that happen by themselves, outside of a call (a page that navigates, a job that ends).
-        The stream begins with the present state and stays open until the core cancels it. A module without
+        """Streams state changes that happen outside of a call (a page that navigates, a job that ends).
+        The stream begins with the current state and stays open until the core cancels it. A module without
         states may answer UNIMPLEMENTED.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -118,9 +118,9 @@ class ExtModuleServicer:
         raise NotImplementedError('Method not implemented!')
 
     def EndBackground(self, request, context):
-        """Ends what runs on behind calls of an agent that have ended: its jobs, and whatever else does more than answer.
-        Calls under way go on. Asked when the agent may do less from now on. A module that does not answer within half
-        a second, that has no such thing or answers UNIMPLEMENTED, is stopped as a whole where it holds something.
+        """Ends everything that still runs after an agent's calls have ended: its jobs, and anything else that does more
+        than answer. Running calls continue. Called when the agent may do less from now on. If a module does not answer
+        within half a second, or answers UNIMPLEMENTED, and holds state, the whole module is stopped.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

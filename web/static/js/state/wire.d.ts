@@ -223,7 +223,7 @@ export interface FoundSessions {
   behind: number;
 }
 
-/** A function of a module. `approved`: a person believes what it says of itself. */
+/** A function of a module. `approved`: a person trusts what the manifest says about it. */
 export interface FunctionRow {
   name: string;
   impact: 0 | 1 | 2;
@@ -236,7 +236,7 @@ export interface GrantRow {
   role: "owner" | "steerer" | "reader";
 }
 
-/** A host that a module may reach without a question, and who allowed that: a policy, or a person for how long. */
+/** A host that a module may reach without a question, and who allowed it: a policy, or a person and for how long. */
 export interface HostRow {
   module: string;
   host: string;
@@ -288,7 +288,7 @@ export interface Memory {
   memory: MemoryDetails | null;
 }
 
-/** All that is known of one fragment. `record`: the record of its session that it was made from. `sources`: fragments that it was made of. `supersedes`, `superseded_by`: those that it replaced, and the one that replaced it, if any. */
+/** Everything that is known about one fragment. `record`: the record of its session from which it was made. `sources`: fragments from which it was made. `supersedes`, `superseded_by`: fragments that it replaced, and the one that replaced it, if any. */
 export interface MemoryDetails {
   id: string;
   text: string;
@@ -306,7 +306,7 @@ export interface MemoryDetails {
   contradicts: Array<string>;
 }
 
-/** A fragment that a search found. `why`: what it was found by. One that is not `current` was replaced since. */
+/** A fragment that a search found. `why`: how it was found. If it is not `current`, it has been replaced. */
 export interface MemoryRow {
   id: string;
   text: string;
@@ -325,7 +325,7 @@ export interface Module {
   module: ModuleRow;
 }
 
-/** All that a person should know before approving it: where it comes from, and the whole manifest. `shared`: an administrator set it for everybody, and they alone remove or approve it. */
+/** Everything a person should know before approving a module: where it comes from, and the whole manifest. `shared`: an administrator added it for all users; only administrators can remove or approve it. */
 export interface ModuleDescription {
   name: string;
   version: string | null;
@@ -338,7 +338,7 @@ export interface ModuleDescription {
   manifest: {protocol: 1; name: string; version: string; purpose: string; keywords: Array<string>; functions: Array<{name: string; alias: string; summary: string; documentation: string; schema_text: string; body: string; media_type: string; impact: 0 | 1 | 2; idempotent: boolean; exclusive: boolean; states: Array<string>; held: boolean; cache_key: string; timeout: number}>; states: Array<{name: string; summary: string}>; needs: {egress: Array<string>; secrets: Array<string>; workspace: "none" | "read" | "write"; memory_bytes: number; cpu: number; pids: number; own_instances: boolean}} | null;
 }
 
-/** A module in a list. One that is `new` has never run here, so that what it can do is not known yet. */
+/** A module in a list. A module is `new` if it has never run here, so that its functions are not known yet. */
 export interface ModuleRow {
   name: string;
   version: string | null;
@@ -452,7 +452,7 @@ export interface Pending {
   list: Array<PendingRow>;
 }
 
-/** A change that waits, as people and programs are shown it: what `was` in the directory, and what would be `now`. `conflict`: somebody else changed it there meanwhile. `impact`, `why`: how much it does. `held`, `reason`: what it waits for. `n`: the record that told of its present form. `calls`, `agents`, `labels`: where it comes from. One that looks as if it was moved says `from` or `to` where. */
+/** A pending change, as people and programs are shown it: what `was` in the directory, and what would be `now`. `conflict`: the path was also changed in the directory in the meantime. `impact`, `why`: how much the change does. `held`, `reason`: what it waits for. `n`: the record that reported its present form. `calls`, `agents`, `labels`: where it comes from. `from`, `to`: the other path of a file that seems to have been moved. */
 export interface PendingRow {
   from?: string;
   to?: string;
@@ -663,7 +663,7 @@ export interface StandingNews {
   what?: string;
 }
 
-/** What is at a path: a type, permission bits, of a file its size and SHA-256, of a link its `target`. */
+/** The state of a path: a type and permission bits, for a file its size and SHA-256, for a link its `target`. */
 export interface StateRow {
   type: "file" | "folder" | "link" | "other";
   mode: number;
