@@ -35,25 +35,25 @@ class Part:
 
 
 _PEERS_WHY: Final = """\
-Why it is so, and where ours is behind:
+Reasons, and where iact is slower:
 
 - **A step.** All others call the OpenAI client through its own method, which walks through every field of every \
-message by its type at each request, as the plain loop shows. Ours sends a finished body; since these \
-figures were taken, over [a transport of its own](design/transport.md). What the \
-frameworks cost without any client is [told elsewhere](measurements/cost.md).
-- **Stored.** A list of messages holds what was said and no more; AutoGen's, pydantic-ai's and smolagents' are written \
-when the run has ended, and lost with the process before that. LangGraph stores the whole state at each step. Ours holds each call's intent and outcome, \
-origins, digests, times and usage, on disk before anyone acts on it.
-- **Resuming.** Ours reads the journal, checks its chain of digests and folds it into the tree before it answers; \
+message by its type at each request, as the plain loop shows. iact sends a finished body; since these \
+figures were taken, it uses [its own transport](design/transport.md). [Another page](measurements/cost.md) has the cost of \
+the frameworks without any client.
+- **Stored.** A list of messages holds what was said and no more; those of AutoGen, pydantic-ai and smolagents are written \
+when the run has ended, and are lost if the process ends before that. LangGraph stores the whole state at each step. iact \
+stores each call's intent and outcome, origins, digests, times and usage, on disk before anything acts on them.
+- **Resuming.** iact reads the journal, checks its chain of digests and folds it into the tree before it answers; \
 the others read a list of messages.
-- **Child agents.** AutoGen's tool makes an object, runs it once and forgets it. Each child of ours leaves durable \
-records, has a budget of its own and can be called again, after a restart too. The makespan is time on the wall.
-- **Memory.** Most of it is the connection to the endpoint, as the plain loop shows; ours has had [another one](design/transport.md) since. An agent of ours also has a \
-journal, budgets, variables and a place in the tree, and can be asked again.
-- **Prompts.** Ours fences what comes in, so that it can't pass for anything else; those are the additional bytes of \
-a request. Its children share one static prompt, which is why so much of theirs is in the cache.
+- **Child agents.** AutoGen's tool makes an object, runs it once and forgets it. Each child of iact leaves durable \
+records, has its own budget and can be called again, even after a restart. The makespan is wall-clock time.
+- **Memory.** Most of it is the connection to the endpoint, as the plain loop shows; iact has [a different one](design/transport.md) \
+since then. An agent of iact also has a journal, budgets, variables and a place in the tree, and can be asked again.
+- **Prompts.** iact fences incoming text, so that it can't pass for an action; this makes the additional bytes of \
+a request. Its children share one static prompt, which is why so much of their prompts is in the cache.
 - **As shipped.** Every piece of the stream is an event, every call goes over gRPC into a container, and memory is \
-asked at every turn. Its bytes are those of the journal, of the workspace's versions and of memory's store."""
+asked at every turn. The bytes are those of the journal, of the workspace's versions and of memory's store."""
 
 
 APART: Final = frozenset({"agentdyn", "house", "language", "shell", "worfbench"})
@@ -62,42 +62,42 @@ APART: Final = frozenset({"agentdyn", "house", "language", "shell", "worfbench"}
 PARTS: Final[Mapping[str, Part]] = {
     "peers": Part(
         "Side by side with other frameworks",
-        "Every framework speaks to the same scripted endpoint over HTTP and does the same work, in a process and an "
-        "environment of its own, in the way that its documentation recommends. Ours always writes its durable journal. "
+        "Every framework speaks to the same scripted endpoint over HTTP and does the same work, in its own process and "
+        "environment, in the way that its documentation recommends. iact always writes its durable journal. "
         "Times are processor time of all threads of the framework's process.",
         seconds=1200,
         why=_PEERS_WHY,
     ),
     "tree": Part(
         "The tree and its journal",
-        "In one process, with a model that answers at once: what the runtime itself costs, and how it grows. "
-        "[Why it is so](measurements/cost.md).",
+        "In one process, with a model that answers at once: what the runtime itself costs, and how the cost grows. "
+        "[Reasons](measurements/cost.md).",
         ("--peers", "--rounds", "2"),
         seconds=420,
     ),
     "aims": Part(
         "A child agent, and what a step stores",
-        "Ours now and at the last commit before the second round of numbers, AutoGen and the OpenAI Agents SDK, in turns in "
-        "one run; where the time and the bytes are. [Why it is so](measurements/cost.md).",
+        "iact now and at the last commit before the second round of measurements, AutoGen and the OpenAI Agents SDK, in turns "
+        "in one run; and where the time and the bytes go. [Reasons](measurements/cost.md).",
         seconds=900,
     ),
     "plan": Part(
         "Plans",
-        "Scheduler overhead, makespan and fan-out beside a bare loop over asyncio and LangGraph. "
+        "Scheduler overhead, makespan and fan-out, compared with a bare loop over asyncio and with LangGraph. "
         "[Plans](topics/plans.md).",
         ("--peers", "--rounds", "3"),
     ),
     "ways": Part(
         "Ways of working",
         "The same three tasks in a dialogue and in each mode of a plan, through `iact run` and real containers. The model is "
-        "scripted: it answers by what it is shown, after 0.15 s and with 200 tokens a second. "
+        "scripted: its answers depend on its input, and come after 0.15 s with 200 tokens a second. "
         "[Plans](topics/plans.md).",
         seconds=600,
     ),
     "parallel": Part(
-        "Steps at once through real modules",
+        "Parallel steps through real modules",
         "Plans whose steps are scripts in the shell's container, and one whose steps are eight agents, through the "
-        "command line and real containers; from the end of what all wait for to the last end. "
+        "command line and real containers; from the end of the step that all others wait for to the end of the last step. "
         "[Plans](topics/plans.md).",
         ("--rounds", "3"),
         seconds=300,
@@ -105,13 +105,13 @@ PARTS: Final[Mapping[str, Part]] = {
     "latency": Part(
         "Time and tokens by way of working",
         "How the cost of a request grows with its calls, for a dialogue, plans and LangGraph. The model is simulated. "
-        "[How it is meant](measurements/latency.md).",
+        "[How to read it](measurements/latency.md).",
         ("--peers",),
     ),
     "routing": Part(
         "What auto chooses",
-        "120 requests in six languages, written before the router: with what a person says that each is like, by the form "
-        "of the text alone, and with what the embedded model says of them. [Plans](topics/plans.md).",
+        "120 requests in six languages, written before the router: classified by a person, by the form of the text alone, and "
+        "by the embedded model. [Plans](topics/plans.md).",
         ("--model",),
         seconds=900,
     ),
@@ -121,54 +121,54 @@ PARTS: Final[Mapping[str, Part]] = {
         ("--rounds", "5"),
     ),
     "faces": Part(
-        "Faces that nobody uses",
-        "`iact --version` and `iact serve` with the packages of all faces hidden, with these installed and unused, with "
-        "`--faces`, and after one request to each face there; in turns, medians. Times are processor time. "
+        "Unused faces",
+        "`iact --version` and `iact serve` with the packages of all faces hidden, with the packages installed but unused, with "
+        "`--faces`, and after one request to each of its faces; in turns, medians. Times are processor time. "
         "[What faces cost](measurements/faces.md).",
         ("--rounds", "3"),
         seconds=600,
     ),
     "alone": Part(
-        "Accounts that nobody has",
-        "`iact serve` of one user at a commit before accounts, and now: until it is ready, a message, memory, modules. "
-        "[What accounts cost whoever is alone](measurements/alone.md).",
+        "Servers without accounts",
+        "`iact serve` with one user, at a commit before accounts and now: the start, a message, memory, modules. "
+        "[What accounts cost a single user](measurements/alone.md).",
         seconds=600,
     ),
     "live": Part(
         "Live directories",
-        "What the overlay costs through which modules see a directory of the user's. "
+        "The cost of the overlay through which modules see a directory of the user's. "
         "[How it works](design/live-directories.md).",
         seconds=600,
     ),
     "beside": Part(
-        "Viewers and workers beside one instance for all",
-        "A look, a write, a first call and the memory of a session, at the last commit before what only looks ran in "
-        "an instance of its own, and now; from the end of a turn to the outcome of its call, through the whole product "
-        "with a scripted model.",
+        "Viewers and workers compared with one shared instance",
+        "A read-only call, a writing call, a first call and the memory of a session, at the last commit before read-only "
+        "calls got a separate instance, and now; from the end of a turn to the outcome of its call, through the whole "
+        "product with a scripted model.",
         ("--rounds", "3"),
         seconds=900,
-        why="In a live directory each call has the overlay show what the user changed meanwhile, and a write is looked at "
-        "and made real behind a durable intention. A session there starts cold, since the pool's instances have a "
-        "folder of their own: viewer and worker come up while a real model would think, which this one does not. Memory as "
-        "the engine counts it has what both processes read from the same files twice; PSS counts it once.",
+        why="In a live directory the overlay is refreshed before each call to show what the user changed meanwhile, and a "
+        "write is examined and applied after its intent is durable. A session there starts cold, since the pool's instances "
+        "have their own folder: viewer and worker start while a real model would think, which this one does not. Memory as "
+        "counted by the engine includes pages that both processes read from the same files twice; PSS counts them once.",
     ),
     "earlier": Part(
-        "What the runtime costs beside an earlier commit",
-        "Processor time of a step, a child, branches at the same time, and of verifying and resuming a journal, at the "
-        "last commit before an agent was cut into parts and its context built once per turn, and now.",
+        "The cost of the runtime compared with an earlier commit",
+        "Processor time of a step, a child, parallel branches, and of verifying and resuming a journal, at the "
+        "last commit before an agent was split into parts and its context built once per turn, and now.",
         seconds=900,
     ),
-    "gate": Part("The gate", "What a decision costs. [The gate](topics/gate.md)."),
-    "scanner": Part("The scanner", "How fast a reply is read, beside markdown-it-py."),
+    "gate": Part("The gate", "The cost of a decision. [The gate](topics/gate.md)."),
+    "scanner": Part("The scanner", "How fast a reply is read, compared with markdown-it-py."),
     "rendering": Part(
         "One client's text beside another's answer",
-        "What a second client of the page waits while a first one has pathological Markdown of 90 kB rendered, one text "
-        "after the other.",
+        "How long a second client of the page waits while a first client has pathological Markdown of 90 kB rendered, one "
+        "text after the other.",
     ),
     "opening": Part(
         "Opening a long session",
-        "30,000 records, the whole server and a browser: from the choice of the session to the frame in which its newest "
-        "messages are there in full. Cold: the server reads the journal for the first time.",
+        "30,000 records, the whole server and a browser: from the choice of the session to the frame that shows its "
+        "newest messages in full. Cold: the server reads the journal for the first time.",
     ),
     "shared": Part(
         "Journals that machines share",
@@ -177,42 +177,42 @@ PARTS: Final[Mapping[str, Part]] = {
     ),
     "hosts": Part(
         "Hosts and a gateway",
-        "Real hosts that share a store, a gateway and people at websockets, with a scripted model: what a message through the "
-        "gateway and an open session cost, and what more hosts bring on one machine. "
+        "Real hosts that share a store, a gateway and users at websockets, with a scripted model: the cost of a message through "
+        "the gateway and of an open session, and the gain from more hosts on one machine. "
         "[How it works](how-to/machines.md#hosts-and-a-way-in).",
     ),
     "streams": Part(
         "Many agents that write at once",
-        "Frames a second of the page, while agents write 320 characters a second each. The session is a stand-in; server, "
+        "Frames a second of the page, while agents write 320 characters a second each. The session is simulated; server, "
         "websocket and page are real.",
     ),
     "listing": Part(
         "Many sessions",
         "10,000 sessions, the whole server, and a client: from a request for the list, or for a search in all text, to "
-        "all of its answer.",
+        "its complete answer.",
     ),
     "memory": Part(
         "Memory",
-        "What it finds and what it costs. [How it was measured](measurements/memory.md).",
+        "What recall finds and what it costs. [How it was measured](measurements/memory.md).",
         ("--cost", "20000", "--asks", "300"),
     ),
     "tail": Part(
         "Contexts and caches",
-        "Prompt tokens that a real inference engine evaluated anew, by where the changing part of a context stands. "
+        "Prompt tokens that a real inference engine had to evaluate, by the place of the changing part of a context. "
         "[How it was measured](measurements/tail.md).",
         ("--only", "the product", "--children", "2"),
         seconds=600,
     ),
     "agentdojo": Part(
         "AgentDojo",
-        "The whole suite with a planner that does everything the attacker wants: what the gate lets through. "
+        "What the gate lets through in the whole suite, with a planner that does everything the attacker wants. "
         "[The gate and its threat model](threat-model.md).",
         seconds=480,
     ),
     "seven_groups": Part(
         "The seven-group experiment",
-        "What each step from a loop to a plan that mends itself brings. The model is simulated. "
-        "[How it is meant](measurements/seven-groups.md).",
+        "The gain of each step from a loop to a plan that repairs itself. The model is simulated. "
+        "[How to read it](measurements/seven-groups.md).",
     ),
 }
 
@@ -278,8 +278,8 @@ def render(found: Mapping[str, Kept]) -> str:
     return (
         "# What was measured\n\n"
         "This page is written by `make bench` (`python -m benchmarks`), which runs every comparison on one machine; "
-        "`python -m benchmarks NAME` renews one part. What is kept of each run stands beside it in "
-        "`docs/benchmarks/`. Ratios within a table can be compared; absolute times belong to the machine:\n\n"
+        "`python -m benchmarks NAME` renews one part. The data of each run is in "
+        "`docs/benchmarks/`. Ratios within a table can be compared; absolute times depend on the machine:\n\n"
         f"{where}\n\n{contents}\n\n" + "\n".join(parts)
     )
 
@@ -297,7 +297,7 @@ def _part(part: Part, one: Kept, machines: Sequence[str]) -> str:
     )
     pieces = [f"## {part.title}", f"{part.about} {when}"]
     if one.wrong:
-        pieces.append(f"**This part did not run to its end:** {one.wrong}")
+        pieces.append(f"**This part did not finish:** {one.wrong}")
     pieces.append(markdown(one.text))
     for number, chart in enumerate(one.charts):
         pieces.append(f"![{chart['title']}](benchmarks/{one.name}-{number}.svg)")
@@ -363,7 +363,7 @@ def figures(peers: Kept) -> str:
     found = peers.numbers["found"]
     assert isinstance(found, dict)
     columns: Sequence[tuple[str, str, str, Callable[[float], str]]] = (
-        ("a step behind 200 others", "steps 200", "at_200", lambda ms: f"{ms:.1f} ms"),
+        ("a step after 200 others", "steps 200", "at_200", lambda ms: f"{ms:.1f} ms"),
         ("stored per step", "stored 200", "bytes", lambda size: f"{size / 1000:.1f} kB"),
         ("a level of nesting", "down 8", "cpu_ms", lambda ms: f"{ms:.1f} ms"),
     )

@@ -79,13 +79,13 @@ def test_columns_are_kept_apart_from_tables_and_sentences() -> None:
 
 
 def test_a_part_that_broke_says_so() -> None:
-    assert "**This part did not run to its end:** no engine" in page.render({"gate": made(wrong="no engine")})
+    assert "**This part did not finish:** no engine" in page.render({"gate": made(wrong="no engine")})
 
 
 def test_figures_that_are_missing_are_a_dash() -> None:
     numbers = {"found": {"ours": {"steps 200": {"at_200": 1.26}, "stored 200": {"bytes": 1660.0}}}}
     rows = page.figures(made("peers", numbers=numbers)).splitlines()
-    assert rows[0] == "| | a step behind 200 others | stored per step |", "what nobody has is left out"
+    assert rows[0] == "| | a step after 200 others | stored per step |", "what nobody has is left out"
     assert rows[2] == "| **iact**, every step durable | 1.3 ms | 1.7 kB |"
     assert rows[3] == "| OpenAI Agents SDK | – | – |"
 

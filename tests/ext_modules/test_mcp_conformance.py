@@ -121,10 +121,14 @@ def table() -> str:
         (
             "of the protocol",
             CORE,
-            "`json-schema-2020-12-preservation` wants a tool's schema sent back in a call",
+            "`json-schema-2020-12-preservation` expects a tool's schema to be sent back in a call",
         ),
-        ("of sign-in by OAuth", NO_OAUTH, "the module signs in nowhere; a key is a secret"),
-        ("of skills that a server offers", SKILLS, "an extension that is not there, so nothing is checked"),
+        ("of sign-in by OAuth", NO_OAUTH, "the module does not sign in anywhere; a key is a secret"),
+        (
+            "of skills that a server offers",
+            SKILLS,
+            "an extension that is not supported, so nothing is checked",
+        ),
     ):
         passed, failed = (sum(one[place] for one in scenarios.values()) for place in (0, 1))
         lines.append(f"| {what} | {len(scenarios)} | {passed} | {failed} | {why} |")

@@ -51,7 +51,7 @@ def row(what: str, theirs: Iterable[str], ours: Iterable[str], missing: Mapping[
 def assert_told(page: str, *rows: Row) -> None:
     """The page has this table."""
     lines = (line for one in rows for line in one.lines())
-    table = "\n".join(["| there | not there | why |", "|---|---|---|", *lines])
+    table = "\n".join(["| supported | not supported | why |", "|---|---|---|", *lines])
     assert_has(page, table)
 
 

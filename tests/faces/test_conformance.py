@@ -69,9 +69,9 @@ def heard(face: str) -> set[str]:
 
 # --- editors -----------------------------------------------------------------------------------------
 
-_DISK: Final = "agents see the project as it is on disk, and what they change goes through the overlay"
-_SERVERS: Final = "an editor's servers are not used; those that a person adds to iact run in a container"
-_PREDICTS: Final = "it predicts no edits, and sees the project as it is on disk"
+_DISK: Final = "agents see the project as it is on disk, and their changes go through the overlay"
+_SERVERS: Final = "servers of an editor are not used; servers that a person adds to iact run in a container"
+_PREDICTS: Final = "iact predicts no edits, and sees the project as it is on disk"
 
 
 async def test_what_an_editor_can_ask_and_is_told(tmp_path: Path) -> None:
@@ -112,8 +112,8 @@ async def test_what_an_editor_can_ask_and_is_told(tmp_path: Path) -> None:
     assert_told(
         "editors.md",
         row("methods of an agent", AGENT_METHODS.values(), offered, {
-            "nobody signs in: the process is its user's": ("authenticate", "logout"),
-            "which models answer is said in the settings": ("providers/list", "providers/set", "providers/disable"),
+            "there is no sign-in: the process belongs to its user": ("authenticate", "logout"),
+            "the settings choose the models": ("providers/list", "providers/set", "providers/disable"),
             _SERVERS: ("mcp/message",),
             _PREDICTS: (
                 "nes/start", "nes/suggest", "nes/accept", "nes/reject", "nes/close", "document/didOpen", "document/didChange",
@@ -126,22 +126,22 @@ async def test_what_an_editor_can_ask_and_is_told(tmp_path: Path) -> None:
                 "terminal/create", "terminal/output", "terminal/release", "terminal/wait_for_exit", "terminal/kill",
             ),
             _SERVERS: ("mcp/connect", "mcp/message", "mcp/disconnect"),
-            "a form of a module comes as a request for permission: it is sent as it is, or closed": (
+            "a module's form is sent as a request for permission, which submits or closes it as it is": (
                 "elicitation/create", "elicitation/complete",
             ),
         }),
         row("updates of a session", kinds(update, "session_update"), told, {
-            "a plan comes whole each time": ("plan_update", "plan_removed"),
-            "there are no commands with a slash": ("available_commands_update",),
+            "the whole plan is sent each time": ("plan_update", "plan_removed"),
+            "there are no slash commands": ("available_commands_update",),
         }),
-        row("what a prompt may hold", prompt, takes, {"models of ours hear nothing by this way": ("audio",)}),
+        row("what a prompt may hold", prompt, takes, {"models get no sound from an editor": ("audio",)}),
     )  # fmt: skip
     assert_names("editors.md", "agent-client-protocol", "@agentclientprotocol/sdk")
 
 
 # --- A2A ---------------------------------------------------------------------------------------------
 
-_PUSH: Final = "this server calls nobody; a task is read, or subscribed to"
+_PUSH: Final = "this server sends no notifications; a client reads a task or subscribes to it"
 _NOT_OFFERED: Final = {-32601, -32003, -32004, -32007}
 """No such method; no push notifications; not supported; no extended card."""
 
@@ -185,18 +185,18 @@ def test_what_another_agent_can_ask(tmp_path: Path) -> None:
         "a2a.md",
         row("methods", (one.name for one in service.methods), offered, {
             _PUSH: tuple(one.name for one in service.methods if "PushNotification" in one.name),
-            "one card is for everybody": ("GetExtendedAgentCard",),
+            "there is one card for all clients": ("GetExtendedAgentCard",),
         }),
         row("states of a task", {*a2a_pb2.TaskState.keys()} - {"TASK_STATE_UNSPECIFIED"}, states, {
-            "a task is at work when it is stored": ("TASK_STATE_SUBMITTED",),
-            "what is refused is an error, and no task": ("TASK_STATE_REJECTED",),
-            "who asks says who they are with each request": ("TASK_STATE_AUTH_REQUIRED",),
+            "a task is already at work when it is stored": ("TASK_STATE_SUBMITTED",),
+            "a refusal is an error, not a task": ("TASK_STATE_REJECTED",),
+            "each request is authenticated": ("TASK_STATE_AUTH_REQUIRED",),
         }),
         row("what a stream tells", ("task", "message", "statusUpdate", "artifactUpdate"), streamed, {
-            "everything that is said is a task": ("message",),
+            "every message is a task": ("message",),
         }),
         row("bindings", (one.value for one in TransportProtocol), {one["protocolBinding"] for one in card["supportedInterfaces"]}, {
-            "one is enough, and every client of the SDK's speaks it": ("HTTP+JSON", "GRPC"),
+            "one binding is enough, and every client of the SDK supports it": ("HTTP+JSON", "GRPC"),
         }),
     )  # fmt: skip
     assert_names("a2a.md", "a2a-sdk")
@@ -204,7 +204,7 @@ def test_what_another_agent_can_ask(tmp_path: Path) -> None:
 
 # --- Responses and chat completions ------------------------------------------------------------------
 
-_TUNES: Final = "it tunes a model, and has no effect: which models answer, and how, is said in iact"
+_TUNES: Final = "tunes a model, and has no effect: models and their settings are chosen in iact"
 
 
 def _operations() -> set[str]:
@@ -255,14 +255,14 @@ def test_what_a_client_of_openais_can_ask() -> None:
     assert_told(
         "responses.md",
         row("checks of schemathesis", checks, {*checks} - {*test_responses.NOT_HELD}, {
-            "what is right by the description may still name a session that is not there": test_responses.NOT_HELD,
+            "a valid request may still name a session that does not exist": test_responses.NOT_HELD,
         }),
         row("operations", operations.values(), {one for shape, one in operations.items() if shape in described}, {
             "a session is deleted on the page": ("DELETE /responses/{response_id}",),
-            "what was said is in the session": ("GET /responses/{response_id}/input_items",),
-            "contexts are compressed without being asked": ("POST /responses/compact",),
-            "the endpoints of iact's models count": ("POST /responses/input_tokens",),
-            "a chat comes whole each time, and is not told again": (
+            "the messages are in the session": ("GET /responses/{response_id}/input_items",),
+            "contexts are compressed automatically": ("POST /responses/compact",),
+            "the endpoints of iact's models count tokens": ("POST /responses/input_tokens",),
+            "each request has the whole chat, and chats can't be retrieved": (
                 "GET /chat/completions", "GET /chat/completions/{completion_id}", "POST /chat/completions/{completion_id}",
                 "DELETE /chat/completions/{completion_id}", "GET /chat/completions/{completion_id}/messages",
             ),
@@ -272,11 +272,11 @@ def test_what_a_client_of_openais_can_ask() -> None:
                 *tunes, "context_management", "image", "max_output_tokens", "reasoning", "stream_options", "text", "truncation",
             ),
             "refused: agents work with iact's modules": ("tools",),
-            "no effect, where there are no tools": ("max_tool_calls", "tool_choice"),
-            "refused: what goes on is named by `previous_response_id`": ("conversation",),
+            "no effect, since there are no tools": ("max_tool_calls", "tool_choice"),
+            "refused: `previous_response_id` names what is continued": ("conversation",),
             "refused: there are no stored prompts": ("prompt",),
-            "there is no more to tell": ("include",),
-            "the key says who asks": ("access_programs", "safety_identifier", "user"),
+            "there is no more to include": ("include",),
+            "the key identifies the user": ("access_programs", "safety_identifier", "user"),
         }),
         row("fields of a chat's request", CompletionCreateParamsBase.__annotations__, chats, {
             _TUNES: (
@@ -285,21 +285,21 @@ def test_what_a_client_of_openais_can_ask() -> None:
                 "web_search_options",
             ),
             "refused: agents work with iact's modules": ("tools",),
-            "no effect, where there are no tools": ("function_call", "functions", "tool_choice"),
-            "a chat is not told again": ("metadata", "store"),
-            "the key says who asks": ("safety_identifier", "user"),
+            "no effect, since there are no tools": ("function_call", "functions", "tool_choice"),
+            "chats can't be retrieved": ("metadata", "store"),
+            "the key identifies the user": ("safety_identifier", "user"),
         }),
         row("events of a stream, `response.…`", events, sent, {
-            "of tools that OpenAI runs": tuple(sorted(one for one in events if re.match(
+            "for tools that OpenAI runs": tuple(sorted(one for one in events if re.match(
                 r"code_interpreter|file_search|image_generation|mcp_|shell_call|web_search|custom_tool", one
             ))),
             "a session answers in text": ("audio.delta", "audio.done", "audio.transcript.delta", "audio.transcript.done"),
-            "what models think is not told": tuple(sorted(one for one in events if one.startswith("reasoning_"))),
+            "reasoning of models is not sent": tuple(sorted(one for one in events if one.startswith("reasoning_"))),
             "a refusal is a text": ("refusal.delta", "refusal.done"),
-            "nothing waits in a line": ("queued",),
-            "contexts are compressed without a word": ("compaction.compacting",),
+            "there is no queue": ("queued",),
+            "compression of contexts is not reported": ("compaction.compacting",),
             "there are no footnotes": ("output_text.annotation.added",),
-            "what fails is told by `response.failed`": ("error",),
+            "failures are sent as `response.failed`": ("error",),
         }),
     )  # fmt: skip
     assert_names("responses.md", "openai", "schemathesis")
@@ -317,18 +317,18 @@ def test_what_a_log_of_inspects_holds() -> None:
     assert_told(
         "inspect.md",
         row("kinds of events", kinds(get_args(Event), "event"), written, {
-            "a session has no scorer; those of the task's are Inspect's own": ("score", "score_edit"),
-            "told by the sample itself, as `error` and `limit`": ("error", "sample_limit"),
-            "what people say and stop is `info`, with the record's kind": ("input", "interrupt"),
+            "a session has no scorer; Inspect writes the events of the task's scorers": ("score", "score_edit"),
+            "the sample itself has them, as `error` and `limit`": ("error", "sample_limit"),
+            "messages and interruptions by people are `info`, with the record's kind": ("input", "interrupt"),
             "a summary is a `model` event": ("compaction",),
-            "the sandbox is the session's own; what is done in it is a `tool` event": ("sandbox",),
-            "a session's variables are no store of Inspect's": ("state", "store"),
-            "spans have taken their place": ("step", "subtask"),
-            "they tell of Inspect's own running": ("anchor", "branch", "checkpoint", "logger", "review", "sentinel"),
+            "the sandbox is the session's own; actions in it are `tool` events": ("sandbox",),
+            "a session's variables are not in Inspect's store": ("state", "store"),
+            "spans have replaced them": ("step", "subtask"),
+            "they describe Inspect's own run": ("anchor", "branch", "checkpoint", "logger", "review", "sentinel"),
         }),
         row("limits of a sample", limits, {one for one in limits if f'"{one}"' in inspect.getsource(sample)}, {
             "the window is the endpoint's, and contexts are compressed": ("context",),
-            "they are Inspect's own, and cancel the session": ("operator", "custom"),
+            "Inspect enforces them, and cancels the session": ("operator", "custom"),
         }),
     )  # fmt: skip
     assert_names("inspect.md", "inspect-ai")
@@ -347,13 +347,13 @@ def test_what_a_front_end_is_told() -> None:
     assert_told(
         "ag-ui.md",
         row("kinds of events", (one.value for one in ag_ui.core.EventType), {one.model_fields["type"].default.value for one in made}, {
-            "short for a start, a content and an end, which are sent": (
+            "short forms of a start, a content and an end, which are sent instead": (
                 "TEXT_MESSAGE_CHUNK", "TOOL_CALL_CHUNK", "REASONING_MESSAGE_CHUNK",
             ),
-            "messages come as they are said, and a client that begins anew has its own": ("MESSAGES_SNAPSHOT",),
-            "what agents are at is in the state": ("ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"),
-            "nothing is sent that the protocol has no word for": ("RAW", "CUSTOM"),
-            "no thought is handed back": ("REASONING_ENCRYPTED_VALUE",),
+            "messages are sent as they are written, and a client that starts again has its own": ("MESSAGES_SNAPSHOT",),
+            "the activity of agents is in the state": ("ACTIVITY_SNAPSHOT", "ACTIVITY_DELTA"),
+            "nothing outside the protocol's own events is sent": ("RAW", "CUSTOM"),
+            "reasoning is never sent back": ("REASONING_ENCRYPTED_VALUE",),
         }),
     )  # fmt: skip
     assert_names("ag-ui.md", "ag-ui-protocol", "@ag-ui/client")
@@ -378,8 +378,8 @@ def test_what_of_a_skill_is_read() -> None:
     assert_told(
         "skills.md",
         row("fields of `SKILL.md`", ALLOWED_FIELDS, {*ALLOWED_FIELDS} & {one.name for one in fields(Skill)}, {
-            "what a skill may call is said by the policy": ("allowed-tools",),
-            "taken, and read by whoever reads the file": ("compatibility", "license", "metadata"),
+            "the policy says what a skill may call": ("allowed-tools",),
+            "accepted, and only for people who read the file": ("compatibility", "license", "metadata"),
         }),
     )  # fmt: skip
     assert_names("skills.md", "skills-ref")

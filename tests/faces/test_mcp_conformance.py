@@ -135,9 +135,9 @@ def table() -> str:
     """As the guide has it."""
     kinds = (
         "checks that pass",
-        "that fail, for they call tools and resources that only the suite's own server has",
-        "that fail, for they want what we don't offer: prompts, completion, levels of logging, subscriptions",
-        "that fail otherwise",
+        "checks that fail because they call tools and resources that only the suite's own server has",
+        "checks that fail because they need what iact does not offer: prompts, completion, logging levels, subscriptions",
+        "checks that fail for other reasons",
     )
     counted = [(passed, foreign, lacking, 0) for passed, lacking, foreign in TOTAL.values()]
     lines = [f"| | {' | '.join(TOTAL)} |", f"|---|{'---|' * len(TOTAL)}"]

@@ -84,7 +84,7 @@ SPANS: Final[Mapping[str, Attributes]] = {
 
 ABSENT: Final[Mapping[str, Sequence[str]]] = {
     "a journal names no endpoint": ("server.address", "server.port"),
-    "a journal has the sum of tokens, of which those from a cache are told apart, and no other kind": (
+    "a journal has the sum of tokens and those from a cache, and distinguishes no other kinds": (
         *(f"gen_ai.usage.{one}" for one in (
             "cache_creation.input_tokens", "text.input_tokens", "image.input_tokens", "audio.input_tokens", "video.input_tokens",
             "text.output_tokens", "audio.output_tokens", "reasoning.output_tokens",
@@ -94,29 +94,29 @@ ABSENT: Final[Mapping[str, Sequence[str]]] = {
         "gen_ai.usage.input_tokens", "gen_ai.usage.cache_read.input_tokens", "gen_ai.usage.output_tokens",
         "gen_ai.response.finish_reasons",
     ),
-    "what tunes a model is not recorded with its turn": (
+    "a model's parameters are not recorded with its turn": (
         *(f"gen_ai.request.{one}" for one in (
             "max_tokens", "temperature", "top_p", "top_k", "stop_sequences", "frequency_penalty", "presence_penalty",
             "choice.count", "seed",
         )),
         "gen_ai.output.type",
     ),
-    "what an endpoint says of itself is no record": (
+    "what an endpoint reports about itself is not recorded": (
         "gen_ai.response.id", "gen_ai.response.model", "openai.request.service_tier", "openai.response.service_tier",
         "openai.response.system_fingerprint", "openai.api.type",
     ),
-    "what a model was sent is no record; `iact context` makes it of them": (
+    "what a model was sent is not recorded; `iact context` derives it from the records": (
         "gen_ai.system_instructions", "gen_ai.input.messages", "gen_ai.tool.definitions",
     ),
-    "what a plan said is on its `invoke_agent`": ("gen_ai.output.messages",),
+    "a plan's output is on its `invoke_agent`": ("gen_ai.output.messages",),
     "an agent has a name and a path, and no more": ("gen_ai.agent.description", "gen_ai.agent.version"),
-    "there is none: agents have modules, and one memory, which is within the program": (
+    "does not exist: agents have modules, and one memory, which is part of iact": (
         "gen_ai.data_source.id", "gen_ai.memory.store.id", "gen_ai.provider.name",
     ),
-    "a search finds several, and what is kept gets its own later": ("gen_ai.memory.record.id",),
-    "what was searched for is a model's words, which `iact journal tail` shows": ("gen_ai.memory.query.text",),
-    "the same with every call; `iact module describe` prints it": ("gen_ai.tool.description",),
-    "the first two can't fail by themselves, and memory did in none of the journals": ("error.type",),
+    "a search finds several records, and a new record gets its id later": ("gen_ai.memory.record.id",),
+    "the query is a model's own text, which `iact journal tail` shows": ("gen_ai.memory.query.text",),
+    "it is the same for every call; `iact module describe` prints it": ("gen_ai.tool.description",),
+    "the first two can't fail on their own, and memory failed in none of the journals": ("error.type",),
 }  # fmt: skip
 """Why an attribute is missing on one span or several."""
 
@@ -130,7 +130,7 @@ def table(met: Mapping[str, set[str]]) -> str:
             names = {name for name, its in wanted.items() if its == level}
             counts.append(f"{len(names & met[operation])} of {len(names)}" if names else "–")
         lines.append(f"| `{operation}` | {' | '.join(counts)} |")
-    lines += ["", "| not there | on | why |", "|---|---|---|"]
+    lines += ["", "| missing | on | why |", "|---|---|---|"]
     for reason, absent in ABSENT.items():
         without = [one for one, wanted in SPANS.items() if {*absent} & wanted.keys() - met[one]]
         on = ", ".join(f"`{one}`" for one in without)
