@@ -39,20 +39,20 @@ class ApiTokens:
         """
         wanted, plain = frozenset(scopes), name.strip()
         if not plain or len(plain) > 64 or not plain.isprintable():
-            raise UsageError("A token needs a name of up to 64 letters, which says what it is for.")
+            raise UsageError("A token needs a name of up to 64 letters that says what it is for.")
         if unknown := wanted - frozenset(SCOPES):
             raise UsageError(f"There is no scope {sorted(unknown)[0]!r}. Choose from {', '.join(SCOPES)}.")
         if not wanted:
-            raise UsageError(f"A token must be made for something. Choose from {', '.join(SCOPES)}.")
+            raise UsageError(f"A token needs at least one scope. Choose from {', '.join(SCOPES)}.")
         if not 0 < days <= LONGEST_DAYS:
-            raise UsageError(f"A token is good for up to {LONGEST_DAYS:.0f} days.")
+            raise UsageError(f"A token can be valid for at most {LONGEST_DAYS:.0f} days.")
         if "admin" in wanted and user.role != "admin":
-            raise UsageError("Only an administrator can make a token with the scope admin.")
+            raise UsageError("Only an administrator can create a token with the scope admin.")
         shown, now = Shown(PREFIX + mint(), mint_id()), self._clock()
         with self._database.writing() as connection:
             if self._named(connection, user.id, plain) is not None:
                 raise UsageError(
-                    f"There is a token {plain!r} already. Choose another name, or revoke that one."
+                    f"There is already a token {plain!r}. Choose another name, or revoke that token."
                 )
             connection.execute(
                 insert(api_tokens).values(
@@ -110,7 +110,7 @@ class ApiTokens:
         with self._database.writing() as connection:
             row = self._named(connection, user.id, name)
             if row is None:
-                raise UsageError(f"There is no token {name!r}. iact token list names them.")
+                raise UsageError(f"There is no token {name!r}. List the tokens with: iact token list.")
             connection.execute(
                 update(api_tokens).where(api_tokens.c.id == row.id).values(revoked=self._clock())
             )

@@ -177,7 +177,7 @@ class OidcProvider:
             taken = connection.execute(delete(redirects).where(found)).rowcount
         if row is None or taken != 1 or row.ends <= self._clock() or row.browser != digest(browser):
             raise ProviderProblem(
-                "This sign-in was begun in another browser, is over already, or took too long. Sign in again."
+                "This sign-in was started in another browser, was already completed, or took too long. Sign in again."
             )
         return self._vouched(self._exchange(code, row.verifier), row.nonce)
 
@@ -196,7 +196,7 @@ class OidcProvider:
         try:
             return _Tokens.model_validate_json(answer).id_token
         except ValidationError as error:
-            raise ProviderProblem(f"{self.host} gave no identity for the sign-in. Sign in again.") from error
+            raise ProviderProblem(f"{self.host} sent no identity for the sign-in. Sign in again.") from error
 
     def _vouched(self, token: str, nonce: str) -> Vouched:
         try:
@@ -213,7 +213,7 @@ class OidcProvider:
             told.validate(now=int(self._clock()), leeway=_LEEWAY)
         except (JoseError, ValueError) as error:
             raise ProviderProblem(
-                f"What {self.host} said about you can't be believed ({_reason(error)}). Sign in again."
+                f"The identity that {self.host} sent can't be verified ({_reason(error)}). Sign in again."
             ) from error
         subject, groups = claims.get("sub"), claims.get(self._about.groups_claim)
         if not isinstance(subject, str) or not subject:
@@ -243,11 +243,12 @@ class OidcProvider:
         try:
             found = _Metadata.model_validate_json(answer)
         except ValidationError as error:
-            raise ProviderProblem(f"{self.host} is no OpenID Connect provider.") from error
+            raise ProviderProblem(f"{self.host} is not an OpenID Connect provider.") from error
         # Section 4.3: the metadata must name the issuer that was asked.
         if found.issuer.rstrip("/") != self._about.issuer.rstrip("/"):
             raise ProviderProblem(
-                f"{self.host} says that it is {found.issuer!r}, and the settings say {self._about.issuer!r} (accounts.issuer)."
+                f"{self.host} identifies itself as {found.issuer!r}, but the settings name "
+                f"{self._about.issuer!r} (accounts.issuer)."
             )
         for one in (found.authorization_endpoint, found.token_endpoint, found.jwks_uri):
             _check_address(one)

@@ -26,9 +26,7 @@ def hashed(password: str) -> str:
         UsageError: it is too short, or too long.
     """
     if not SHORTEST <= len(password) <= LONGEST:
-        raise UsageError(
-            f"A password has at least {SHORTEST} characters, and at most {LONGEST}. Choose another one."
-        )
+        raise UsageError(f"A password must have {SHORTEST} to {LONGEST} characters. Choose another one.")
     with _AT_ONCE:
         return _HASHER.hash(password)
 

@@ -294,13 +294,14 @@ class Quotas:
         )
         if account.kind == "group":
             return (
-                f"The quota of the group {account.subject} is {limit} a month, of which {used} is used. The next call of a "
-                f"model could take {most}, so it was not made. There is more from {then:%Y-%m-%d} (UTC); or ask an "
-                "administrator."
+                f"The quota of the group {account.subject} is {limit} a month, of which {used} is "
+                f"used. The next model call could take {most}, so it was not made. The quota is "
+                f"renewed at {then:%Y-%m-%d} (UTC). For more before that, ask an administrator."
             )
         return (
-            f"Your quota is {limit} a month, of which {used} is used. The next call of a model could take {most}, so it "
-            f"was not made. There is more from {then:%Y-%m-%d} (UTC); or ask an administrator."
+            f"Your quota is {limit} a month, of which {used} is used. The next model call could take "
+            f"{most}, so it was not made. The quota is renewed at {then:%Y-%m-%d} (UTC). For more "
+            "before that, ask an administrator."
         )
 
     def _now(self) -> datetime:

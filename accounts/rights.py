@@ -149,15 +149,18 @@ class Forbidden(IactError):
 
 _REFUSALS: Final[Mapping[Right, str]] = {
     "see": "Your token may not read sessions. Create one with the scope sessions:read.",
-    "inspect": "This link shows less of the session. Ask its owner to share the session with you.",
-    "steer": "You can only look at this session. Ask its owner to make you a steerer, or fork it into one of your own.",
-    "clear": "You can't answer for this session. Ask its owner to make you a steerer, or use a token with the scope clear.",
+    "inspect": "This link does not show this part of the session. Ask the session's owner to share it with you.",
+    "steer": "You can only view this session. Ask its owner to make you a steerer, or fork it into your own session.",
+    "clear": (
+        "You can't answer questions in this session. Ask its owner to make you a steerer, or use a token "
+        "with the scope clear."
+    ),
     "own": "Only the owner of this session can do that.",
-    "fork": "To make a session of your own of this one, sign in, or use a token with the scope sessions:write.",
+    "fork": "To make your own copy of this session, sign in, or use a token with the scope sessions:write.",
     "list": "A link shows one session and nothing else. Sign in to see your own.",
-    "change": "You may look, but not change anything. Sign in, or use a token with the scope sessions:write.",
+    "change": "You can view this, but not change anything. Sign in, or use a token with the scope sessions:write.",
     "approve": "You can't approve anything here. Sign in, or use a token with the scope clear.",
-    "account": "Accounts are changed by whoever signs in to the page, not by a token.",
+    "account": "A token can't change accounts. Sign in to the page to change them.",
     "admin": "Only an administrator of this server can do that.",
 }
 

@@ -46,7 +46,7 @@ class Sharing:
         if grant.role not in GRANTED:
             raise UsageError(f"The role {grant.role!r} can't be given. Choose from {', '.join(GRANTED)}.")
         if grant.subject == grant.owner and not grant.of_group:
-            raise UsageError("The session is theirs already.")
+            raise UsageError("This user already owns the session.")
         with self._database.writing() as connection:
             connection.execute(delete(grants).where(_same(grant)))
             connection.execute(
@@ -76,7 +76,7 @@ class Sharing:
         """
         with self._database.writing() as connection:
             if connection.execute(delete(grants).where(_same(grant))).rowcount == 0:
-                raise UsageError("The session is not shared with them.")
+                raise UsageError("The session is not shared with this user or group.")
             self._audit.write(
                 connection, "grant.taken", by, session=grant.session, to=self._called(connection, grant)
             )
@@ -103,7 +103,7 @@ class Sharing:
             UsageError: the number of days is invalid, or links without an account are not allowed here.
         """
         if not 0 < days <= LONGEST_DAYS:
-            raise UsageError(f"A link is good for up to {LONGEST_DAYS:.0f} days.")
+            raise UsageError(f"A link can be valid for at most {LONGEST_DAYS:.0f} days.")
         if public and not self._public:
             raise UsageError(
                 "Links that work without an account are not allowed on this server. An administrator can allow them "
@@ -151,7 +151,7 @@ class Sharing:
         with self._database.writing() as connection:
             row = connection.execute(select(links).where(mine)).one_or_none()
             if row is None:
-                raise UsageError(f"There is no link {link!r}. iact share list names them.")
+                raise UsageError(f"There is no link {link!r}. List the links with: iact share list.")
             connection.execute(update(links).where(mine).values(revoked=self._clock()))
             self._audit.write(connection, "link.revoked", by, session=row.session, link=link)
 

@@ -159,7 +159,9 @@ class SignInRoutes:
         """Who the client is, for programs that were given a token."""
         who = self._authentication.identify(asked)
         if who is None or not who.user:
-            return _problem(401, "You are not signed in to this server, or not any more. Sign in first.")
+            return _problem(
+                401, "You are not signed in to this server, or your sign-in has expired. Sign in first."
+            )
         return _json(200, {"name": who.name, "admin": who.admin, "scopes": sorted(who.scopes)})
 
     def _follow(self, asked: HttpRequest, secret: str) -> HttpReply:
@@ -174,7 +176,9 @@ class SignInRoutes:
                 401, "This link needs an account, or no longer works. Sign in, and open it again."
             )
         if link is None:
-            return _problem(404, "This link no longer works. Ask whoever gave it to you for a new one.")
+            return _problem(
+                404, "This link no longer works. Ask the person who gave it to you for a new one."
+            )
         if user is not None:
             return _json(200, {"session": link.session})
         seconds = max(1.0, link.ends - self._accounts.clock())

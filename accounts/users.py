@@ -67,7 +67,7 @@ class Users:
         stored = passwords.hashed(password) if password is not None else None
         with self._database.writing() as connection:
             if self._row(connection, name_key(plain)) is not None:
-                raise UsageError(f"There is a user {plain!r} already.")
+                raise UsageError(f"There is already a user {plain!r}.")
             made = self._insert(connection, plain, role, password=stored)
             self._set_groups(connection, made, groups, told=False)
             self._audit.write(connection, "user.added", by, user=plain, role=role)
@@ -262,7 +262,7 @@ class Users:
     def _named(self, connection: Connection, name: str) -> Row[tuple[object, ...]]:
         row = self._row(connection, name_key(name))
         if row is None or row.id == LOCAL.user:
-            raise UsageError(f"There is no user {name!r}. iact user list names them.")
+            raise UsageError(f"There is no user {name!r}. List the users with: iact user list.")
         return row
 
     @staticmethod

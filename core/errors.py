@@ -92,8 +92,11 @@ class Superseded(JournalUnwritable):
             f"The session {session} was deleted for good by another host, so it has stopped here, and nothing more of it is "
             "stored."
             if deleted
-            else f"Another host has gone on with the session {session} (segment {segment} of its journal is not ours), so it "
-            "has stopped here. Everything that was acknowledged is stored; open the session there."
+            else (
+                f"Another host has taken over the session {session} (it wrote segment {segment} of the "
+                "journal), so the session has stopped here. Everything that was acknowledged is stored. "
+                "Open the session on that host."
+            )
         )
         self.session = session
         self.segment = segment
@@ -105,7 +108,7 @@ class SessionDeleted(JournalError):
 
     def __init__(self, session: str) -> None:
         super().__init__(
-            f"The session {session} was deleted for good. Nothing of it is left, and its id is not used again."
+            f"The session {session} was deleted for good. Nothing of it is left, and its id will not be used again."
         )
         self.session = session
 

@@ -83,8 +83,9 @@ class Decisions:
             return False
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise MemoryUnavailable(
-                f"The list of what was forgotten can't be read from {path}: {error}. Memory stays off, so that "
-                "nothing forgotten comes back; restore the file, or remove it to start with an empty list."
+                f"The list of forgotten memories can't be read from {path}: {error}. Memory stays "
+                "off, so that no forgotten memory comes back. Restore the file, or remove it to "
+                "start with an empty list."
             ) from error
         return True
 
@@ -103,8 +104,8 @@ def _replace(path: Path, text: str) -> None:
         whole_file.replace(path, text.encode())
     except OSError as error:
         raise MemoryUnavailable(
-            f"What is to be forgotten can't be written to {path}: {error.strerror}. "
-            "Make room on the disk, or make the directory writable."
+            f"The list of forgotten memories can't be written to {path}: {error.strerror}. Free some "
+            "disk space, or make the directory writable."
         ) from error
 
 

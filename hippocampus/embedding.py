@@ -173,7 +173,8 @@ class OpenAIEmbedder:
             ) from error
         if len(found) != len(texts):
             raise MemoryUnavailable(
-                f"The endpoint for embeddings gave {len(found)} vectors for {len(texts)} texts; use another."
+                f"The endpoint for embeddings returned {len(found)} vectors for {len(texts)} texts; "
+                "use another endpoint."
             )
         return found
 

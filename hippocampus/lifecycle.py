@@ -130,8 +130,8 @@ class StoreLifecycle:
             if place.exists():
                 place.rename(aside)
             news = (
-                f"The memory in {place} was damaged ({type(error).__name__}); it was moved to {aside} and is being "
-                "built anew from the journals."
+                f"The memory in {place} was damaged ({type(error).__name__}); it was moved to {aside} "
+                "and is being rebuilt from the journals."
             )
             return self.open_store(place, ""), news
         return store, ""

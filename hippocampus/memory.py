@@ -222,8 +222,8 @@ class Hippocampus:
 
     def _opening(self) -> str:
         return (
-            f"Memory was not open after {self._budget * 1000:.0f} ms, so this answer was written without it. "
-            "IACT_MEMORY_BUDGET says how long an answer waits for it."
+            f"Memory was not open after {self._budget * 1000:.0f} ms, so this answer was written "
+            "without it. IACT_MEMORY_BUDGET sets how long an answer waits for memory."
         )
 
     def _slow(self) -> str:
@@ -299,7 +299,8 @@ class Hippocampus:
         line = " ".join(text.split())
         if not line or len(line) > PASSAGE:
             raise MemoryUnavailable(
-                f"A memory has 1 to {PASSAGE} characters, and this text has {len(line)}; to remove one, forget it."
+                f"A memory must have 1 to {PASSAGE} characters, and this text has {len(line)}. To "
+                "remove a memory, forget it."
             )
         await self._upkeep.edit(user, identity, line)
         self._goals = {key: held for key, held in self._goals.items() if key[0] != user}

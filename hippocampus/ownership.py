@@ -37,7 +37,8 @@ class Ownership:
             holder = os.read(self._file, 32).decode("ascii", "replace").strip() or "unknown"
             os.close(self._file)
             raise MemoryUnavailable(
-                f"Memory is held by another process ({holder}); this one goes on without it until that one ends."
+                f"Memory is in use by another process ({holder}); this process continues without "
+                "memory until that one ends."
             ) from error
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)

@@ -112,8 +112,8 @@ class Upkeep:
             self.opened, self._broken, self._suspect = None, opened, True
             self._retry_at = self._clock.monotonic() + RETRY
             self.trouble = (
-                f"Memory failed ({type(error).__name__}: {error}); turns go on without it, and it is opened again "
-                f"after {RETRY:.0f} s and caught up from the journals."
+                f"Memory failed ({type(error).__name__}: {error}); turns continue without it. It is "
+                f"opened again after {RETRY:.0f} s and brought up to date from the journals."
             )
             self._tried.set()
         return self.trouble
@@ -395,7 +395,7 @@ class Upkeep:
             self.trouble = (
                 str(error)
                 if isinstance(error, MemoryUnavailable)
-                else f"Memory can't be opened ({type(error).__name__}: {error}); turns go on without it."
+                else f"Memory can't be opened ({type(error).__name__}: {error}); turns continue without it."
             )
             self._retry_at = self._clock.monotonic() + RETRY
         else:

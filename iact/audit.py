@@ -110,7 +110,7 @@ def _begin(since: str | None) -> str:
     try:
         told = datetime.fromisoformat(since)
     except ValueError as error:
-        raise UsageError(f"{since!r} is no date, such as 2026-11-23 or 2026-11-23T08:00.") from error
+        raise UsageError(f"{since!r} is not a date such as 2026-11-23 or 2026-11-23T08:00.") from error
     return timestamp(told.replace(tzinfo=told.tzinfo or UTC).astimezone(UTC))
 
 

@@ -135,8 +135,8 @@ class Choices:
         holds = own is None if choice is None else own is not None and own.base_url == choice.url
         if not holds:
             raise UsageError(
-                f"The file {Path('iact.toml').absolute()} says which models there are, and comes before what is "
-                "chosen here; change it there."
+                f"The file {Path('iact.toml').absolute()} defines the models and overrides the choice "
+                "here. Change the model in that file."
             )
 
     def _text(self) -> str | None:
@@ -226,7 +226,7 @@ class Choices:
         """
         known = {one.name: one.text for one in self.first_messages()}
         if message.name not in known and len(known) >= _MOST:
-            raise UsageError(f"There are {_MOST} first messages; forget one first.")
+            raise UsageError(f"There are already {_MOST} first messages. Forget one of them first.")
         self._keep({**known, message.name: message.text})
 
     def forget_first_message(self, name: str) -> None:

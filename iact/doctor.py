@@ -105,7 +105,7 @@ def namespaces(sysctl: Path = Path("/proc/sys")) -> Check:
             continue  # a kernel that doesn't know it doesn't forbid it
         if value == bad:
             needed = os.geteuid() != 0 and not _engine().ok
-            detail = f"{name} is {bad}: ordinary users can't make user namespaces, which bubblewrap needs."
+            detail = f"{name} is {bad}: ordinary users can't create user namespaces, which bubblewrap needs."
             return Check("namespaces", not needed, detail, f"sudo sysctl -w {name}={good}")
     return Check("namespaces", True, "user namespaces: allowed")
 
@@ -149,7 +149,10 @@ def _store(settings: Settings) -> Check:
     except IactError as error:
         return Check("store", False, str(error), remedy)
     if not once or again or kept != b"1" or not listed:
-        detail = f"The store {settings.store} creates a name that is there already, so it can't keep two hosts apart."
+        detail = (
+            f"The store {settings.store} accepts the creation of a name that already exists, so it can't "
+            "keep two hosts apart."
+        )
         return Check("store", False, detail, "use a store that knows conditional writes (If-None-Match)")
     return Check("store", True, f"{settings.store}: creates a name once, in {seconds * 500:.0f} ms")
 
@@ -174,7 +177,7 @@ def _cluster(settings: Settings) -> Check:
         now, notes = time.monotonic(), read_hosts(open_objects(settings.store or ""))
         found = Members().observe(notes, now=now, wall=time.time()).alive(now)
     except ImportError as error:
-        return Check("cluster", False, f"Hosts can't be looked for: {error.name} is missing.", _EXTRA)
+        return Check("cluster", False, f"Hosts can't be looked up: {error.name} is missing.", _EXTRA)
     except IactError as error:
         return Check("cluster", False, str(error), "fix store first")
     if not found:
@@ -223,7 +226,7 @@ def _isolation() -> Check:
         return Check(
             "isolation",
             False,
-            "No Docker engine answers, so nothing is known about its isolation.",
+            "No Docker engine answers, so its isolation can't be checked.",
             "fix engine first",
         )
     options = [str(option) for option in engine.get("SecurityOptions") or ()]
@@ -253,7 +256,7 @@ def _image() -> Check:
         return Check(
             "image",
             False,
-            "No Docker engine answers, so the sandbox's base image can't be looked for.",
+            "No Docker engine answers, so the sandbox's base image can't be checked.",
             "fix engine first",
         )
     except EngineFailure as error:
@@ -303,7 +306,7 @@ def _endpoint(settings: Settings) -> Check:
         detail = f"The endpoint {url} does not answer: {found.fault}."
         return Check("model", False, detail, "start it, or set OPENAI_BASE_URL to another")
     if found.refused:
-        detail = f"The endpoint {url} refuses the key (HTTP {found.status})."
+        detail = f"The endpoint {url} rejects the key (HTTP {found.status})."
         return Check("model", False, detail, "set OPENAI_API_KEY to a key that it accepts")
     named = settings.model_smart or settings.model
     listed = found.names

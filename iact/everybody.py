@@ -29,7 +29,7 @@ def settings_of_everybody(settings: Settings) -> Settings:
     """
     if settings.accounts.authenticator == "token":
         raise UsageError(
-            "This installation has one user, so there is nothing for everybody. Leave out --everybody."
+            "This installation has only one user, so nothing is set for all users. Leave out --everybody."
         )
     return settings_of_all(settings)
 

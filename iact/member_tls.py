@@ -23,8 +23,8 @@ def member_tls(settings: Settings) -> MemberTls | None:
     authority, certificate, key = files
     if authority is None or certificate is None or key is None:
         raise UsageError(
-            "For hosts and gateways to speak encrypted, all three are needed: IACT_CLUSTER_CA, IACT_CLUSTER_CERT and "
-            "IACT_CLUSTER_KEY."
+            "Encrypted connections between hosts and gateways need all three settings: "
+            "IACT_CLUSTER_CA, IACT_CLUSTER_CERT and IACT_CLUSTER_KEY."
         )
     from iact.cluster.tls import open_tls
 

@@ -164,7 +164,7 @@ class AccountRegister:
         users, by = self._accounts.users, _actor(who)
         if users.named(name).id == who.user and (disabled or admin is False):
             raise UsageError(
-                "Nobody can disable themselves, or cease to be an administrator. Ask another one."
+                "You can't disable your own account or give up your administrator role. Ask another administrator."
             )
         if admin is not None:
             users.set_role(name, "admin" if admin else "user", by=by)

@@ -25,8 +25,9 @@ def check_accounts(settings: Settings) -> None:
         and not settings.accounts_url
     ):
         raise UsageError(
-            "Hosts that share a store need one database of accounts, and these are in a file of this machine. Name a "
-            "PostgreSQL database that all hosts and gateways reach: IACT_ACCOUNTS_URL=postgresql://USER@HOST/NAME."
+            "Hosts that share a store need one shared accounts database, but here the accounts are "
+            "in a local file. Name a PostgreSQL database that all hosts and gateways can reach: "
+            "IACT_ACCOUNTS_URL=postgresql://USER@HOST/NAME."
         )
 
 

@@ -44,13 +44,14 @@ def open_export() -> OtlpExport:
     """
     if not is_wanted(os.environ):
         raise UsageError(
-            "No collector is named. Set OTEL_EXPORTER_OTLP_ENDPOINT to its address, for example http://localhost:4318 where one runs here."
+            "No collector is named. Set OTEL_EXPORTER_OTLP_ENDPOINT to its address, for example "
+            "http://localhost:4318 if one runs on this machine."
         )
     try:
         from iact.faces.otel.otlp import OtlpExport
     except ImportError as error:
         raise UsageError(
-            f"Spans can't be sent, since a package is missing ({error.name}). Install it: pip install 'iact[otel]'."
+            f"Spans can't be sent, because a package is missing ({error.name}). Install it: pip install 'iact[otel]'."
         ) from error
     return OtlpExport()
 

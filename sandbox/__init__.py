@@ -106,8 +106,8 @@ def _kubernetes(
         from iact.sandbox.kubernetes.host import KubernetesHost
     except ImportError as error:
         raise SandboxUnavailable(
-            f"Tools can't run on Kubernetes, since a package is missing ({error.name}). Install it: pip install "
-            "'iact[kubernetes]'."
+            f"Tools can't run on Kubernetes, because a package is missing ({error.name}). Install it: "
+            "pip install 'iact[kubernetes]'."
         ) from error
     namespace = settings.namespace(runtime)
     return KubernetesHost(data, namespace, host=settings.host, outside=outside, pool=pool, shared=shared)

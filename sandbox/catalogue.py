@@ -210,7 +210,7 @@ class Catalogue:
             ours = each.parent == payload.package_folder("ext_modules")  # one of ours, to be checked alone
             module = read(each, sdk=base, origin="shipped" if ours else "user")
             if module.name in known:
-                raise UsageError(f"There is a module {module.name} already; rename the one in {each}.")
+                raise UsageError(f"There is already a module {module.name}; rename the one in {each}.")
             known[module.name] = module
         for each, origin in self._shared.current() if self._shared is not None else ():
             module = replace(read(each, sdk=base, origin=origin), shared=True)
@@ -257,7 +257,7 @@ class Catalogue:
             raise UsageError(f"A module {source.name} ships with the product; choose another name.")
         if source.name in modules and modules[source.name].shared:
             raise UsageError(
-                f"An administrator set a module {source.name} for everybody; choose another name."
+                f"An administrator added a module {source.name} for all users; choose another name."
             )
         if origin == "agent" and source.name in modules and modules[source.name].origin == "user":
             raise UsageError(f"A person added a module {source.name}; choose another name.")
@@ -265,7 +265,7 @@ class Catalogue:
         try:
             module = read(folder, sdk=payload.sdk_digest(), origin=origin)
             if module.name != source.name:
-                raise UsageError(f"The module.toml is about {module.name!r}, not {source.name!r}.")
+                raise UsageError(f"The module.toml describes {module.name!r}, not {source.name!r}.")
             if module.system and origin != "user":
                 raise UsageError("The module.toml names an image as its system; only a person can add one.")
         except UsageError as error:
@@ -296,7 +296,7 @@ class Catalogue:
             raise UsageError(f"The module {name} ships with the product and can't be removed.")
         if found is not None and found.shared:
             raise UsageError(
-                f"An administrator set the module {name} for everybody; only an administrator can remove it."
+                f"An administrator added the module {name} for all users; only an administrator can remove it."
             )
         self._kept.remove(name)
 
@@ -393,11 +393,12 @@ def read(folder: Path, *, sdk: str, origin: Origin = "shipped") -> CatalogueModu
         )
     if "module.py" not in sources and not card.command:
         raise UsageError(
-            f"{folder} holds a module.toml but no module.py; add the module's source, or name its program as command."
+            f"{folder} contains a module.toml but no module.py; add the module's source, or name its "
+            "program as command."
         )
     if origin != "shipped" and (card.image is not None or card.trusted is not None):
         named = "image" if card.image is not None else "trusted"
-        raise UsageError(f"{path} has a table [{named}]; only the modules that we ship can have one.")
+        raise UsageError(f"{path} has a table [{named}]; only modules that ship with iact can have one.")
     packages = tuple(card.image.packages) if card.image else ()
     listed = tuple(sorted(sources.items()))
     content = [(name, file.read_bytes()) for name, file in listed]

@@ -486,9 +486,7 @@ class Host(ABC, Generic[Running]):
             if checked is not None:
                 checked.close()
             if isinstance(error, TimeoutError):
-                raise ModuleLost(
-                    f"The module {name} did not come up within {patience:.0f} seconds."
-                ) from error
+                raise ModuleLost(f"The module {name} did not start within {patience:.0f} seconds.") from error
             raise
 
 

@@ -87,7 +87,7 @@ class ModuleVersions:
             UsageError: there is no such module.
         """
         if self._read(name) is None:
-            raise UsageError(f"There is no module {name!r} that was added.")
+            raise UsageError(f"No module {name!r} was added.")
         (self._folder / name / CURRENT).unlink(missing_ok=True)
 
     def current(self) -> Iterator[tuple[Path, Origin]]:

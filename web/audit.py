@@ -51,7 +51,7 @@ def impact_words(impact: float) -> str:
     """What a call of this impact does, in words."""
     if impact >= 2:
         return "destroys or sends data out"
-    return "changes files" if impact > 0 else "only looks"
+    return "changes files" if impact > 0 else "only reads"
 
 
 def _reasons(asked: ClearanceAsk) -> Iterator[str]:
@@ -72,10 +72,10 @@ def _reasons(asked: ClearanceAsk) -> Iterator[str]:
 
 
 _EFFECTS: Final = {
-    "authority": "Changes who may do what",
+    "authority": "Changes permissions",
     "send": "Sends data out",
     "destroy": "Destroys",
-    "unknown": "Can't be judged",
+    "unknown": "Has an unknown effect",
     "modify": "Changes",
 }
 
@@ -87,9 +87,9 @@ def answer_html(answer: ClearanceAnswer) -> Markup:
     words = {
         "user": f"You {done} it",
         "time": "Nobody answered in time, so it was denied",
-        "policy": "Nobody was there to ask, and your policy allowed it"
+        "policy": "Nobody could be asked, and your policy allowed it"
         if answer.allow
-        else "Nobody was there to ask, and your policy denied it",
+        else "Nobody could be asked, and your policy denied it",
         "endpoint": f"Your approval service {done} it",
     }[answer.by]
     return html(
@@ -124,30 +124,26 @@ def host_answer_html(answer: HostAnswer) -> Markup:
         }[answer.lasts],
         ("user", False): "You did not allow the host",
         ("time", False): "Nobody answered in time, so the host was not reached",
-        ("core", False): "Nothing waits for this answer any more",
+        ("core", False): "This answer is no longer needed",
     }.get((answer.by, answer.allow), "")
     return html('<p class="aside"><span class="badge {} t">{}</span></p>', verdict, words)
 
 
 def skill_offer_html(offer: SkillOffer) -> Markup:
     """A skill that an agent offers: all of it, as it would be kept."""
-    there = (
-        "It takes the place of the skill of this name."
-        if offer.replaces
-        else "There is no skill of this name yet."
-    )
+    there = "It replaces the skill of this name." if offer.replaces else "There is no skill of this name yet."
     return html(
         '<section class="card asked"><header><span class="function">{name}</span> '
         '<span class="badge strange t">written by an agent</span></header><div class="card-body">'
         '<blockquote class="foreign"><p>{description}</p></blockquote>'
         '<p class="why"><span class="t">{there}</span></p>{read}{files}{gone}'
-        '<p class="why"><span class="t">If you approve it, agents find it in this and later sessions, believe its text, '
+        '<p class="why"><span class="t">If you approve it, agents in this and later sessions find it, trust its text, '
         "and may run its scripts.</span></p></div></section>",
         name=in_full(offer.name),
         description=in_full(offer.description),
         there=there,
         read=html(
-            '<p class="why"><span class="t">What its agent and its files had from outside:</span> {}</p>',
+            '<p class="why"><span class="t">Its agent and its files have received untrusted content from:</span> {}</p>',
             joined(html('<span class="badge">{}</span> ', in_full(one)) for one in offer.read),
         )
         if offer.read
@@ -188,8 +184,8 @@ def form_question_html(asked: FormAsk) -> Markup:
     if asked.tool is not None:
         return html(
             '<section class="card asked"><header><span class="function">{}</span></header><div class="card-body">'
-            '<p class="why"><span class="t">An agent calls this tool of the program that you speak through, which answers by '
-            "itself. You can answer in its place.</span></p>{}</div></section>",
+            '<p class="why"><span class="t">An agent calls this tool of your front end, which answers automatically. '
+            "You can answer in its place.</span></p>{}</div></section>",
             in_full(asked.tool.name),
             code_block(exact(json.dumps(dict(asked.tool.arguments), ensure_ascii=False, indent=1))),
         )
@@ -198,7 +194,7 @@ def form_question_html(asked: FormAsk) -> Markup:
         '<span class="badge strange t">from outside</span></header><div class="card-body">'
         '<p class="why"><span class="t">The module asks in its own words:</span></p>'
         '<blockquote class="foreign">{message}</blockquote>{address}{fields}'
-        '<p class="why"><span class="t">What you answer goes to this module, and from there wherever it sends it:</span> '
+        '<p class="why"><span class="t">Your answer goes to this module, which may send it on:</span> '
         '<span class="badge">{module}</span></p>{kept}</div></section>',
         function=in_full(asked.function),
         module=in_full(module),
@@ -210,7 +206,7 @@ def form_question_html(asked: FormAsk) -> Markup:
         if asked.url
         else "",
         kept=html(
-            '<p class="why"><span class="t">What you fill in stands in the journal of this session: fill in no password.</span></p>'
+            '<p class="why"><span class="t">Your input is stored in the journal of this session, so do not enter a password.</span></p>'
         )
         if asked.fields
         else "",
@@ -234,7 +230,7 @@ def form_answer_html(answer: FormAnswer) -> Markup:
         ("user", "accept"): "You answered it",
         ("user", "decline"): "You did not answer it",
         ("time", "cancel"): "Nobody answered it in time",
-        ("core", "cancel"): "Nothing waits for this answer any more",
+        ("core", "cancel"): "This answer is no longer needed",
     }.get((answer.by, answer.decision), "")
     rows = [
         html("<dt>{}</dt><dd>{}</dd>", in_full(name), code_block(exact(_shown(value))))
@@ -389,14 +385,17 @@ def copy_html(copy: MakeCopy) -> Markup:
     if copy.base:
         what = f"{copy.node} works in its own copy of the workspace."
     else:
-        what = f"{copy.node} works in the workspace itself when it is its turn, since it can't have a copy: {copy.why}"
+        what = (
+            f"{copy.node} works in the workspace itself when its turn comes, because it can't have a "
+            f"copy: {copy.why}"
+        )
     return aside(what)
 
 
 def taken_html(taken: TakeOver) -> Markup:
     """What happened to the copy of the step that came first."""
     if taken.version:
-        what = f"{taken.node} came first: what it wrote in its copy is in the workspace now."
+        what = f"{taken.node} came first. The files from its copy are now in the workspace."
     elif taken.conflicts:
         named = ", ".join(taken.conflicts)
         what = f"{taken.node} came first, but its copy was not put into the workspace, because somebody else changed this there meanwhile: {named}."
@@ -413,8 +412,8 @@ def draft_html(text: str) -> Markup:
 def wake_html(wake: Wake) -> Markup:
     """A plan continues automatically."""
     if wake.reopened:
-        return aside("The session was opened again, and the plan goes on.")
-    return aside("The plan's wait is over.")
+        return aside("The session was opened again, and the plan continues.")
+    return aside("The plan has finished waiting.")
 
 
 _QUESTIONS: Final = {
@@ -440,5 +439,5 @@ def ask_html(ask: Ask, text: str) -> Markup:
         )
     words = f"Asked the model {what}"
     if ask.failed:
-        return aside(f"{words}. It gave no valid answer: {ask.failed}")
+        return aside(f"{words}. It returned no valid answer: {ask.failed}")
     return folded(words, output(text))

@@ -64,7 +64,7 @@ MOVED: Final = 4009
 ENDED: Final = 4003
 """The code with which it is closed when its client lost access, or has another role on the session now."""
 
-_NONE_WATCHED: Final = "No session is watched; say hello to one, or open one, first."
+_NONE_WATCHED: Final = "This connection watches no session. Send hello with a session, or open one, first."
 
 _CODES: Final[tuple[tuple[type[IactError], str], ...]] = (
     (Forbidden, "forbidden"),
@@ -289,7 +289,9 @@ class Connection:
             if len(self._opening.waiting) < _WAITING:
                 self._opening.waiting.append((name, identity, raw))
             else:
-                await self._outbox.error(identity, "rate", "Too much waits for this session to be open.")
+                await self._outbox.error(
+                    identity, "rate", "Too many messages are waiting for this session to open."
+                )
         else:
             await self._perform(name, identity, raw)
 
@@ -554,7 +556,7 @@ class Connection:
             UsageError: none was announced, or a part of it is missing.
         """
         if self._incoming is None:
-            raise UsageError("No file is on its way; announce it with an upload message.")
+            raise UsageError("No file was announced; send an upload message first.")
         incoming = self._incoming
         try:
             content = incoming.whole()
@@ -571,7 +573,7 @@ class Connection:
             UsageError: none was announced, or a part of it is missing.
         """
         if self._incoming is None or self._incoming.file is None:
-            raise UsageError("No archive is on its way; announce it with an upload message.")
+            raise UsageError("No archive was announced; send an upload message first.")
         incoming, self._incoming = self._incoming, None
         try:
             yield incoming.stored()
@@ -621,7 +623,7 @@ class Connection:
             UsageError: this server has one user.
         """
         if self._shared.register is None:
-            raise UsageError("This server has one user, so there are no accounts.")
+            raise UsageError("This server has only one user, so there are no accounts.")
         return self._shared.register
 
     def setup(self) -> SharedSetup:
@@ -631,7 +633,7 @@ class Connection:
             UsageError: this server has one user.
         """
         if self._shared.setup is None:
-            raise UsageError("This server has one user, so nothing is set for everybody.")
+            raise UsageError("This server has only one user, so nothing is set for all users.")
         return self._shared.setup
 
     async def audit(self, kind: AuditKind, **about: str) -> None:
@@ -734,7 +736,7 @@ class Connection:
                 opening.task.cancel()  # not awaited: a thread that reads can't be stopped
             waiting, opening.waiting = opening.waiting, []
             for _, identity, _raw in waiting:
-                await self._outbox.error(identity, "usage", "The session was left before it was open.")
+                await self._outbox.error(identity, "usage", "The session was closed before it had opened.")
         await self._unfollow()
         self._session = self._history = self._files = None
         await self._guest.aclose()

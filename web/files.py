@@ -239,8 +239,8 @@ async def fetch_all(client: FilesClient, message: requests.FetchAll) -> answers.
         raise UsageError("There are no files to download.")
     if size > _PACKED or found.more:
         raise UsageError(
-            f"The files take {size / 2**30:.1f} GiB{' and more' if found.more else ''}, too much for one archive; at most "
-            f"{_PACKED >> 30} GiB are packed. Download single ones."
+            f"The files take {size / 2**30:.1f} GiB{' and more' if found.more else ''}, too much for "
+            f"one archive; the limit is {_PACKED >> 30} GiB. Download single files."
         )
     name = client.files().browser.name
     href = client.offer(

@@ -55,7 +55,7 @@ def _server(connections: int, refused: Mapping[tuple[str, str], int]) -> Iterabl
 def _work(figures: Figures, now: Workload) -> Iterable[Metric]:
     yield GaugeMetricFamily("iact_sessions_open", "Sessions that are open.", value=now.sessions)
     yield GaugeMetricFamily(
-        "iact_sessions_at_work", "Open sessions in which an agent has something to do.", value=now.at_work
+        "iact_sessions_at_work", "Open sessions in which an agent has work to do.", value=now.at_work
     )
     yield GaugeMetricFamily(
         "iact_questions_waiting", "Questions that wait for a person.", value=now.questions

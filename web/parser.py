@@ -78,7 +78,7 @@ def render(parser: MarkdownIt, text: str, env: EnvType) -> str:
         _clock.parsing = True
         tokens = parser.parse(text, env)
         if any(token.level >= _NESTING - 1 for token in tokens):
-            raise TooDeep(f"It nests more than {_NESTING} deep.")
+            raise TooDeep(f"It is nested more than {_NESTING} levels deep.")
         return _written(parser, tokens, env)
     finally:
         _clock.parsing = False

@@ -276,7 +276,7 @@ def record_html(
             return _event(event, record.body)
         case Migrate(to=to):
             return aside(
-                f"From here on, this session runs by the rules of a newer iact (journal format {to})."
+                f"From here on, this session follows the rules of a newer iact (journal format {to})."
             )
         case Inject() as inject:
             said = typed(record.body, known)
@@ -305,7 +305,7 @@ def _addressed(record: Record, is_action: IsAction) -> Iterator[tuple[int, str, 
 def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> Markup:
     note = NOTHING
     if turn.generation.cut:
-        note = aside("The model wrote on after its tool calls; that text was dropped.")
+        note = aside("The model kept writing after its tool calls; that text was dropped.")
     if turn.generation.finish == "length":
         note = aside("Cut off at the length limit.")
     return joined((_reasoning(turn.generation), reply_with_actions(text, is_action, known), note))
@@ -324,7 +324,7 @@ def _judged(judged: ProfileRisk | ProfileRule | ProfileTrust) -> Markup:
         case ProfileTrust():
             lost = ", ".join(f"{name} {value:.2f}" for name, value in judged.penalties.items())
             text = f"Trust {judged.trust:.2f}{f' (less {lost})' if lost else ''}: the results are {judged.verification}."
-            text += " They are repaired once." if judged.repair else ""
+            text += " They will be repaired once." if judged.repair else ""
             text += f" The plan is judged as in {judged.climbs} from here on." if judged.climbs else ""
             return joined((aside(text), _points(judged.issues)))
 
@@ -338,8 +338,8 @@ _BOUNDS: Final[Mapping[str, str]] = {
     "tokens": "Token limit reached",
     "turns": "Limit of answers reached",
     "time": "Time limit reached",
-    "context": "Its model's window is full",
-    "loop": "It went round in circles",
+    "context": "Its model's context window is full",
+    "loop": "It repeated itself",
 }
 
 
@@ -391,7 +391,7 @@ _STOPPED: Final[Mapping[str, str]] = {
     "interrupt": "Stopped for your message (show the text)",
     "cancel": "Stopped by you (show the text)",
     "restart": "The connection broke; started again (show the text)",
-    "changed": "Asked again, since something changed meanwhile (show the text)",
+    "changed": "Asked again, because something changed in the meantime (show the text)",
 }
 
 
@@ -480,9 +480,9 @@ def _facts(result: Result) -> Iterator[str]:
     if result.beside:
         others = len(result.beside)
         yield (
-            "the files include what another call wrote meanwhile"
+            "the files include changes that another call made at the same time"
             if others == 1
-            else f"the files include what {others:,} other calls wrote meanwhile"
+            else f"the files include changes that {others:,} other calls made at the same time"
         )
 
 
@@ -497,7 +497,7 @@ def _result_body(result: Result, text: str, known: Known) -> Markup:
 
 
 def _blob(blob: Blob) -> Markup:
-    return html('<p class="aside t">{size:,} bytes, stored beside the journal.</p>', size=blob.size)
+    return html('<p class="aside t">{size:,} bytes, stored next to the journal.</p>', size=blob.size)
 
 
 def _spawn(spawn: Spawn, text: str, known: Known) -> Markup:
@@ -527,7 +527,7 @@ def _select(select: Select) -> Markup:
         if count
         else "There was no reply."
     )
-    late = html(' <span class="t">The time to wait was over.</span>') if select.timed_out else NOTHING
+    late = html(' <span class="t">The waiting time was up.</span>') if select.timed_out else NOTHING
     return html('<p class="aside"><span class="t">{}</span>{}</p>', words, late)
 
 
@@ -574,7 +574,7 @@ def _done(content: Control) -> str:
         case Pause(node=node):
             return f"You paused step {node}." if node else "You paused."
         case Resume(node=node):
-            return f"You let step {node} go on." if node else "You let it go on."
+            return f"You resumed step {node}." if node else "You resumed it."
         case Cancel(node=node):
             return f"You stopped step {node}." if node else "You stopped this."
         case Restore():
@@ -587,7 +587,7 @@ def _done(content: Control) -> str:
             return _hosts(always, session)
         case SetModels(models=models):
             played = ", ".join(f"{role}: {terms.model}" for role, terms in models.items())
-            return f"Other models answer from here on ({played})."
+            return f"From here on, other models answer ({played})."
         case StartPlan():
             return "You started this plan."
         case BeginPlan():
@@ -595,11 +595,11 @@ def _done(content: Control) -> str:
         case EditPlan():
             return "You changed steps of the plan."
         case RetryStep(node=node):
-            return f"You had step {node} tried again."
+            return f"You retried step {node}."
         case Inject():
             return "You wrote a message."
         case SendNow():
-            return "You had a waiting message read now."
+            return "You had a waiting message read at once."
         case Reword():
             return "You changed a message before it was read."
         case Withdraw():
@@ -622,9 +622,9 @@ def _effects(effects: Effects) -> Markup:
     if effects.apply:
         return aside(f"{some} in your directory, applied at once.")
     if not effects.reason:
-        return aside("The changes that wait have changed.")
+        return aside("The list of waiting changes has changed.")
     return html(
-        '<p class="aside"><span class="t">{some} in your directory wait for review.</span> '
+        '<p class="aside"><span class="t">{some} in your directory are waiting for review.</span> '
         '<span class="t">{reason}</span></p>',
         some=some,
         reason=effects.reason,
@@ -635,7 +635,7 @@ def _settled(settle: Settle) -> Markup:
     if not settle.left:
         return aside("Done.")
     some = "Many changes" if isinstance(settle.left, Blob) else _things(len(settle.left))
-    return aside(f"{some} could not be applied, and still wait.")
+    return aside(f"{some} could not be applied and are still waiting.")
 
 
 # --- the session -----------------------------------------------------------------------------------
@@ -664,11 +664,11 @@ def _event(event: Open | Adopt | Module | Notice | Fork | Epoch | Close, text: s
             return aside(f"Branched from session {event.from_} after its entry {event.after}.")
         case Adopt():
             return aside(
-                "You adopted this session here. All above was made by another installation, and is "
-                "not trusted. From here on the session is yours."
+                "You adopted this session here. Everything above was made by another installation "
+                "and is not trusted. From here on, the session is yours."
             )
         case Epoch():
-            return aside(f"The session goes on, on the host {event.host}.")
+            return aside(f"The session continues on the host {event.host}.")
         case Close():
             return aside("The session was closed.")
 

@@ -213,7 +213,7 @@ _PARSER.core.ruler.push("tasks", _tasks)
 _PARSER.core.ruler.push("directed", _directed)
 _PARSER.core.ruler.push("addresses", _addresses)
 
-UNFORMATTED: Final = "This text is too complex to be formatted; here it is as it was written."
+UNFORMATTED: Final = "This text is too complex to format; it is shown as it was written."
 
 
 def markdown(text: str, known: Known = NONE) -> Markup:

@@ -130,8 +130,10 @@ _UNKNOWN: Final = Refused(
 )
 
 
-_ONLY_GET: Final = Refused(405, "Only GET is understood here; everything else goes over the websocket.")
-_NOT_SIGNED_IN: Final = Refused(401, "You are not signed in to this server, or not any more. Sign in first.")
+_ONLY_GET: Final = Refused(405, "Only GET is supported here; use the websocket for everything else.")
+_NOT_SIGNED_IN: Final = Refused(
+    401, "You are not signed in to this server, or your sign-in has expired. Sign in first."
+)
 
 ROUTES: Final[Mapping[str, Right]] = {
     "/": "greet",
@@ -207,9 +209,7 @@ class AccessPolicy:
         if path in (ALIVE, READY) and asked.method == "GET" and not asked.origins:
             return WantsProbe(path)  # for any host: probes use addresses, and learn nothing
         if not self.admits(asked.peer) and self._program(asked) is None:
-            return Refused(
-                403, "This server is reached through its proxy only; use the address that it has there."
-            )
+            return Refused(403, "This server can only be reached through its proxy; use the proxy's address.")
         named = len(asked.hosts) == 1 and asked.hosts[0].lower() in self.hosts | self._proxied
         # A rebound page of another site can't send a secret; metrics collectors use an address.
         if not named and (path != METRICS or asked.origins or self._program(asked) is None):

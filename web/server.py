@@ -148,8 +148,8 @@ class PageServer:
     ) -> None:
         if not safety.is_loopback(host) and not allow_remote:
             raise UsageError(
-                f"Binding to {host} would open this server to other machines without encryption; bind to 127.0.0.1, or "
-                "have accounts behind a proxy with TLS (docs/how-to/deploy.md)."
+                f"Binding to {host} would open this server to other machines without encryption; bind "
+                "to 127.0.0.1, or use accounts behind a proxy with TLS (docs/how-to/deploy.md)."
             )
         self._host = host
         self._port = port

@@ -26,7 +26,7 @@ from iact.web.stored_session import StoredSession
 _GATE: Final = frozenset({"gate", "clearance", "host", "form"})
 _SHORTEST: Final = 5
 """Characters below which a line is not taken for a trace of a variable."""
-_LEFT_OUT: Final = "Left out by whoever shared this session."
+_LEFT_OUT: Final = "Left out by the person who shared this session."
 
 
 class SharedView(StoredSession):

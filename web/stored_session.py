@@ -302,5 +302,6 @@ async def _no_events() -> AsyncGenerator[Event]:
 
 def _refuse() -> NoReturn:
     raise UsageError(
-        "This session can only be looked at here. To go on with it, open it or branch from it; if another installation made it, adopt it first."
+        "This session can only be viewed here. To continue it, open it or branch from it. If another "
+        "installation created it, adopt it first."
     )

@@ -152,7 +152,7 @@ class UserTenants:
         )
         if oldest is None:
             raise UsageError(
-                f"{self._most} people work on this server now, which is as many as it lets in. Try again in a few minutes."
+                f"{self._most} people are using this server, which is its limit. Try again in a few minutes."
             )
         oldest.leave.set()
         await oldest.gone.wait()

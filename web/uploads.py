@@ -39,9 +39,7 @@ class IncomingFile:
             UsageError: there is more than was announced, or it can't be stored.
         """
         if self.came + len(data) > self.size:
-            raise UsageError(
-                f"More than the {self.size:,} bytes came that were announced; upload the file again."
-            )
+            raise UsageError(f"More than the announced {self.size:,} bytes arrived; upload the file again.")
         self.came += len(data)
         if self.file is None:
             self.content += data
@@ -87,7 +85,7 @@ class IncomingFile:
 
     def _complete(self) -> None:
         if self.came != self.size:
-            raise UsageError(f"Only {self.came:,} of {self.size:,} bytes came; upload the file again.")
+            raise UsageError(f"Only {self.came:,} of {self.size:,} bytes arrived; upload the file again.")
 
 
 class Uploads:
@@ -106,7 +104,7 @@ class Uploads:
         if size > most:
             raise UsageError(f"{name[:80]!r} has {size:,} bytes; a file may have {most:,}.")
         if self._incoming >= AT_ONCE:
-            raise UsageError("Too many files are on their way to this server; try again in a moment.")
+            raise UsageError("Too many files are being uploaded to this server; try again in a moment.")
         try:
             file = None if folder is None else tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 (closed by `close`)
         except OSError as error:

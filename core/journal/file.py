@@ -134,7 +134,9 @@ def check_format(first: Record) -> None:
     if major_of(format) is None:
         raise JournalCorrupt("Record 1 at byte 0 is damaged: it does not open a session.", n=1, offset=0)
     if is_too_new(format):
-        raise JournalTooNew(f"The journal has format {format}; this program reads up to {FORMAT}. Update it.")
+        raise JournalTooNew(
+            f"The journal has format {format}; this program reads up to {FORMAT}. Update the program."
+        )
 
 
 def last_number(path: Path) -> int:
@@ -436,8 +438,9 @@ class Journal:
         else:
             reason = error.strerror if isinstance(error, OSError) else str(error)
             self._failed = JournalUnwritable(
-                f"The journal in {self.directory} can't be written ({reason}); the session has stopped. "
-                f"Everything up to record {self.durable_n} is stored: make room, then open the session again."
+                f"The journal in {self.directory} can't be written ({reason}), so the session has "
+                f"stopped. Everything up to record {self.durable_n} is stored. Free some disk space, "
+                "then open the session again."
             )
         self._queue = []
         with contextlib.suppress(OSError):  # the half-written part is then a torn tail for the next reader
@@ -472,7 +475,7 @@ def lock(descriptor: int, directory: Path) -> None:
     except OSError as error:
         os.close(descriptor)
         raise JournalLocked(
-            f"The session in {directory} is open in another process; use that one or end it."
+            f"The session in {directory} is open in another process; use or end that process."
         ) from error
 
 
@@ -518,8 +521,10 @@ def read_blob(directory: Path, digest: str) -> bytes:
                 raise JournalError(f"The blob {digest[:12]}… in {directory} is larger than {most}.")
             content = stream.read()
     except OSError as error:
-        what = "missing" if error.errno == errno.ENOENT else "no plain file that can be read"
-        raise JournalError(f"The blob {digest[:12]}… is {what} beside the journal in {directory}.") from error
+        what = "missing" if error.errno == errno.ENOENT else "not a readable file"
+        raise JournalError(
+            f"The blob {digest[:12]}… next to the journal in {directory} is {what}."
+        ) from error
     if hashlib.sha256(content).hexdigest() != digest:
         raise JournalError(f"The blob {digest[:12]}… in {directory} is damaged.")
     return content

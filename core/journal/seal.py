@@ -121,7 +121,7 @@ def open_sealer(data: Path) -> Sealer:
         return read_sealer(data) or _make(data)
     except OSError as error:
         raise JournalError(
-            f"The key {data / KEY}, with which sessions are sealed, can't be made: {error.strerror}."
+            f"The key {data / KEY}, which seals sessions, can't be created: {error.strerror}."
         ) from error
 
 
@@ -159,8 +159,8 @@ def read_key(data: Path) -> bytes:
 
 def _unreadable(path: Path, why: str) -> JournalError:
     return JournalError(
-        f"The key {path}, with which sessions are sealed, can't be used: {why}. Put the right one back; or move it "
-        "away: a new one is made, and the sessions that are there must be adopted."
+        f"The key {path}, which seals sessions, can't be used: {why}. Put the right key back. Or move "
+        "the file away: a new key is then created, and existing sessions must be adopted."
     )
 
 

@@ -139,9 +139,10 @@ class LocalJournals:
         """
         if address := _address_in(directory):
             raise JournalError(
-                f"The session {directory.name} is in the store {address}, where other hosts may have gone on with it, and "
-                "this program uses no store. Set IACT_STORE to that address. To go on with a copy of what is here, use "
-                f"iact journal fork {directory.name}."
+                f"The session {directory.name} is in the store {address}, where other hosts may have "
+                "continued it, but this program uses no store. Set IACT_STORE to that address. To "
+                "continue with a copy of the records on this host, use iact journal fork "
+                f"{directory.name}."
             )
         return Journal.open(directory, sealer)
 
@@ -163,8 +164,9 @@ class LocalJournals:
         """
         if address := _address_in(directory):
             raise JournalError(
-                f"The session {session} is in the store {address}, too, where it would stay, since this program uses no "
-                "store. Set IACT_STORE to that address, and delete it for good with that."
+                f"The session {session} is also in the store {address}. This program uses no store, "
+                "so the session would stay there. Set IACT_STORE to that address, then delete the "
+                "session for good."
             )
 
     def purged(self, session: str) -> None:
@@ -315,8 +317,9 @@ class SharedJournals:
         mark = sealer.seal(b"the key of a shared store").encode()
         if not self.store.create(_KEY_MARK, mark) and self.store.get(_KEY_MARK) != mark:
             raise JournalError(
-                f"The hosts of this store seal their sessions with another key than {data / KEY}. Copy that file from the "
-                "data directory of one of them; sessions that this one made until now must then be adopted."
+                f"The hosts of this store seal their sessions with a different key than {data / KEY}. "
+                "Copy that file from the data directory of one of those hosts. Sessions that this "
+                "host has made so far must then be adopted."
             )
 
     def sessions(self) -> list[str]:

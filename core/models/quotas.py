@@ -56,7 +56,7 @@ class QuotaModel:
         try:
             await asyncio.wait({asked}, timeout=_SOON)
             if not asked.done():
-                why = "Calls that are under way may use what is left of the quota."
+                why = "Running model calls may use the rest of the quota."
                 yield StreamRestart(why, 0, limited=True)
                 await asyncio.wait({asked})
                 yield StreamRetry()

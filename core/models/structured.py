@@ -196,8 +196,8 @@ class _Asking(Generic[T]):
         if not isinstance(value, _Wrong):
             return Structured(value, "text", self._usage)
         raise StructuredFailed(
-            f"The model {self._model.profile.name} gave no {self._shape.__name__} that can be used, because "
-            f"{value.what}; choose a model that is able to write JSON, or allow it more tokens.",
+            f"The model {self._model.profile.name} returned no usable {self._shape.__name__}, because "
+            f"{value.what}; choose a model that can write JSON, or allow it more tokens.",
             reply=again.text,
             prompt_tokens=self._usage.prompt_tokens,
             completion_tokens=self._usage.completion_tokens,

@@ -14,7 +14,7 @@ class Throttle:
 
     def __init__(self, host: str, rate: Rate, clock: Clock) -> None:
         self.clock = clock
-        self._why = f"Your settings let {host} be asked {rate.per_second:g} times a second."
+        self._why = f"Your settings allow {rate.per_second:g} requests a second to {host}."
         self._bucket = TokenBucket(rate)
 
     def leave(self) -> None:

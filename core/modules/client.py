@@ -394,9 +394,9 @@ def _failure(error: grpc.aio.AioRpcError) -> ModuleLost | ModuleFault:
     """The exception for a gRPC status. Its text comes from the module, and is only quoted in part."""
     code = error.code()
     if code in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.CANCELLED, grpc.StatusCode.DEADLINE_EXCEEDED):
-        return ModuleLost(f"The module is gone or does not answer ({code.name}).")
+        return ModuleLost(f"The module has ended or does not answer ({code.name}).")
     if code is grpc.StatusCode.RESOURCE_EXHAUSTED:
-        return ModuleFault("The module sent a message that is too large, or takes no more work.")
+        return ModuleFault("The module sent a message that is too large, or accepts no more work.")
     said = line(error.details() or "", 120)
     return ModuleFault(
         f"The module broke the protocol: it ended the call with {code.name}"

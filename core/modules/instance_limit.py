@@ -28,12 +28,12 @@ class InstanceLimit:
             return None
         if bound.group:
             return SandboxUnavailable(
-                f"No more than {bound.shared} modules of the group {bound.group} may run at once, and as many do. Wait "
-                "until some are idle, or ask an administrator."
+                f"No more than {bound.shared} modules of the group {bound.group} may run at once, and "
+                "that many are running. Wait until some are idle, or ask an administrator."
             )
         return SandboxUnavailable(
-            f"No more than {bound.shared or bound.most} of your modules may run at once, and as many do. Close another session, or wait "
-            "until its modules are idle."
+            f"No more than {bound.shared or bound.most} of your modules may run at once, and that "
+            "many are running. Close another session, or wait until its modules are idle."
         )
 
     def _taken(self) -> int:

@@ -267,7 +267,7 @@ class Invoker:
         except TimeoutError:
             if not underway.scope.expired():
                 raise
-            raise ModuleLost("It was stopped, since what its agent may do was changed.") from None
+            raise ModuleLost("It was stopped, because the permissions of its agent were changed.") from None
         finally:
             self._underway.discard(underway)
 

@@ -197,7 +197,7 @@ class Manifest(_Frozen):
         """
         if len(data) > LARGEST_MANIFEST:
             raise ModuleFault(
-                f"The module's manifest has {len(data):,} bytes; the most is {LARGEST_MANIFEST:,}."
+                f"The module's manifest has {len(data):,} bytes; the limit is {LARGEST_MANIFEST:,}."
             )
         try:
             message = pb.Manifest.FromString(data)

@@ -95,9 +95,7 @@ class OutcomeReader:
         if self._events > self._limits.events:
             raise ModuleFault(f"The module sent more than {self._limits.events:,} events in one call.")
         if self._events > self._limits.tiny and self._is_flood(seconds):
-            raise ModuleFault(
-                f"The module sent {self._events:,} events in one call that hold next to nothing."
-            )
+            raise ModuleFault(f"The module sent {self._events:,} nearly empty events in one call.")
         try:
             event = pb.InvokeEvent.FromString(data)
         except DecodeError as error:
@@ -209,13 +207,13 @@ class OutcomeReader:
         if kind == "artifact" and result.artifact not in self._done:
             raise ModuleFault("The module's result is an artifact that it did not send.")
         if result.cached and result.cached not in self._done:
-            raise ModuleFault("The module wants an artifact to be cached that it did not send.")
+            raise ModuleFault("The module asked to cache an artifact that it did not send.")
         if len(result.text) > _LARGEST_VALUE or len(result.json) > _LARGEST_VALUE:
             raise ModuleFault("The module's result has more than 1 MiB; it should have streamed it.")
         if len(result.carried) > self._limits.carried:
             raise ModuleFault(
-                f"The module wants {len(result.carried):,} bytes to be carried to its next call; "
-                f"the most is {self._limits.carried:,}."
+                f"The module asked to carry {len(result.carried):,} bytes to its next call; the limit "
+                f"is {self._limits.carried:,}."
             )
         if kind == "json":
             _json(result.json, "result")

@@ -55,7 +55,7 @@ class Stream:
         try:
             await self.call.write(request)
         except (grpc.aio.AioRpcError, asyncio.InvalidStateError) as error:
-            raise ModuleLost("The module is gone, or takes no more calls.") from error
+            raise ModuleLost("The module has ended, or accepts no more calls.") from error
 
 
 class StreamPool:

@@ -80,7 +80,7 @@ def write_about(directory: Path, about: About) -> None:
         sync_directory(directory)
     except OSError as error:
         raise JournalUnwritable(
-            f"The name of the session can't be kept in {directory}: {error.strerror}."
+            f"The name of the session can't be stored in {directory}: {error.strerror}."
         ) from error
 
 

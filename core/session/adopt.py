@@ -125,7 +125,7 @@ def adopt(
             sync_directory(sessions)
     except OSError as error:
         raise JournalUnwritable(
-            f"The session can't be stored in {sessions} ({error.strerror}); nothing of it was kept."
+            f"The session can't be stored in {sessions} ({error.strerror}). No part of it was kept."
         ) from error
     return Adopted(session, sessions / session, origin, records[-1].n, left_out)
 
@@ -137,7 +137,7 @@ def _take_journal(file: Path, target: Path, at: int | None) -> list[Record]:
         if size > LARGEST_JOURNAL:
             most = f"{LARGEST_JOURNAL >> 20} MiB"
             raise JournalError(
-                f"The journal {file} has {size:,} bytes; one of more than {most} can't be adopted."
+                f"The journal {file} has {size:,} bytes; a journal of more than {most} can't be adopted."
             )
         os.fchmod(writing.fileno(), 0o600)
         transfer(reading.fileno(), writing.fileno(), size)

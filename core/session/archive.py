@@ -127,10 +127,10 @@ def import_session(
                 left_out["files"] = _unpack(source, folder, called)
             journal = folder / FILE
             if not journal.is_file():
-                raise UsageError(f"{called} holds no session: there is no {FILE} in it.")
+                raise UsageError(f"{called} contains no session: it has no {FILE}.")
             if journal.lstat().st_size > LARGEST_JOURNAL:
                 most = f"{LARGEST_JOURNAL >> 20} MiB"
-                raise JournalError(f"The journal in {called} is too large; one may have at most {most}.")
+                raise JournalError(f"The journal in {called} is too large; the limit is {most}.")
             for made in (place, place / "blobs", place / "workspace"):
                 made.mkdir(mode=0o700 if made == place else 0o777)
             with open_regular(journal) as reading, (place / FILE).open("xb") as writing:
@@ -149,14 +149,14 @@ def import_session(
             sync_directory(sessions)
     except OSError as error:
         raise JournalUnwritable(
-            f"The session can't be stored in {sessions} ({error.strerror}); nothing of it was kept."
+            f"The session can't be stored in {sessions} ({error.strerror}). No part of it was kept."
         ) from error
     return Imported(session, sessions / session, found.foreign, left_out)
 
 
 def _free(sessions: Path, session: str) -> None:
     if (sessions / session).exists():
-        raise UsageError(f"There is a session {session} here already; nothing was imported.")
+        raise UsageError(f"There is already a session {session} here, so nothing was imported.")
     if Trash(sessions).find(session) is not None:
         raise UsageError(
             f"The session {session} is in the trash here. Restore it with: iact session restore {session}."
@@ -171,7 +171,7 @@ def _id_of(records: list[Record], called: str) -> str:
                 session = name
     if not _ID.fullmatch(session):
         raise UsageError(
-            f"The journal in {called} has no id that a session can have here: {session[:100]!r}."
+            f"The journal in {called} has an id that a session can't have here: {session[:100]!r}."
         )
     return session
 
@@ -188,7 +188,9 @@ def _unpack(source: Path, target: Path, called: str) -> int:
             for count, entry in enumerate(archive):
                 size += entry.size
                 if count > 4 * ENTRIES or size > _MOST:
-                    raise UsageError(f"{called} holds more than a session may have, so it was not imported.")
+                    raise UsageError(
+                        f"{called} contains more than a session may have, so it was not imported."
+                    )
                 _, _, entry.name = entry.name.removeprefix("./").partition("/")
                 if entry.name.split("/")[0] not in _PARTS or not (
                     entry.isreg() or entry.isdir() or entry.issym()
@@ -200,7 +202,7 @@ def _unpack(source: Path, target: Path, called: str) -> int:
                 except (tarfile.FilterError, FileExistsError, NotADirectoryError, IsADirectoryError):
                     left_out += 1
     except (tarfile.TarError, EOFError, ValueError) as error:
-        raise UsageError(f"{called} is no archive of a session that can be read: {error}.") from error
+        raise UsageError(f"{called} is not a readable session archive: {error}.") from error
     except FileNotFoundError as error:
         raise UsageError(f"There is no file {called}.") from error
     _own(target)

@@ -135,8 +135,9 @@ class SharedStore:
             whole_file.replace(own / KEY, key)
         elif read_key(own) != key:
             raise JournalError(
-                f"{own / KEY} is not the key that other hosts of this store have there. Move it away: theirs is fetched, and "
-                "sessions that only this host made with it must be adopted."
+                f"{own / KEY} is not the key that the other hosts of this store use. Move the file "
+                "away: their key is then fetched, and sessions that this host sealed with its own "
+                "key must be adopted."
             )
 
     def users(self, folder: str) -> list[str]:

@@ -222,10 +222,12 @@ def approve(
         raise UsageError(f"There is no module {name!r}; there are {names or 'none'}.")
     if found.entry.shared:
         raise UsageError(
-            f"An administrator set the module {name} for everybody; only an administrator can approve it."
+            f"An administrator added the module {name} for all users; only an administrator can approve it."
         )
     if not found.entry.digest.startswith(digest):
-        raise UsageError(f"The module {name} has the digest {found.entry.digest} now; look at it again.")
+        raise UsageError(
+            f"The module {name} has changed and now has the digest {found.entry.digest}. Review it again."
+        )
     if found.manifest is None:
         raise UsageError(f"The module {name} has never run here, so there is nothing to approve yet.")
     offered = [one.name for one in found.manifest.functions]
@@ -252,5 +254,5 @@ async def describe_once(host: ModuleHost, entry: CatalogueEntry, report: Report)
         finally:
             await invoker.close()
     if manifest.name != entry.name:
-        raise ModuleFault(f"The module {entry.name} says that its name is {manifest.name}.")
+        raise ModuleFault(f"The module {entry.name} reports the name {manifest.name}.")
     return manifest

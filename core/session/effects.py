@@ -87,8 +87,8 @@ async def open_effects(live: Live, folder: Path, open_live: OpenLive | None) -> 
         files = await asyncio.to_thread(open_live, folder, live.journal.directory / STORE)
     except WorkspaceError as error:
         text = (
-            f"Changes in {folder} can't be kept apart for review: {error} Until then every call that could write"
-            " there counts as impact 2, so it needs intent 2 or is denied."
+            f"Changes in {folder} can't be held back for review: {error} Until that is fixed, every "
+            "call that could write there counts as impact 2, so it needs intent 2 or is denied."
         )
         live.notice("/", _CODE, text)
         if tree.live.overlay:
@@ -197,7 +197,9 @@ class SessionEffects:
                     return
                 if stale:
                     what = f"{stale[0]!r}" + (f" and {len(stale) - 1} more" if len(stale) > 1 else "")
-                    self._tell(f"Agents see {what} as it was earlier, because a background job holds it.")
+                    self._tell(
+                        f"Agents see an earlier version of {what}, because a background job keeps it open."
+                    )
 
     async def ended(self, agent: str) -> int:
         """Note that a call that could write has ended. The last of several overlapping calls inspects the changes of
@@ -261,7 +263,7 @@ class SessionEffects:
             WorkspaceError: it can't be read.
         """
         if path not in self._live.tree.pending:
-            raise UsageError(f"Nothing waits at {path!r}; see iact workspace pending.")
+            raise UsageError(f"No change is waiting at {path!r}; see iact workspace pending.")
         files = self._overlay()
         async with self._lock:
             return await self._run(lambda: files.patch(path, most=most))
@@ -294,7 +296,7 @@ class SessionEffects:
 
     def _overlay(self) -> LiveFiles:
         if self._files is None:
-            raise UsageError("This session has no overlay of a directory, so no changes wait in it.")
+            raise UsageError("This session has no overlay of a directory, so it has no waiting changes.")
         return self._files
 
     async def _intend(
@@ -397,7 +399,7 @@ def _apply(files: LiveFiles, intended: Intention) -> Sequence[AppliedChange]:
     running."""
     now = {one.path: one.now for one in files.changes()}
     later = [path for path, item in intended.changes.items() if path in now and now[path] != item.change.now]
-    again = "It changed again before it was applied; look at it once more."
+    again = "It changed again before it was applied. Review it again."
     paths = [path for path in intended.changes if path not in later]
     outcomes = files.apply(paths, force=sorted(intended.force)) if paths else ()
     return [*outcomes, *(AppliedChange(path, "failed", again) for path in later)]
@@ -406,7 +408,7 @@ def _apply(files: LiveFiles, intended: Intention) -> Sequence[AppliedChange]:
 def _left(paths: Iterable[str], outcomes: Iterable[AppliedChange]) -> list[AppliedChange]:
     """What was not applied; a path without an outcome counts as not applied."""
     said = {one.path: one for one in outcomes}
-    silent = "The overlay did not say what became of it."
+    silent = "The overlay did not report whether it was applied."
     found = [said.get(path, AppliedChange(path, "failed", silent)) for path in paths]
     return [one for one in found if one.outcome != "applied"]
 
@@ -423,7 +425,7 @@ def choose(
         UsageError: no change is pending at a path, or none at all.
     """
     if not pending:
-        raise UsageError("No changes wait in this session.")
+        raise UsageError("No changes are waiting in this session.")
     if paths is None:
         return list(pending)
     wanted = {one.rstrip("/") for one in paths}
@@ -434,7 +436,7 @@ def choose(
             chosen.add(path)
             met |= found
     if missing := sorted(wanted - met):
-        raise UsageError(f"Nothing waits at {missing[0]!r}; see iact workspace pending.")
+        raise UsageError(f"No change is waiting at {missing[0]!r}; see iact workspace pending.")
     needed = {
         above
         for one in chosen

@@ -231,7 +231,7 @@ class FileBrowser:
     def _reader(self) -> Versions:
         if self._versions is None:
             raise UsageError(
-                self.why or "No versions are kept of these files, so only those of now can be shown."
+                self.why or "No versions of these files are kept, so only the current files can be shown."
             )
         return self._versions
 

@@ -43,15 +43,21 @@ async def _fetch(live: Live, workspace: Workspace) -> None:
     if not written:
         return
     if not named:
-        text = "The session was on another host. Its files stayed there, since no version of them was kept."
+        text = "The session was on another host. Its files stayed there, because no version of them was kept."
         live.notice("/", "workspace", text)
         return
     try:
         await workspace.fetch(version_of(named[-1]))
     except (WorkspaceError, StoreUnavailable) as error:
-        text = f"The session was on another host, and its files could not be fetched: {error} The workspace is what this host had."
+        text = (
+            f"The session was on another host, and its files could not be fetched: {error} The workspace "
+            "contains the files that this host had."
+        )
         live.notice("/", "workspace", text)
         return
     if written[-1] is not named[-1]:
-        text = f"The session was on another host. Its files are as they were after record {named[-1].n}; what was written after that was not kept."
+        text = (
+            f"The session was on another host. Its files are as they were after record {named[-1].n}; "
+            "later changes were not kept."
+        )
         live.notice("/", "workspace", text)

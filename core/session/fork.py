@@ -103,8 +103,8 @@ def fork(
             sync_directory(sessions)
     except OSError as error:
         raise JournalUnwritable(
-            f"The fork can't be stored in {sessions} ({error.strerror}); nothing of it was kept, "
-            "and the session that it comes from is as it was."
+            f"The fork can't be stored in {sessions} ({error.strerror}). No part of it was kept, and "
+            "the original session is unchanged."
         ) from error
     return MadeFork(session, sessions / session, shared.session, shared.at, *made)
 

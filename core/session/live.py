@@ -158,8 +158,11 @@ class Live:
     def _trouble(self, why: str) -> None:
         """Note that the shared store does not answer, or, if `why` is empty, that it answers again."""
         said = (
-            f"The store of this session does not answer: {why.rstrip('.')}. What happens now is not stored yet, so it is "
-            "not shown and nothing new is begun; it is tried again for a minute, and then the session stops."
+            (
+                f"The store of this session does not answer: {why.rstrip('.')}. New records are not "
+                "stored yet, so they are not shown, and nothing new starts. Storing is tried again for a "
+                "minute; then the session stops."
+            )
             if why
             else "The store of this session answers again; everything is stored."
         )

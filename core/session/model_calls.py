@@ -90,7 +90,7 @@ class ModelCall:
         writes = self._state is not None and self._state.state in ("writing", "reasoning")
         if writes and silent >= _SILENT:
             since = self._live.clock.now() - timedelta(seconds=silent)
-            why = "The model has begun its reply, and sends nothing."
+            why = "The model has begun its reply, but has stopped sending."
             self._show(Activity(self._path, "stalled", timestamp(since), why=why))
         self._timer = loop.call_later(max(0.1, _SILENT - silent) if writes else _SILENT, self._listen)
 

@@ -219,7 +219,7 @@ async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
     if listing.fault:
         return Tried(fault=f"The endpoint {one.url} does not answer: {listing.fault}.")
     if listing.refused:
-        return Tried(fault=f"The endpoint {one.url} does not take the key (HTTP {listing.status}).")
+        return Tried(fault=f"The endpoint {one.url} rejects the key (HTTP {listing.status}).")
     if not name:
         return Tried(names, fault=f"The endpoint {one.url} lists {len(names) or 'no'} models; choose one.")
     from iact.core.models.failures import Retries

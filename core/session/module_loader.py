@@ -188,7 +188,7 @@ class ModuleLoader:
             self._say(f"Starting the module {entry.name} for the first time.")
             manifest = await self._invoker.describe(entry.name, self._say, digest=entry.digest)
         if manifest.name != entry.name:
-            raise ModuleFault(f"The module {entry.name} says that its name is {manifest.name}.")
+            raise ModuleFault(f"The module {entry.name} reports the name {manifest.name}.")
         shipped = entry.origin == "shipped"
         names = frozenset(function.name for function in manifest.functions)
         approved = names if shipped else self._approved(manifest, entry.digest)

@@ -52,6 +52,6 @@ class _Held:
 def _refusal(money: float, used: float, needed: float) -> str:
     limit, spent, most = (Spending(money=one).price for one in (money, used, needed))
     return (
-        f"This session may cost {limit}, of which {spent} is used. The next call of a model could cost {most}, so it was "
-        "not made. Raise the session's budget, or go on in a new session."
+        f"This session may cost {limit}, of which {spent} is used. The next model call could cost "
+        f"{most}, so it was not made. Raise the session's budget, or continue in a new session."
     )

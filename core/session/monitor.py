@@ -186,7 +186,7 @@ class Monitor:
         found = [self._open(call) for call in calls]
         if remember is not None:
             if not allow or not self._live.tree.policy.remember:
-                raise UsageError("Only a yes can be remembered, and only where the policy lets it.")
+                raise UsageError("Only an approval can be remembered, and only if the policy allows it.")
             for agent, pending in found:
                 decision = self._look(agent, pending)[1]
                 if decision.asked is not None:

@@ -52,7 +52,8 @@ def write_policy(data: Path, text: str, *, was: str | None = None, scope: str = 
         with whole_file.locked(path):
             if was is not None and policy_text(data) != was:
                 raise UsageError(
-                    "Somebody else changed the policy meanwhile. Look at it again, then change it."
+                    "Somebody else has changed the policy in the meantime. Review the new policy, "
+                    "then make your change again."
                 )
             whole_file.replace(path, text.encode())
     except OSError as error:

@@ -92,13 +92,14 @@ def skill_words(agent: str, offer: SkillOffer) -> str:
     lines = [
         _inline(f"{agent} wrote a skill, and offers it to you: {offer.name}", _SENTENCE),
         *(f"  | {line}" for line in _lines(offer.description)),
-        "It takes the place of the one of this name."
-        if offer.replaces
-        else "There is none of this name yet.",
+        "It replaces the skill of this name." if offer.replaces else "There is no skill of this name yet.",
     ]
     if offer.read:
         lines.append(
-            _inline(f"What its agent and its files had from outside: {', '.join(offer.read)}", 2 * _SENTENCE)
+            _inline(
+                f"Its agent and its files have received untrusted content from: {', '.join(offer.read)}",
+                2 * _SENTENCE,
+            )
         )
     for one in offer.files:
         about = "" if one.change == "new" and not offer.replaces else f" ({one.change})"
@@ -106,7 +107,7 @@ def skill_words(agent: str, offer: SkillOffer) -> str:
         if one.differs:
             lines += ["  What is changed in it:", *(f"  | {line}" for line in _lines(one.differs))]
     lines += [_inline(f"  {path} is left out.", _SENTENCE) for path in offer.gone]
-    last = "If you approve it, agents find it in this and later sessions, believe its text, and may run its scripts."
+    last = "If you approve it, agents in this and later sessions find it, trust its text, and may run its scripts."
     return "\n".join([*lines, last])
 
 
@@ -116,9 +117,7 @@ def form_words(agent: str, asked: FormAsk) -> str:
         return skill_words(agent, asked.skill)
     if asked.tool is not None:
         shown = json.dumps(dict(asked.tool.arguments), ensure_ascii=False)
-        named = _inline(
-            f"{agent} calls {asked.tool.name}, a tool of the program that you speak through:", _SENTENCE
-        )
+        named = _inline(f"{agent} calls {asked.tool.name}, a tool of your front end:", _SENTENCE)
         return "\n".join([named, *(f"  | {line}" for line in _lines(shown)), "You can answer in its place."])
     module = asked.function.split(".", 1)[0]
     lines = [
@@ -128,13 +127,13 @@ def form_words(agent: str, asked: FormAsk) -> str:
     if asked.url:
         lines += ["It wants you to open this address yourself:", f"  {asked.url}"]
     lines += [f"  {field_words(one)}" for one in asked.fields]
-    goes = "That you did or did not goes" if asked.url else "What you answer goes"
+    goes = "Whether you did so is reported" if asked.url else "Your answer goes"
     lines += (
-        ["What you fill in stands in the journal of this session: fill in no password."]
+        ["Your input is stored in the journal of this session, so do not enter a password."]
         if asked.fields
         else []
     )
-    return "\n".join([*lines, f"{goes} to the module {module}, and from there wherever it sends it."])
+    return "\n".join([*lines, f"{goes} to the module {module}, which may send it on."])
 
 
 def field_words(field: FormField) -> str:

@@ -126,7 +126,7 @@ def _expect_adopted(file: Path, records: Sequence[Record]) -> None:
             break
     if sha256_of_start(file, reader.offset) != adopted.content.sha256:
         raise ReplayMismatch(
-            f"Record {adopted.n} (adopt) differs: it adopted other bytes than those that stand before it.",
+            f"Record {adopted.n} (adopt) differs: the bytes that it adopted are not the bytes before it.",
             n=adopted.n,
         )
 

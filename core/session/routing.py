@@ -76,7 +76,7 @@ class Routing:
         tree = self._live.tree
         role = plan_request.asked(tree)
         if tree.roles[role].small:
-            return RouteAnswer("", "Its model is too small to tell.", _NOTHING)
+            return RouteAnswer("", "The model is too small to choose a mode.", _NOTHING)
         question = auto.question(text)
         if budget.cost_of_turn(estimate(question)) > tree.root.account.left:
             return RouteAnswer("", "The budget of tokens is used up.", _NOTHING)

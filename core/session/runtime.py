@@ -538,8 +538,9 @@ class Runtime:
         data = self.store.data.resolve()
         if data.is_relative_to(workspace.resolve()):
             raise UsageError(
-                f"Agents can't work in {workspace}: the data directory {data} is in it, which holds keys and "
-                "journals. Choose another directory, or keep the data elsewhere (IACT_DATA)."
+                f"Agents can't work in {workspace}, because it contains the data directory {data}, "
+                "which holds keys and journals. Choose another directory, or keep the data elsewhere "
+                "(IACT_DATA)."
             )
 
     async def _resume(self, session_id: str) -> Live:
@@ -586,7 +587,10 @@ class Runtime:
         known = set(live.tree.roles)
         missing = known - set(self._models.roles())
         if missing:
-            text = f"The roles {', '.join(sorted(missing))} of this session are served by “smart” now."
+            text = (
+                f"The roles {', '.join(sorted(missing))} of this session have no model any more, so they "
+                "now use the model of “smart”."
+            )
             live.notice("/", "roles", text)
         # Work that a crash left goes on at once with the current models; a session at rest gets them with its next
         # message.
@@ -610,7 +614,7 @@ class Runtime:
         try:
             policy = self._policy("+".join(sorted(known.names)))
         except UsageError as error:
-            text = f"{error} The session goes on under the policy that it had."
+            text = f"{error} The session continues under its earlier policy."
             live.notice("/", "policy", text)
             return
         if policy != known:

@@ -221,11 +221,12 @@ class Session:
             raise UsageError(f"There is no way of working {mode!r}; there are {', '.join(WAYS)}.")
         if mode == "dialogue" and plan_first:
             raise UsageError(
-                "A dialogue has no plan to look at first. Choose another way of working, or leave out plan first."
+                "A dialogue has no plan to review first. Choose another way of working, or leave out plan first."
             )
         if mode != "dialogue" and self._find("/").active:
             raise UsageError(
-                "The root agent is working, so this can't begin as a plan. Wait for its answer, or send it in the mode dialogue."
+                "The root agent is working, so this message can't start a plan. Wait for the answer, "
+                "or send the message in the mode dialogue."
             )
         self._renew_models()
         body, kept = _text(text), tuple(self._services.templates.names())
@@ -468,7 +469,7 @@ class Session:
         """
         plan, run = self._plan(path)
         if not plan.active or run.running is None or not run.running.awaited:
-            raise UsageError(f"The plan {path} does not wait to be started.")
+            raise UsageError(f"The plan {path} is not waiting to be started.")
         return await self._live.durable(self._live.record(signed(BeginPlan(by="user")), path))
 
     def unstarted_plans(self) -> list[str]:
@@ -532,7 +533,7 @@ class Session:
             UsageError: there is no such plan, it has no steps, or the name is invalid.
         """
         if not self._plan(path)[1].work():
-            raise UsageError(f"The plan {path} has no steps, so there is nothing to keep.")
+            raise UsageError(f"The plan {path} has no steps, so there is nothing to save.")
         return self._services.templates.save(name, self.plan_text(path))
 
     def _plan(self, path: str) -> tuple[Agent, PlanRun]:
@@ -598,7 +599,7 @@ class Session:
                 "The budget can only be raised: give the number of tokens to add, such as 1000000."
             )
         if money and self._live.tree.bounds.money is None:
-            raise UsageError("This session has no budget of money, so there is none to raise.")
+            raise UsageError("This session has no money budget to raise.")
         self._find("/")
         record = self._live.record(signed(RaiseBudget(by="user", tokens=tokens, money=money)), "/")
         self._scheduler.drive("/")

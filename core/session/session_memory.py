@@ -115,7 +115,7 @@ class SessionMemory:
             MemoryUnavailable: there is no memory, or it can't answer.
         """
         if self._memory is None:
-            raise MemoryUnavailable("Memory is off; IACT_MEMORY=on turns it on.")
+            raise MemoryUnavailable("Memory is off. Set IACT_MEMORY=on to turn it on.")
         tree = self._live.tree
         rows = await self._memory.search(query, limit=_FOUND, project=project_of(tree), session=tree.session)
         current = [row for row in rows if row.current]

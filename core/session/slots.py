@@ -50,12 +50,12 @@ class SessionSlots:
 def _refusal(bound: AtOnce) -> str:
     if bound.group:
         return (
-            f"No more than {bound.shared} sessions of the group {bound.group} may be at work at once, and as many are. Wait "
-            "until one is done, or ask an administrator."
+            f"No more than {bound.shared} sessions of the group {bound.group} may work at once, and "
+            "that many are working. Wait until one is done, or ask an administrator."
         )
     return (
-        f"No more than {bound.shared or bound.most} of your sessions may be at work at once, and as many are. Wait until one is done, or "
-        "stop one."
+        f"No more than {bound.shared or bound.most} of your sessions may work at once, and that many "
+        "are working. Wait until one is done, or stop one."
     )
 
 

@@ -530,16 +530,22 @@ class SessionStore:
         come from another installation and must not be read.
         """
         if workspace != "scratch":
-            why = f"It works in {workspace}, of which no versions are kept. What is there now can be shown, and what agents changed is under Review."
+            why = (
+                f"This session works in {workspace}. No versions of that directory are kept, so only its "
+                "current files can be shown. Changes by agents are under Review."
+            )
             return FileBrowser(directory, overlay or Path(workspace), None, why)
         versions, why = (
             self._versions,
-            "Without git no versions of its files are kept. Install git to have them from now on.",
+            "Without git, no versions of its files are kept. Install git to keep versions from now on.",
         )
         if foreign:
             versions, why = (
                 None,
-                "Another installation kept the versions of these files, so they are not read. Adopt the session to have its files.",
+                (
+                    "Another installation made the versions of these files, so they are not read. Adopt "
+                    "the session to get its files."
+                ),
             )
         return FileBrowser(directory, directory / "workspace", versions, "" if versions else why)
 

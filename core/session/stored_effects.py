@@ -15,8 +15,8 @@ from iact.core.session.live import Live
 from iact.core.tree.apply import read_tree
 
 NO_OVERLAY = (
-    "This session does not work in a directory of yours through an overlay, so no changes wait in it; the versions of "
-    "its own files are listed by iact workspace log --session ID."
+    "This session does not work in a directory of yours through an overlay, so it has no waiting "
+    "changes. List the versions of its own files with: iact workspace log --session ID."
 )
 
 

@@ -71,8 +71,8 @@ class Trash:
         directory, place = self._sessions / session, self._folder / session
         if self.find(session) is not None:
             raise UsageError(
-                f"A session {session} was deleted before, and is still in the trash; remove that one for good first: "
-                f"iact session delete --now {session}."
+                f"A deleted session {session} is still in the trash. Delete that session for good "
+                f"first: iact session delete --now {session}."
             )
         with _locked(directory), _moving(f"The session in {directory} can't be deleted"):
             place.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -115,8 +115,8 @@ class Trash:
         mounted = _mounted_below(one.directory)
         if mounted:
             raise UsageError(
-                f"The deleted session {session} still has {mounted[0]} mounted, so it is not removed. Start iact once: "
-                "it takes such mounts away."
+                f"The deleted session {session} still has {mounted[0]} mounted, so it is not removed. "
+                "Start iact once; it unmounts such directories."
             )
         with _moving(f"The deleted session {session} can't be removed whole"):
             # The journal, by which the session is found, goes last, so an interrupted removal can be continued.
@@ -173,7 +173,7 @@ def _locked(directory: Path) -> Iterator[None]:
         yield
     except BlockingIOError as error:
         raise JournalLocked(
-            f"The session {directory.name} is open in another process, so it can't be deleted. End that one first."
+            f"The session {directory.name} is open in another process, so it can't be deleted. End that process first."
         ) from error
     finally:
         os.close(descriptor)

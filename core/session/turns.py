@@ -36,8 +36,8 @@ def _used_up(tree: Tree, agent: Agent) -> str:
     if agent.caller != "user":
         return "The budget of tokens is used up."
     return (
-        f"This session's budget of {tree.bounds.tokens:,} tokens is used up, so this was not answered. Add tokens to "
-        "have it answered, or go on in a new session."
+        f"This session's budget of {tree.bounds.tokens:,} tokens is used up, so this was not "
+        "answered. Add tokens to get an answer, or continue in a new session."
     )
 
 
@@ -146,10 +146,10 @@ class Turns:
         """
         live, tree = self._live, self._live.tree
         if root.active:
-            raise UsageError("The root agent is at work; compress its history when it has answered.")
+            raise UsageError("The root agent is working. Compress its history after it has answered.")
         prepared = self._unnoted(root)
         if cut_of(tree, root, prepared.newest) is None:
-            raise UsageError("There is too little history yet to be compressed.")
+            raise UsageError("There is not enough history to compress yet.")
         role = summarizer(tree, root)
         generation = RunningReply(live, root, prepared, is_action=lambda name: False)
         with self._scheduler.working(root, generation):
@@ -158,7 +158,7 @@ class Turns:
         if root.active or tree.stamp(root) != generation.stamp or not generation.text.strip():
             if not generation.stopped:
                 generation.discard("changed")
-            raise UsageError("Something else happened meanwhile, so nothing was compressed; try again.")
+            raise UsageError("The session changed in the meantime, so nothing was compressed. Try again.")
         cut = Compress(role=role, model=tree.roles[role].model, usage=generation.usage(), by="user")
         return live.record(signed(cut), root.path, body=generation.text.strip())
 

@@ -185,7 +185,7 @@ class Workspace:
 
     def _needed(self) -> Versions:
         if self._versions is None:
-            raise WorkspaceError("No versions are kept of this workspace.")
+            raise WorkspaceError("No versions of this workspace are kept.")
         return self._versions
 
     async def _in_turn(self, work: Callable[[], _Found]) -> _Found:
@@ -276,7 +276,7 @@ async def restore_at_rest(
         tree = read_tree(contents.records, journal.blob, strict=False)
         if tree.workspace != "scratch":
             raise UsageError(
-                "This session works in a directory of the user's, of which no versions are kept."
+                "This session works in a directory of the user, and no versions of that directory are kept."
             )
         restored = Restore(by="user", version=version)
         record = journal.append(restored, "/", tree.root.step + 1, timestamp(now))

@@ -180,7 +180,7 @@ def _chosen(waiting: Sequence[str], paths: Sequence[str]) -> list[str]:
     for path in (one.rstrip("/") for one in paths):
         below = [one for one in waiting if one == path or one.startswith(f"{path}/")]
         if not below:
-            raise UsageError(f"Nothing waits at {path!r}; see iact workspace pending.")
+            raise UsageError(f"No change is waiting at {path!r}; see iact workspace pending.")
         found += below
     return list(dict.fromkeys(found))
 

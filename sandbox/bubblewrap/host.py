@@ -32,7 +32,7 @@ from iact.sandbox.temporary_files import Temporary
 from iact.sandbox.threads import from_thread, in_thread
 
 WEAKER = "tools run under bubblewrap, whose isolation is weaker than a Docker engine's"
-MISSING = "There is no bubblewrap, so tools can't run in it; run `sudo apt-get install bubblewrap`."
+MISSING = "bubblewrap is not installed, so tools can't run in it; run `sudo apt-get install bubblewrap`."
 _PATIENCE = 20
 """Seconds for the kernel to end what was killed."""
 
@@ -55,7 +55,7 @@ class Jail:
             return None
         await asyncio.wait([self.said], timeout=_PATIENCE)  # its last output may still be on its way
         if self.group.out_of_memory:
-            return f"The kernel ended the module {name} because it used more memory than it may."
+            return f"The kernel ended the module {name}, because it used more memory than allowed."
         return f"The module {name} ended with status {status}.{last_words(await self.printed())}"
 
     async def printed(self) -> str:
@@ -280,8 +280,8 @@ def _group(bounds: limits.Limits) -> cgroups.ControlGroup:
     group = cgroups.make(bounds)
     if group is None and os.geteuid() == 0:  # the kernel lets root start any number of processes
         raise SandboxUnavailable(
-            "As root, the bubblewrap sandbox needs control groups to bound what a module uses, and can't "
-            "make any here; run the program as an ordinary user."
+            "As root, the bubblewrap sandbox needs control groups to limit the resources of modules, "
+            "and can't create any here; run the program as an ordinary user."
         )
     return group or cgroups.ControlGroup()
 

@@ -58,7 +58,9 @@ class DockerInstance(Instance):
 
     async def _why_ended(self) -> str | None:
         if self.layer is not None and self.layer.full:
-            return f"The module {self.name} was ended: it wrote more to its system, outside of the workspace, than it may."
+            return (
+                f"The module {self.name} was ended, because it wrote more outside the workspace than allowed."
+            )
         return await in_thread(why_ended, self.container, self.name)
 
     async def _end(self) -> None:
@@ -216,8 +218,8 @@ class DockerHost(Host[DockerInstance]):
         kept = isolation.gaps(status, options.ROOT.values() if root else ()) if status is not None else []
         if kept:
             raise SandboxUnavailable(
-                f"The Docker engine started the module {name} without all of its walls ({', '.join(kept)}), so it "
-                "was stopped; run `iact doctor`."
+                f"The Docker engine started the module {name} without its full isolation "
+                f"({', '.join(kept)}), so the module was stopped; run `iact doctor`."
             )
 
     async def _at_hand(self, module: CatalogueModule) -> bool:
@@ -381,8 +383,8 @@ def _check_reach(start: ModuleStart) -> None:
         )
     if not stdio_possible():
         raise SandboxUnavailable(
-            "The engine is reached in a way that can't carry a module's bytes; use its unix socket, or TCP "
-            "behind an SSH tunnel."
+            "The connection to the engine can't carry a module's data; use the engine's unix socket, "
+            "or TCP through an SSH tunnel."
         )
 
 

@@ -73,7 +73,7 @@ def python_of(client: docker.DockerClient, reference: str) -> str:
             f"The engine lost the base image ({_short(error)}); run `iact image build`."
         ) from error
     if version is None:
-        raise SandboxUnavailable("The base image is not one of ours; run `iact image build`.")
+        raise SandboxUnavailable("The base image was not built by iact; run `iact image build`.")
     return str(version)
 
 
@@ -226,8 +226,8 @@ def _pull(client: docker.DockerClient, report: Report, *, required: bool) -> boo
         if not required:
             return False
         raise SandboxUnavailable(
-            f"No image registry gave {REGISTRY_IMAGE} ({_short(error)}); on Debian or Ubuntu, "
-            "run `sudo iact image build --from debian`."
+            f"No image registry provided {REGISTRY_IMAGE} ({_short(error)}); on Debian or Ubuntu, run "
+            "`sudo iact image build --from debian`."
         ) from error
 
 

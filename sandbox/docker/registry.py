@@ -46,8 +46,8 @@ def push_images(data: Path, place: str, modules: Sequence[str], report: Report) 
             except (*EngineFailure, _Refused) as error:
                 why = str(error).split("\n", 1)[0][:300]
                 raise SandboxUnavailable(
-                    f"The image {name}:{tag} can't be pushed ({why}). Look whether the registry is there and whether "
-                    "`docker login` let you in."
+                    f"The image {name}:{tag} can't be pushed ({why}). Check that the registry exists "
+                    "and that `docker login` succeeded."
                 ) from error
             pushed.append(f"{name}:{tag}")
     return pushed

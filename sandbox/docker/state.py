@@ -25,12 +25,12 @@ def why_ended(container: Container, name: str) -> str | None:
     except NotFound:
         return f"The container of module {name} was removed."
     except (*EngineFailure, SandboxUnavailable):
-        return f"The Docker engine stopped answering, and with it the module {name}."
+        return f"The Docker engine stopped answering, and so did the module {name}."
     state = container.attrs["State"]
     if state.get("Status") in ("running", "created"):
         return None
     if state.get("OOMKilled"):
-        return f"The kernel ended the module {name} because it used more memory than it may."
+        return f"The kernel ended the module {name}, because it used more memory than allowed."
     if state.get("Status") == "paused":
         return f"The container of module {name} was paused from outside."
     status = state.get("ExitCode", "unknown")

@@ -122,7 +122,9 @@ async def _dial() -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     if address.scheme == "unix":
         return await asyncio.open_unix_connection(address.path, limit=_CHUNK)
     if not possible():
-        raise SandboxUnavailable("The engine's connection can't carry a module's; use its unix socket.")
+        raise SandboxUnavailable(
+            "The connection to the engine can't carry a module's data; use the engine's unix socket."
+        )
     return await asyncio.open_connection(address.hostname, address.port or 2375, limit=_CHUNK)
 
 

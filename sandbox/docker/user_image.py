@@ -34,7 +34,7 @@ def pinned(client: docker.DockerClient, source: ModuleSource) -> ModuleSource:
         )
     if said.get("Volumes"):
         raise UsageError(
-            f"The image {source.image} declares volumes, which nothing bounds; build it without VOLUME."
+            f"The image {source.image} declares volumes, whose size can't be limited; build it without VOLUME."
         )
     card = "".join(
         f"{key} = {json.dumps(value, ensure_ascii=False)}\n"

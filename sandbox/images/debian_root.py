@@ -223,7 +223,7 @@ def _release() -> tuple[str, str]:
     )
     if not codename or not wanted:
         raise SandboxUnavailable(
-            "No package lists are on this machine; run `sudo apt-get update`, then try again."
+            "This machine has no package lists; run `sudo apt-get update`, then try again."
         )
     return codename, "\n".join(wanted) + "\n"
 

@@ -124,7 +124,7 @@ def chosen(profiles: Sequence[Profile], packages: str, wheels: str) -> Workshop:
     ]:
         if not form.fullmatch(text):
             raise UsageError(
-                f"{text[:100]!r} is not the name of a {kind} package; write names, with blanks between."
+                f"{text[:100]!r} is not the name of a {kind} package; write names separated by spaces."
             )
     offers = [PROFILES[each] for each in profiles]
     all_packages = tuple(dict.fromkeys([name for each in offers for name in each.packages] + more))

@@ -73,8 +73,8 @@ class ClusterApi:
                 config.load_incluster_config(client_configuration=found)
         except (ConfigException, OSError) as error:
             raise SandboxUnavailable(
-                f"Tools can't run on Kubernetes, since nothing says where its API is ({_first(str(error))}). Run iact in a "
-                "pod with a service account, or set KUBECONFIG."
+                "Tools can't run on Kubernetes, because the address of its API is not configured "
+                f"({_first(str(error))}). Run iact in a pod with a service account, or set KUBECONFIG."
             ) from error
         self._client = ApiClient(found)
         await self._check_policy()
@@ -181,7 +181,7 @@ class ClusterApi:
         found = await self.sandbox(_name(body))
         if found is None:
             raise SandboxUnavailable(
-                "The cluster deleted the Sandbox of a module at once; look at its events."
+                "The cluster deleted the Sandbox of a module at once; check the Sandbox's events."
             )
         return found
 
@@ -335,8 +335,9 @@ class ClusterApi:
         except TimeoutError:
             pass
         raise SandboxUnavailable(
-            f"The cluster's API did not answer within {self.patience:.0f} seconds when asked to {what} ({failed}). What runs "
-            "goes on; try again, and look at the cluster if it stays so."
+            f"The cluster's API did not answer within {self.patience:.0f} seconds when asked to "
+            f"{what} ({failed}). Running modules continue. Try again; if the problem persists, check "
+            "the cluster."
         )
 
     def _refused(self, what: str, error: ApiException) -> Exception:
@@ -347,8 +348,8 @@ class ClusterApi:
             return NameTaken(said)
         if error.status in (401, 403):
             return SandboxUnavailable(
-                f"The cluster does not let iact {what} in the namespace {self.namespace} ({said}). Look at the role and "
-                "the quota there (deploy/kubernetes/modules.yaml)."
+                f"The cluster does not let iact {what} in the namespace {self.namespace} ({said}). "
+                "Check the role and the quota there (deploy/kubernetes/modules.yaml)."
             )
         return SandboxUnavailable(f"The cluster refused to {what} (HTTP {error.status}: {said}).")
 

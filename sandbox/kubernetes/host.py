@@ -250,8 +250,8 @@ class KubernetesHost(Host[PodInstance]):
                     await self._gone([found.metadata.name for found in others])
         except TimeoutError as error:
             raise SandboxUnavailable(
-                "Pods that another host started for this session are not gone yet, so none is started beside them. "
-                "Try again; if it stays so, look at their node."
+                "Pods that another host started for this session still exist, so no further pod is "
+                "started. Try again; if the problem persists, check their node."
             ) from error
         self._fenced.add(session)
 
@@ -304,8 +304,8 @@ class KubernetesHost(Host[PodInstance]):
         wanted, self._pythons[reference] = self._python(reference), found
         if found != wanted and (given.site is not None or given.program is not None):
             raise ModuleLost(
-                f"The packages of the module {module.name} were fetched for Python {wanted}, and its image has {found}; "
-                "it is started again with the right ones."
+                f"The packages of the module {module.name} were fetched for Python {wanted}, but its "
+                f"image has Python {found}. The module is started again with the right packages."
             )
 
     async def _why_ended(self, name: str, module: str) -> str | None:
@@ -404,8 +404,9 @@ class KubernetesHost(Host[PodInstance]):
                 apps=module.trusted.apps,
             )
         raise SandboxUnavailable(
-            f"The cluster has other things under the names of {_NAMES} new pods in the namespace {self._namespace.name}; "
-            "let nothing else make names there that begin with iact-."
+            f"The names of {_NAMES} new pods are already taken in the namespace "
+            f"{self._namespace.name}; make sure that nothing else there uses names that begin with "
+            "iact-."
         )
 
     async def _create(self, pod: Pod, own: KeyPair) -> bool:
@@ -444,8 +445,8 @@ class KubernetesHost(Host[PodInstance]):
                     found = await self._api.sandbox(name)
                     if found is None or found.ended:
                         raise ModuleLost(
-                            f"The pod of the module {module} ended before it came up"
-                            f" ({found.ended if found is not None else 'its Sandbox was deleted'}).",
+                            f"The pod of the module {module} ended before it was ready "
+                            f"({found.ended if found is not None else 'its Sandbox was deleted'}).",
                             log=await self._api.log(name, MODULE, LOG_LINES),
                         )
                     if found.address:
@@ -459,7 +460,7 @@ class KubernetesHost(Host[PodInstance]):
                     await asyncio.sleep(_LOOKS_APART[min(look, len(_LOOKS_APART) - 1)])
         except TimeoutError:
             why = f"it was not there after {self._coming_up:.0f} seconds: {why}"
-        raise SandboxUnavailable(f"The pod of the module {module} does not come up: {why}.")
+        raise SandboxUnavailable(f"The pod of the module {module} does not start: {why}.")
 
     async def _check_walls(self, tunnel: Tunnel, node: str) -> None:
         """Let the first pod on each node try to reach the cluster's network, which its policy should prevent.
@@ -472,11 +473,11 @@ class KubernetesHost(Host[PodInstance]):
         try:
             reached = await tunnel.probe()
         except (OSError, TimeoutError) as error:
-            raise ModuleLost("The pod broke off when it was asked what it reaches.") from error
+            raise ModuleLost("The pod closed the connection while its network access was checked.") from error
         if reached:
             raise SandboxUnavailable(
-                f"Pods on the node {node} reach the cluster's network ({reached}) in spite of the network policy, so no "
-                "module is started there. Use a network plugin that enforces policies."
+                f"Pods on the node {node} reach the cluster's network ({reached}) despite the network "
+                "policy, so no module is started there. Use a network plugin that enforces policies."
             )
         self._nodes.add(node)
 

@@ -35,8 +35,8 @@ class Namespace:
         """
         if not path.is_relative_to(data):
             raise SandboxUnavailable(
-                f"Pods can mount what is in the data directory alone ({data}), and {path} is not. Let the session have "
-                "a workspace of its own."
+                f"Pods can only mount paths in the data directory ({data}), and {path} is outside it. "
+                "Let the session use its own workspace."
             )
         return str(Path(self.folder) / path.relative_to(data))
 
@@ -60,7 +60,7 @@ class NamespaceSettings:
         if not self.images or not self.volume:
             missing = "IACT_KUBERNETES_IMAGES" if not self.images else "IACT_KUBERNETES_VOLUME"
             raise SandboxUnavailable(
-                f"Tools can't run on Kubernetes, since {missing} is not set; see docs/how-to/kubernetes.md."
+                f"Tools can't run on Kubernetes, because {missing} is not set; see docs/how-to/kubernetes.md."
             )
         claim, _, folder = self.volume.strip("/").partition("/")
         return Namespace(

@@ -111,7 +111,7 @@ def why_ended(pod: V1Pod, name: str) -> str | None:
     state = _module_state(status.container_statuses or []) if status is not None else None
     ended = state.terminated if state is not None else None
     if ended is not None and ended.reason == "OOMKilled":
-        return f"The kernel ended the module {name} because it used more memory than it may."
+        return f"The kernel ended the module {name}, because it used more memory than allowed."
     if status is not None and status.reason == "Evicted":
         return f"The cluster evicted the pod of the module {name} ({_line(status.message or 'no reason given')})."
     if pod.metadata is not None and pod.metadata.deletion_timestamp is not None:

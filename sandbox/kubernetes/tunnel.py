@@ -59,8 +59,9 @@ class Tunnel:
                 reader, writer = await self._reach()
         except TimeoutError as error:
             raise ModuleLost(
-                f"The pod's address {self._address} did not answer within {within:.0f} seconds; look whether the "
-                "cluster's network lets this host reach its modules (deploy/kubernetes/modules.yaml)."
+                f"The pod's address {self._address} did not answer within {within:.0f} seconds; check "
+                "that the cluster's network lets this host reach its modules "
+                "(deploy/kubernetes/modules.yaml)."
             ) from error
         self._begin(self._hear(reader), writer)
         await self._listen(socket_folder.SOCKET)

@@ -33,13 +33,16 @@ _HEAVY: Final = 64 << 20
 _GONE: Final = (
     "The folder it was in is no longer in the live directory; apply that folder by force, too, or drop it."
 )
-_NEW: Final = "The folder it is in is new and was not applied; apply that, too."
+_NEW: Final = "It is in a new folder that was not applied. Apply that folder, too."
 _CHANGED: Final = (
-    "Somebody changed it in the live directory after the agent's copy was made; look at both, then apply it by "
-    "force or drop it."
+    "Somebody changed it in the live directory after the agent's copy was made. Compare both, then "
+    "apply it by force or drop it."
 )
-_AGAIN: Final = "A process of the session changed it after it was looked at; look at it again."
-_FULL: Final = "The folder below holds something that is not deleted with it; apply that, too, or drop this."
+_AGAIN: Final = "A process of the session changed it after it was read for review. Review it again."
+_FULL: Final = (
+    "The folder in the live directory contains something that is not deleted with it. Apply the deletion "
+    "of that, too, or drop this one."
+)
 
 
 class _Refused(Exception):
@@ -124,7 +127,7 @@ class Applying:
         now = found.now
         if now is None or now.type not in ("file", "link"):
             kind = "special file" if now is None else now.target
-            raise _Refused("failed", f"It is a {kind}; only files, folders and links are made real.")
+            raise _Refused("failed", f"It is a {kind}; only files, folders and links can be applied.")
         with self._at(found) as at:
             below = self._unchanged(found, at)
             name = name_of(self._token, next(self._numbers))
@@ -423,7 +426,9 @@ def _note(found: Found, replaced: os.stat_result | None) -> str:
     """Remarks about a change that was made."""
     notes = []
     if replaced is not None and stat.S_ISREG(replaced.st_mode) and replaced.st_nlink > 1:
-        notes.append(f"It was one of {replaced.st_nlink} names of a file; the others keep what they had.")
+        notes.append(
+            f"It was one of {replaced.st_nlink} hard links to a file; the other links keep the old content."
+        )
     if found.now is not None and found.now.type == "file" and found.now.mode & 0o6000:
-        notes.append("Its set-id bits were left out.")
+        notes.append("Its set-user-ID and set-group-ID bits were not applied.")
     return " ".join(notes)

@@ -79,8 +79,8 @@ class Base:
             return cls(file, *_parsed(json.loads(text)), text)
         except (ValueError, TypeError, KeyError) as error:
             raise WorkspaceError(
-                f"{file} is damaged, so nobody can tell what changed in the live directory meanwhile; look at the "
-                f"changes in {file.parent / 'upper'}, then remove {file.parent}."
+                f"{file} is damaged, so it is unknown what has changed in the live directory in the "
+                f"meantime. Check the changes in {file.parent / 'upper'}, then remove {file.parent}."
             ) from error
 
     def save(self) -> None:

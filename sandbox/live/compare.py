@@ -118,7 +118,8 @@ class _Walk:
     def _folder(self, here: _Folder) -> None:
         if len(here.parts) > path_names.DEEPEST:
             raise WorkspaceError(
-                f"Folders in the live directory lie more than {path_names.DEEPEST} deep; remove the deepest."
+                f"Folders in the live directory are nested more than {path_names.DEEPEST} levels "
+                "deep; remove the deepest."
             )
         with steps.folder(self._upper, here.parts) as up, self._below(here) as low:
             listed = steps.names(up)
@@ -218,7 +219,8 @@ class _Walk:
         """Note deletions in the folder `name` of the folder `low`; recurses once per level."""
         if path.count("/") > path_names.DEEPEST:
             raise WorkspaceError(
-                f"Folders in the live directory lie more than {path_names.DEEPEST} deep; remove the deepest."
+                f"Folders in the live directory are nested more than {path_names.DEEPEST} levels "
+                "deep; remove the deepest."
             )
         with steps.folder(low, (name,)) as inside:
             for each in steps.names(inside):
@@ -232,8 +234,8 @@ class _Walk:
         self._out.changes.append(found)
         if len(self._out.changes) > MOST:
             raise WorkspaceError(
-                f"More than {MOST:,} paths changed in the live directory, too many to look at; "
-                "let the agent take them back, or end the session and remove its folder live."
+                f"More than {MOST:,} paths changed in the live directory, too many to review; let the "
+                "agent undo them, or end the session and remove its folder live."
             )
 
 

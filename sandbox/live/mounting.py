@@ -73,7 +73,7 @@ def layers(directory: Path, store: Path) -> Layers:
             f"The live directory {directory} can't be overlaid ({error.strerror}); check both it and {store}."
         ) from error
     if not found.is_dir():
-        raise WorkspaceError(f"{directory} is not a folder; name a folder as live directory.")
+        raise WorkspaceError(f"{directory} is not a folder; choose a folder as the live directory.")
     _check_places(made)
     _check_systems(made)
     return made
@@ -82,12 +82,13 @@ def layers(directory: Path, store: Path) -> Layers:
 def _check_places(made: Layers) -> None:
     if made.store.is_relative_to(made.directory):
         raise WorkspaceError(
-            f"The live directory {made.directory} holds the product's own data ({made.store}); name a folder "
-            "beside the data directory, or move that with IACT_DATA."
+            f"The live directory {made.directory} contains iact's own data ({made.store}); choose a "
+            "folder that does not contain it, or move the data with IACT_DATA."
         )
     if made.directory.is_relative_to(made.store):
         raise WorkspaceError(
-            f"The live directory {made.directory} lies in what the product keeps for this session; name another."
+            f"The live directory {made.directory} is inside the data that iact keeps for this "
+            "session; choose another directory."
         )
 
 

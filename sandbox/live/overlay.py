@@ -171,8 +171,8 @@ class Overlay:
                 dropping.drop(change.parts)
         except OSError as error:
             raise WorkspaceError(
-                f"A change can't be dropped ({error.strerror}: {error.filename!r}); see that {self._layers.store} "
-                "can be written."
+                f"A change can't be dropped ({error.strerror}: {error.filename!r}); make sure that "
+                f"{self._layers.store} is writable."
             ) from error
         finally:
             mounting.renew(self._layers.merged)
@@ -198,8 +198,8 @@ class Overlay:
             same = False
         if not same:
             raise WorkspaceError(
-                f"The live directory {directory} was moved, or another was put in its place; end the session and "
-                "resume it, or move the directory back."
+                f"The live directory {directory} was moved or replaced; end the session and resume "
+                "it, or move the directory back."
             )
 
     def _last_moment(self) -> int:
@@ -340,8 +340,8 @@ def _explained(layers: mounting.Layers) -> Iterator[None]:
         yield
     except OSError as error:
         raise WorkspaceError(
-            f"The overlay of {layers.directory} can't be kept in {layers.store} ({error.strerror}); see that both "
-            "can be written, and that the disk is not full."
+            f"The overlay of {layers.directory} can't be kept in {layers.store} ({error.strerror}); "
+            "make sure that both are writable and that the disk is not full."
         ) from error
 
 

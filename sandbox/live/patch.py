@@ -51,12 +51,12 @@ class Patch:
             return
         sizes = [f"{state.size:,} bytes {when}" for state, when in ((was, "before"), (now, "after")) if state]
         if max(state.size for state in (was, now) if state) > LARGEST:
-            yield f"Too large to be shown: {', '.join(sizes)}."
+            yield f"Too large to show: {', '.join(sizes)}."
             return
         before = _read(self.lower, found, found.below) if was else b""
         after = _read(self.upper, found, found.above) if now else b""
         if before is None or after is None:
-            yield "It changed again after it was looked at."
+            yield "It changed again after it was read for review."
             return
         texts = [text_of(content) for content in (before, after)]
         if texts[0] is None or texts[1] is None:

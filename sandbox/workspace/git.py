@@ -79,8 +79,8 @@ def check_objects(store: Path) -> Path:
 
 def _strange(path: Path, what: str) -> WorkspaceError:
     return WorkspaceError(
-        f"The versions can't be used: {str(path)!r} {what}, and git would follow it. Somebody changed that folder; "
-        "take it away to go on, or adopt the session."
+        f"The versions can't be used: {str(path)!r} {what}, and git would follow it. Somebody changed "
+        "that folder. Remove it to continue, or adopt the session."
     )
 
 

@@ -69,7 +69,9 @@ def contents(store: Path, wanted: Sequence[KeptFile]) -> Iterator[bytes]:
             end = answer.find(b"\n", place)
             about = answer[place:end].split(b" ")
             if end < 0 or about[1:2] != [b"blob"]:
-                raise WorkspaceError(f"What {one.path!r} held in that version was lost, or never came along.")
+                raise WorkspaceError(
+                    f"The content of {one.path!r} in that version was lost, or was never copied here."
+                )
             place = end + 1 + int(about[2]) + 1
             yield answer[end + 1 : place - 1]
 
@@ -99,7 +101,7 @@ def steps(store: Path, versions: Sequence[str]) -> list[list[PathStep]]:
             found.append([])
     if len(found) != len(pairs):
         raise WorkspaceError(
-            "It can't be determined what changed between the versions: a part of them was lost."
+            "The changes between the versions can't be determined, because part of the versions was lost."
         )
     return found
 
@@ -115,7 +117,7 @@ def patch(store: Path, old: KeptFile | None, new: KeptFile | None) -> str:
         f"{one.size:,} bytes {when}" for one, when in ((old, "before"), (new, "after")) if one is not None
     )
     if any(one.size > LARGEST for one in both):
-        return f"Too large to be shown: {sizes}."
+        return f"Too large to show: {sizes}."
     held = dict(zip(both, contents(store, both), strict=True))
     before, after = (b"" if one is None else held[one] for one in (old, new))
     texts = [text_of(content) for content in (before, after)]

@@ -107,7 +107,7 @@ class GitVersions:
             found, marks = _look(workspace, known)
         except OSError as error:
             raise WorkspaceError(
-                f"The workspace can't be read ({error.strerror}); its files were not kept."
+                f"The workspace can't be read ({error.strerror}), so no version of its files was kept."
             ) from error
         entries = [entry for entry in found if entry.mode]
         seals = {entry.path: entry.seal for entry in entries}
@@ -126,7 +126,9 @@ class GitVersions:
         known.left_out = frozenset(entry.path for entry in found if not entry.mode)
         if whole and known.left_out:
             name = os.fsdecode(min(known.left_out))
-            raise WorkspaceError(f"No version holds {name!r}: it is too large, too deep or not to be read.")
+            raise WorkspaceError(
+                f"No version contains {name!r}: it is too large, nested too deeply, or can't be read."
+            )
         return known.version
 
     def restore(self, workspace: Path, store: Path, version: str) -> None:
@@ -140,8 +142,8 @@ class GitVersions:
         lost = _in_the_way(self._known[workspace, store].left_out, wanted.keys()) if now else []
         if lost:
             raise WorkspaceError(
-                f"No version holds the {os.fsdecode(lost[0])!r} that is in the workspace now, and restoring "
-                "would replace it; move it away first. Nothing was restored."
+                f"No version contains the current {os.fsdecode(lost[0])!r} of the workspace, and "
+                "restoring would replace it. Move it away first. Nothing was restored."
             )
         written = {path: entry for path, entry in wanted.items() if now.get(path) != entry}
         _change(workspace, store, written, now.keys() - wanted.keys())
@@ -179,7 +181,7 @@ class GitVersions:
             return _tree(store, self.keep(workspace, store))
         except WorkspaceError as error:
             raise WorkspaceError(
-                f"{error} Nothing was restored, since what is in the workspace now would be lost."
+                f"{error} Nothing was restored, because the current content of the workspace would be lost."
             ) from error
 
     def changes(self, store: Path, old: str, new: str) -> str:
@@ -331,7 +333,7 @@ def _import(store: Path, before: str, changed: list[_Entry], gone: set[bytes]) -
     answer = _git(store, "fast-import", "--quiet", "--force", "--done", given=b"".join(lines))
     version = answer.decode("ascii", "replace").strip()
     if not _VERSION.fullmatch(version):
-        raise WorkspaceError(f"The versions in {store} can't be used: git gave no id.")
+        raise WorkspaceError(f"The versions in {store} can't be used: git returned no id.")
     return version
 
 
@@ -366,7 +368,7 @@ def _contents(store: Path, objects: Mapping[bytes, bytes]) -> Iterator[tuple[byt
         about = answer[place:end].split(b" ")
         if about[1:2] != [b"blob"]:
             raise WorkspaceError(
-                "That version can't be restored: a part of it was lost, or never came along."
+                "That version can't be restored, because part of it was lost or was never copied here."
             )
         size = int(about[2])
         yield path, answer[end + 1 : end + 1 + size]

@@ -186,8 +186,8 @@ def _fill_and_go_on(
 ) -> None:
     ran = limited("Fill the disk.")
     assert ran.status == 1
-    assert f"can't be written ({reason}); the session has stopped." in ran.sentence
-    assert "make room, then open the session again." in ran.sentence
+    assert f"can't be written ({reason}), so the session has stopped." in ran.sentence
+    assert "Free some disk space, then open the session again." in ran.sentence
     (journal,) = product.journals()
     before = read_journal(journal)
     assert before.torn == 0, "what was half-written is taken back"
@@ -398,7 +398,9 @@ def test_a_journal_of_a_newer_program(stage: Stage, stored: Stored) -> None:
     journal = _put(product.data, stored, data)
     ran = product.run("replay", str(journal))
     assert ran.status == 1
-    assert ran.sentence == f"The journal has format 2.0; this program reads up to {FORMAT}. Update it."
+    assert (
+        ran.sentence == f"The journal has format 2.0; this program reads up to {FORMAT}. Update the program."
+    )
     shutil.rmtree(journal.parent)
 
 
@@ -411,7 +413,7 @@ def test_a_session_that_another_process_has_open(stage: Stage, stored: Stored) -
     finally:
         held.abandon()
     assert ran.status == 1
-    assert "is open in another process; use that one or end it." in ran.sentence
+    assert "is open in another process; use or end that process." in ran.sentence
     assert journal.read_bytes() == stored.content
 
 

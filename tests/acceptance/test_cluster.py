@@ -358,7 +358,7 @@ def test_what_is_deleted_for_good_at_the_page_is_gone_from_store_and_hosts(tmp_p
         frame = json.loads(other.recv(timeout=300))
         assert (frame["type"], frame["id"]) == ("error", 1)
         assert frame["message"] == (
-            f"The session {session} was deleted for good. Nothing of it is left, and its id is not used again."
+            f"The session {session} was deleted for good. Nothing of it is left, and its id will not be used again."
         )
         assert not list((tmp_path / "shared" / "open").glob(f"*/{session}")), "no note says that it is open"
         # The host that had it before has a copy of what it had, until it tidies up.

@@ -102,7 +102,7 @@ def compressed_and_begun_anew(endpoint: Endpoint, product: Product) -> None:
         expect(field).to_be_visible()
         assert flaws(page) == []
         bar.get_by_role("button", name="Compress").click()
-        expect(bar.get_by_role("alert")).to_have_text("There is too little history yet to be compressed.")
+        expect(bar.get_by_role("alert")).to_have_text("There is not enough history to compress yet.")
         # A new session can begin from what was said all the same.
         dear = page.url
         bar.get_by_role("button", name="New session from a summary").click()

@@ -137,7 +137,10 @@ def test_a_part_is_applied_and_the_rest_dropped_without_a_server(stage: Stage, t
     assert f"iact workspace apply --session {session}" in listed.stderr
 
     wrong = product.run("workspace", "apply", "--session", session, "nots.txt")
-    assert (wrong.status, wrong.sentence) == (2, "Nothing waits at 'nots.txt'; see iact workspace pending.")
+    assert (wrong.status, wrong.sentence) == (
+        2,
+        "No change is waiting at 'nots.txt'; see iact workspace pending.",
+    )
     done = product.run("workspace", "apply", "--session", session, "notes.txt", "src")
     assert (done.status, done.stdout) == (0, "2 applied\n"), done
     assert (mine / "notes.txt").read_text() == "one\nTWO\nthree\n"

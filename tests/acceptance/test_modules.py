@@ -238,7 +238,7 @@ def test_a_person_adds_and_removes_a_module_while_agents_run(stage: Stage, tmp_p
         answered(spoken, 2)
         say(spoken, server, "Are you sure?")
         ran = product.run("module", "remove", "scout")
-        assert (ran.status, ran.stderr) == (2, "iact: There is no module 'scout' that was added.\n")
+        assert (ran.status, ran.stderr) == (2, "iact: No module 'scout' was added.\n")
     assert "The module `scout` is not available any more." in contexts(endpoint.requests, "/")[-1]
 
 
@@ -266,7 +266,7 @@ def test_a_module_that_never_comes_up_is_refused(stage: Stage, tmp_path: Path) -
     product = stage.product()
     refused = product.run("module", "add", str(tmp_path / "slow.py"))
     assert refused.status == 1
-    assert "did not come up within 60 seconds" in refused.stderr
+    assert "did not start within 60 seconds" in refused.stderr
 
 
 def test_what_a_call_started_ends_with_it_and_a_module_that_can_start_nothing_is_started_anew(

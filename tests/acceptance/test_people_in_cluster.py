@@ -412,7 +412,7 @@ def test_quotas_hold_over_two_hosts(tmp_path: Path, postgres: str) -> None:
         other = next(n for n, one in enumerate(sessions) if at[one] != at[sessions[0]])
         acknowledged(sockets[other], {"type": "say", "text": "And now?"})
         refused = json.dumps(until_record(sockets[other], "reply"))
-        assert "No more than 1 of your sessions may be at work at once" in refused
+        assert "No more than 1 of your sessions may work at once" in refused
         gate.release()
         until_record(sockets[0], "reply")
         assert said(sockets[other], "And now?") == sessions[other]

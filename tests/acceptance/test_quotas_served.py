@@ -34,7 +34,7 @@ LIMIT: Final = 40_000
 MONEY: Final = LIMIT * PRICE / 1e6
 
 REFUSED: Final = re.compile(
-    r"of which ([\d.,]+) is used\. The next call of a model could (?:take|cost) ([\d.,]+), so"
+    r"of which ([\d.,]+) is used\. The next model call could (?:take|cost) ([\d.,]+), so"
 )
 
 

@@ -78,7 +78,7 @@ def test_a_person_reviews_many_changes_by_mouse_and_by_keyboard(stage: Stage, tm
         row(page, "picture.bin").click()
         expect(diff.locator(".review-text")).to_contain_text("binary", ignore_case=True)
         row(page, "huge.bin").click()
-        expect(diff.locator(".review-text")).to_contain_text("Too large to be shown")
+        expect(diff.locator(".review-text")).to_contain_text("Too large to show")
 
         page.keyboard.press("End")
         expect(dialog.locator("[aria-current=true]")).to_contain_text("src/program.py")

@@ -107,7 +107,7 @@ def test_a_person_approves_on_the_page_what_an_agent_wrote_and_the_next_session_
     with serving(last) as server, server.connect() as socket:
         asked = begin(socket, "Make the skill better.")
         shown = str(asked["html"])
-        assert "It takes the place of the skill of this name." in shown
+        assert "It replaces the skill of this name." in shown
         assert "+And then say" in shown
         assert "\u202e" not in shown, "what nobody sees is written out"
         assert "No longer in it:" in shown, "the script was not written again"

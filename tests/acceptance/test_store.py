@@ -53,7 +53,7 @@ def test_a_session_is_gone_on_with_on_another_host(tmp_path: Path) -> None:
         assert (tmp_path / "one.md").read_bytes() == first.journal.read_bytes()
         stranger = host(endpoint, tmp_path, "c")
         told = stranger.run("run", "Hello").sentence
-        assert "another key than" in told
+        assert "a different key than" in told
         assert "Copy that file" in told
 
 
@@ -135,7 +135,7 @@ def test_a_session_that_is_deleted_for_good_is_gone_on_all_hosts(tmp_path: Path)
         assert (done.status, done.stdout) == (0, f"{session} deleted for good\n")
         mine = [one for one in (tmp_path / "shared/sessions" / session).rglob("*") if one.is_file()]
         assert {one.read_bytes() for one in mine} == {b"", b"iact 1 deleted\n"}
-        gone = f"The session {session} was deleted for good. Nothing of it is left, and its id is not used again."
+        gone = f"The session {session} was deleted for good. Nothing of it is left, and its id will not be used again."
         c = host(endpoint, tmp_path, "c", a.data / "seal.key")
         for product in (a, b, c):  # which has a copy, deleted it, and never had it
             assert gone in product.run("run", "--session", session, "More").sentence

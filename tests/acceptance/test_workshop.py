@@ -71,7 +71,7 @@ def test_what_a_person_names_is_in_the_shell_and_agents_know_it(
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (["--with", "curl; rm"], "'curl;' is not the name of a Debian package; write names, with blanks between."),
+        (["--with", "curl; rm"], "'curl;' is not the name of a Debian package; write names separated by spaces."),
         (["--with=--help"], "'--help' is not the name of a Debian package"),
         (["--wheels=-r /etc/passwd"], "'-r' is not the name of a Python package"),
         (["--wheels", "x @ file:///x"], "'@' is not the name of a Python package"),

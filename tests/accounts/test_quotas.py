@@ -166,7 +166,7 @@ async def test_a_group_has_no_more_sessions_at_work_than_it_may(kept: Kept, tmp_
             while not models[0].asked:  # noqa: ASYNC110 - it is asked in a task of the session
                 await asyncio.sleep(0)
             refused = await his.ask("Work.")
-            assert f"No more than 1 sessions of the group {group} may be at work at once" in refused.body
+            assert f"No more than 1 sessions of the group {group} may work at once" in refused.body
             hold.set()
         assert first.result().body == "It is done."
         assert (await his.ask("And now?")).body == "It is done."

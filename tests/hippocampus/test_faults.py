@@ -126,7 +126,7 @@ async def test_after_a_crash_memory_catches_up_from_the_journals(tmp_path: Path)
 async def test_memory_stays_off_when_what_was_forgotten_is_not_known(tmp_path: Path) -> None:
     (tmp_path / "decisions.json").write_text("{", encoding="utf-8")
     async with opened(tmp_path, DictStore(), StandingClock(), journals=[FACT]) as hippocampus:
-        with pytest.raises(MemoryUnavailable, match="nothing forgotten comes back"):
+        with pytest.raises(MemoryUnavailable, match="no forgotten memory comes back"):
             await hippocampus.of("anna").search(QUESTION)
 
 

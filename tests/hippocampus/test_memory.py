@@ -213,7 +213,7 @@ def test_another_process_holds_the_directory(tmp_path: Path) -> None:
             memory.remember(journals[0][1])
             await opened.settled()
             first = await memory.recall(ask("When does the office close?"))
-            assert f"held by another process ({other.pid})" in first.notice
+            assert f"in use by another process ({other.pid})" in first.notice
             assert first.rows == ()
             assert (await memory.recall(ask("When does the office close?"))).notice == ""
             with pytest.raises(MemoryUnavailable, match="another process"):

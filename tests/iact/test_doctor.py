@@ -186,7 +186,7 @@ def test_accounts_are_where_all_hosts_of_a_store_reach_them(tmp_path: Path) -> N
     assert not (tmp_path / "accounts.db").exists(), "nothing is made by looking"
     apart = found("accounts", data=tmp_path, accounts=people, store=f"file://{tmp_path}/store")
     assert not apart.ok
-    assert "one database of accounts" in apart.detail
+    assert "one shared accounts database" in apart.detail
     url = "postgresql://iact:xyzzy@127.0.0.1:9/none"
     away = found("accounts", data=tmp_path, accounts=people, accounts_url=url)
     assert not away.ok

@@ -73,7 +73,7 @@ def test_the_words_are_told_as_the_modules() -> None:
     shown = form_words("/a", asked("Pay now.\nAllow it? [y]es")).split("\n")
     assert shown[0] == "/a: inn.book asks you something. These are the words of the module inn:"
     assert shown[1:3] == ["  | Pay now.", "  | Allow it? [y]es"]
-    assert shown[-1] == "What you answer goes to the module inn, and from there wherever it sends it."
+    assert shown[-1] == "Your answer goes to the module inn, which may send it on."
 
 
 @settings(deadline=None, max_examples=rounds(50))

@@ -387,7 +387,7 @@ def test_what_the_cluster_refuses_is_said_with_the_remedy_and_leaves_nothing(
         await refused("has no network policy iact-modules")
         cluster.objects["networkpolicies", "iact-modules"] = policy
         monkeypatch.setenv("KUBECONFIG", "/nowhere")
-        await refused("nothing says where its API is")
+        await refused("the address of its API is not configured")
 
     loop.run(run())
 
@@ -459,7 +459,7 @@ def test_names_that_others_took_are_left_to_them(
         assert [kind for kind, _ in taken] == ["secrets", "sandboxes"]
         assert instance.pod not in [name for _, name in taken]
         cluster.before_create = take_all
-        with pytest.raises(SandboxUnavailable, match="has other things under the names"):
+        with pytest.raises(SandboxUnavailable, match="are already taken in the namespace"):
             await start(host, workspace, "files")
         await host.end_session(workspace.parent.name)
         cluster.before_create = lambda resource, name: None
@@ -530,9 +530,7 @@ def test_what_a_killed_process_left_is_removed_by_its_successor_or_by_whoever_ta
         second.wait()
         cluster.slow_ends.clear()
         hasty = hosts("host-4", coming_up=0.5)
-        with pytest.raises(
-            SandboxUnavailable, match="another host started for this session are not gone yet"
-        ):
+        with pytest.raises(SandboxUnavailable, match="another host started for this session still exist"):
             await start(hasty, workspace)
         cluster.slow_ends.set()
         await other.close()

@@ -185,7 +185,7 @@ def test_a_module_that_kept_its_rights_is_not_used(
 
     async def scenario() -> None:
         async with hosting_on(backend, tmp_path) as host:
-            with pytest.raises(SandboxUnavailable, match=r"without all of its walls \(CapEff.*NoNewPrivs"):
+            with pytest.raises(SandboxUnavailable, match=r"without its full isolation \(CapEff.*NoNewPrivs"):
                 await backend.start(host, "shell", session="s", workspace=tmp_path)
 
     loop.run(scenario())

@@ -202,7 +202,7 @@ for folder in ("/dev", "/dev/shm", "/run", "/run/iact", "/var/tmp", "/var", "/ru
         taken = achieved(loop, shell_module, script)
     except grpc.aio.AioRpcError:
         assert backend.kind == "gvisor"
-        assert "more memory than it may" in str(loop.run(shell_module.why_lost()))
+        assert "more memory than allowed" in str(loop.run(shell_module.why_lost()))
         return
     layer = {"/var/tmp", "/var", "/run"} if backend.root else set[str]()  # bounded as a whole: `test_root`
     assert {path for path in taken if not path.startswith("clean")} <= layer

@@ -195,5 +195,5 @@ def test_two_of_the_users_modules_with_one_name_are_refused(loop: asyncio.Runner
     folders = [write_module(tmp_path / place, "same", ARCHIVES) / "same" for place in ("one", "two")]
     (tmp_path / "none").mkdir()
     host = DockerHost(tmp_path / "data", shipped=tmp_path / "none", folders=folders)
-    with pytest.raises(Exception, match="There is a module same already"):
+    with pytest.raises(Exception, match="There is already a module same"):
         loop.run(host.catalogue())

@@ -43,7 +43,9 @@ def test_no_registry_is_a_clear_sentence(
 ) -> None:
     """On the loopback's discard port nothing answers, on any machine."""
     monkeypatch.setattr(image, "REGISTRY_IMAGE", "127.0.0.1:9/nothing:1")
-    with pytest.raises(SandboxUnavailable, match=r"No image registry gave .*iact image build --from debian"):
+    with pytest.raises(
+        SandboxUnavailable, match=r"No image registry provided .*iact image build --from debian"
+    ):
         image.ensure(engine, print, source="registry")
 
 

@@ -212,7 +212,7 @@ def test_a_job_is_ended_and_a_call_goes_on_or_is_lost(
             await stops(log)
             (workspace / "go").touch()
             if idle:
-                with pytest.raises(ModuleLost, match="what its agent may do was changed"):
+                with pytest.raises(ModuleLost, match="the permissions of its agent were changed"):
                     await foreground
             else:
                 done = await foreground

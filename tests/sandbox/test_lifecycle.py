@@ -209,7 +209,7 @@ def test_a_module_that_never_serves_is_given_up(
 
     async def scenario() -> None:
         host = DockerHost(tmp_path, shipped=shipped, patience=1)
-        with pytest.raises(ModuleLost, match="did not come up within 1 seconds"):
+        with pytest.raises(ModuleLost, match="did not start within 1 seconds"):
             await started(host, "silent", workspace)
         await host.close()
 
@@ -408,7 +408,7 @@ def test_an_engine_that_goes_is_told_apart_from_a_failed_command(
         assert await started(host, "shell", workspace) is instance
         await asyncio.to_thread(engine.api.kill, instance.container.id or "")
         why = await instance.why_lost()
-        assert why == "The Docker engine stopped answering, and with it the module shell."
+        assert why == "The Docker engine stopped answering, and so did the module shell."
         with pytest.raises(SandboxUnavailable, match=r"No Docker engine answers.*apt-get install"):
             await started(host, "shell", workspace, "another")
         await host.close()  # it can't remove the container now, and doesn't fail on it

@@ -48,7 +48,7 @@ def test_an_older_version_can_still_be_started_by_its_digest(catalogue: Catalogu
     assert catalogue.find("mine", first.digest).digest == first.digest
     with pytest.raises(SandboxUnavailable, match="no module 'mine'"):
         catalogue.find("mine")
-    with pytest.raises(UsageError, match="no module 'mine' that was added"):
+    with pytest.raises(UsageError, match="No module 'mine' was added"):
         catalogue.remove("mine")
 
 

@@ -335,6 +335,6 @@ def test_a_version_with_a_part_missing_restores_nothing(tmp_path: Path) -> None:
     store, versions = kept(tmp_path, "one", "two")
     blob = git.run_git(store / "objects", "rev-parse", f"{versions[0]}:file").decode().strip()
     (store / "objects" / blob[:2] / blob[2:]).unlink()
-    with pytest.raises(WorkspaceError, match="a part of it was lost"):
+    with pytest.raises(WorkspaceError, match="part of it was lost"):
         GitVersions().restore(tmp_path / "workspace", store, versions[0])
     assert (tmp_path / "workspace" / "file").read_text() == "two"

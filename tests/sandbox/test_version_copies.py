@@ -110,6 +110,6 @@ def test_a_file_that_somebody_deleted_meanwhile_is_no_less_a_conflict(apart: Apa
 
 def test_no_copy_lacks_something(apart: Apart, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("iact.sandbox.workspace.versions.LARGEST", 10)
-    with pytest.raises(WorkspaceError, match="No version holds 'large'"):
+    with pytest.raises(WorkspaceError, match="No version contains 'large'"):
         apart.part(large="0123456789 and more", small="1")
     assert apart.versions.keep(apart.workspace, apart.store), "a version may"

@@ -109,7 +109,7 @@ def test_a_patch_of_two_contents(tmp_path: Path) -> None:
     assert kept.patch(store, a, changed) == "@@ -1,2 +1,2 @@\n one\n-two\n+2\n\\ No newline at end of file\n"
     assert kept.patch(store, None, a) == "@@ -0,0 +1,2 @@\n+one\n+two\n"
     assert kept.patch(store, picture, None) == "Binary: 1 bytes before."
-    assert kept.patch(store, None, long) == "Too large to be shown: 2,097,152 bytes after."
+    assert kept.patch(store, None, long) == "Too large to show: 2,097,152 bytes after."
 
 
 def test_what_is_no_version_and_what_was_lost_is_said(tmp_path: Path) -> None:

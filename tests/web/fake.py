@@ -112,7 +112,7 @@ class FakeEffects:
 
     async def patch(self, path: str) -> str:
         if path not in self.waiting:
-            raise UsageError(f"Nothing waits at {path!r}.")
+            raise UsageError(f"No change is waiting at {path!r}.")
         return self.diffs.get(path, "")
 
     async def apply(

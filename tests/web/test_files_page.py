@@ -132,7 +132,7 @@ def test_everything_is_reached_from_the_palette(tmp_path: Path) -> None:
         await expect(page.locator(".dialogue")).to_contain_text("You paused")
         assert session.state.root.paused
         await command("resume")
-        await expect(page.locator(".dialogue")).to_contain_text("You let it go on")
+        await expect(page.locator(".dialogue")).to_contain_text("You resumed it")
         await command("write message")
         await expect(page.locator("[data-role=text]")).to_be_focused()
         await command("look back")

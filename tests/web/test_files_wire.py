@@ -40,8 +40,8 @@ def test_a_long_result_is_shown_from_its_blob(tmp_path: Path) -> None:
             seen = [one for one in await until(client, type="record", n=3) if one["type"] == "record"]
             assert "line &lt;1&gt;" in seen[0]["html"]
             assert "characters hidden" in seen[0]["html"]
-            assert "12,345 bytes, stored beside the journal" in seen[1]["html"]
-            assert "45,000 bytes, stored beside the journal" in seen[2]["html"]
+            assert "12,345 bytes, stored next to the journal" in seen[1]["html"]
+            assert "45,000 bytes, stored next to the journal" in seen[2]["html"]
 
     run(test)
 
@@ -84,7 +84,7 @@ def test_a_file_comes_in_pieces_and_is_bounded(monkeypatch: pytest.MonkeyPatch) 
             await until(client, type="ok", id=5)
             await client.send(b"abc")
             error = (await until(client, type="error"))[-1]
-            assert "More than the 2" in error["message"]
+            assert "More than the announced 2 bytes" in error["message"]
             assert error["id"] == 5  # of the message that announced it
             # A client that goes in the middle leaves room for others.
             await send(client, type="upload", name="a", size=2, id=6)

@@ -110,7 +110,7 @@ def test_who_leaves_meanwhile_leaves_no_lock_behind(tmp_path: Path, monkeypatch:
                     await send(client, type="hello", session=None, id="away")
                     refused = (await until(client, id="s"))[-1]
                     assert (refused["type"], refused["code"]) == ("error", "usage")
-                    assert refused["message"] == "The session was left before it was open."
+                    assert refused["message"] == "The session was closed before it had opened."
                     await until(client, type="ok", id="away")
                     await send(client, type="hello", session=name, lazy=True)
                     await until(client, type="records")

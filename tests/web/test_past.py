@@ -223,7 +223,9 @@ def test_without_a_session_there_is_nothing_to_look_at(tmp_path: Path) -> None:
         }
         async with dial(stage.server) as client:
             for type, fields in questions.items():
-                assert "No session is watched" in refusal(await stage.ask(client, type, **fields))
+                assert "This connection watches no session" in refusal(
+                    await stage.ask(client, type, **fields)
+                )
             assert len(stage.runtime.sessions()) == 1
 
     on_stage(tmp_path, test)

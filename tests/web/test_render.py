@@ -377,9 +377,9 @@ def test_chips_hold_nothing_but_a_name(text: str) -> None:
     ("kind", "op", "fields", "body", "said"),
     [
         ("draft", "", {}, "steps: []", "The planner wrote more of the plan steps: []"),
-        ("wake", "", {}, "", "The plan's wait is over."),
-        ("wake", "", {"reopened": True}, "", "The session was opened again, and the plan goes on."),
-        ("ask", "", {"question": "patch", "failed": "no budget"}, "", "Asked the model how to replace a step. It gave no valid answer: no budget"),
+        ("wake", "", {}, "", "The plan has finished waiting."),
+        ("wake", "", {"reopened": True}, "", "The session was opened again, and the plan continues."),
+        ("ask", "", {"question": "patch", "failed": "no budget"}, "", "Asked the model how to replace a step. It returned no valid answer: no budget"),
         ("control", "cancel", {"op": "cancel", "by": "core"}, "Its caller had answered.", "Ended: Its caller had answered."),
     ],
 )  # fmt: skip

@@ -178,7 +178,7 @@ def test_a_blob_is_read_by_the_process(tmp_path: Path) -> None:
         (tmp_path / "blobs" / digest).unlink()
         made = process.render(question(record, tmp_path, looks_like_action, {}))
         assert made is not None
-        assert "stored beside the journal" in str(made["html"])
+        assert "stored next to the journal" in str(made["html"])
 
 
 @pytest.mark.parametrize(

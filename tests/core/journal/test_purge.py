@@ -121,7 +121,7 @@ def test_nothing_is_left_and_nobody_goes_on() -> None:
             one.append(b"never")
         with pytest.raises(Superseded, match="deleted for good"):
             one.append(b"nor this")
-    with pytest.raises(SessionDeleted, match=r"deleted for good.*its id is not used again"):
+    with pytest.raises(SessionDeleted, match=r"deleted for good.*its id will not be used again"):
         list(read_segments(store, "s"))
     with pytest.raises(SessionDeleted):
         writer(store, "c").append(b"begun anew")

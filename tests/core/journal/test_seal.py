@@ -255,7 +255,7 @@ def test_what_is_no_key_is_refused_with_what_to_do(tmp_path: Path, how: str) -> 
             os.mkfifo(key)
         case _:
             key.mkdir()
-    with pytest.raises(JournalError, match="move it away"):
+    with pytest.raises(JournalError, match="move the file away"):
         open_sealer(tmp_path)
 
 

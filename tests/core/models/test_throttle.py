@@ -17,7 +17,7 @@ def test_requests_wait_for_their_turn_in_the_order_in_which_they_come() -> None:
     held = [throttle.enter() for _ in "abcd"]
     assert [one and one.seconds for one in held] == [None, None, 0.5, 1.0]
     assert held[3] is not None
-    assert held[3].reason == "Your settings let models.example be asked 2 times a second."
+    assert held[3].reason == "Your settings allow 2 requests a second to models.example."
     assert held[3].limited
 
 

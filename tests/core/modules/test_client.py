@@ -253,7 +253,7 @@ MANIFEST = pb.Manifest(
     [
         (b"\xff" * 40, "not a message of the protocol"),
         (b"", "manifest is refused"),
-        (MANIFEST.SerializeToString() * 40_000, "bytes; the most is"),
+        (MANIFEST.SerializeToString() * 40_000, "bytes; the limit is"),
         (b"\x0a" + b"x" * (6 << 20), "too large"),
     ],
 )

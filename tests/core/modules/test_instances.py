@@ -378,7 +378,7 @@ def test_a_module_that_can_not_end_what_it_holds_is_ended_with_its_calls() -> No
         await it.waits("slow")
         await it.invoker.halt(lambda agent: agent == "/a", most=math.inf, idle=False)
         assert it.host.started[0].frozen
-        with pytest.raises(ModuleLost, match="what its agent may do was changed"):
+        with pytest.raises(ModuleLost, match="the permissions of its agent were changed"):
             await slow
 
     play(scene, ends=False)
@@ -399,7 +399,7 @@ def test_a_call_that_does_more_than_it_may_now_is_lost_wherever_it_is(impact: fl
         assert not slow.done()
         await it.invoker.halt(lambda _: True, most=impact - 0.1, idle=True)
         for lost in (slow, queued):
-            with pytest.raises(ModuleLost, match="what its agent may do was changed"):
+            with pytest.raises(ModuleLost, match="the permissions of its agent were changed"):
                 await lost
         assert "next" not in it.den.arrived
         assert it.host.started[0].frozen

@@ -44,7 +44,7 @@ def test_what_is_carried_is_told_from_nothing_and_bounded() -> None:
     assert ended(pb.Result(carried=b"")).carried == b""
     assert ended(pb.Result(carried=b"\0" * (256 << 10))).carried == b"\0" * (256 << 10)
     with pytest.raises(
-        ModuleFault, match=r"wants 262,145 bytes to be carried to its next call; the most is 262,144\."
+        ModuleFault, match=r"asked to carry 262,145 bytes to its next call; the limit is 262,144\."
     ):
         ended(pb.Result(carried=b"\0" * ((256 << 10) + 1)))
 
@@ -59,7 +59,7 @@ def test_a_flood_of_next_to_nothing_is_cut(event: bytes) -> None:
     reading = OutcomeReader(CallLimits())
     for _ in range(20_000):
         reading.take(event)
-    with pytest.raises(ModuleFault, match=r"sent 20,001 events in one call that hold next to nothing\."):
+    with pytest.raises(ModuleFault, match=r"sent 20,001 nearly empty events in one call\."):
         reading.take(event)
 
 

@@ -112,7 +112,9 @@ def test_what_was_adopted_is_told_by_its_bytes(tmp_path: Path) -> None:
         return [*records[:-1], with_fields(last, {**last.fields, "sha256": "0" * 64})]
 
     rewritten(made, forge)
-    with pytest.raises(ReplayMismatch, match="it adopted other bytes") as raised:
+    with pytest.raises(
+        ReplayMismatch, match="the bytes that it adopted are not the bytes before it"
+    ) as raised:
         replay(made, verify=True)
     assert raised.value.n == last.n
 

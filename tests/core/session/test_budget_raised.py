@@ -25,7 +25,7 @@ def test_the_end_of_a_budget_repeats_nothing_and_more_goes_on(tmp_path: Path) ->
         model = ScriptedModel(_talks)
         async with runtime(tmp_path, replies({}), model=model, bounds=Bounds(tokens=25_000)) as opened:
             session = await opened.open()
-            with pytest.raises(UsageError, match="too little history"):
+            with pytest.raises(UsageError, match="not enough history"):
                 await session.compress()
             said = [await session.ask(f"Question {number}?") for number in range(20)]
             ended = [one for one in said if isinstance(one.content, Reply) and one.content.bound == "tokens"]

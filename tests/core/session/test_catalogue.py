@@ -91,7 +91,7 @@ def test_functions_are_approved_one_by_one_or_all(approvals: Approvals) -> None:
     ("name", "functions", "digest", "says"),
     [
         ("nail", [], "", "There is no module 'nail'; there are mail, zip."),
-        ("mail", [], "abd", "The module mail has the digest abc123 now; look at it again."),
+        ("mail", [], "abd", "The module mail has changed and now has the digest abc123. Review it again."),
         ("mail", ["read", "rm"], "", "The module mail has no function 'rm'; it has read, send."),
         ("mail", ["zip.read"], "", "The module mail has no function 'zip.read'; it has read, send."),
     ],
@@ -149,5 +149,5 @@ def test_a_module_is_asked_once_in_a_place_of_its_own() -> None:
 
 
 def test_a_module_that_gives_itself_another_name_is_refused() -> None:
-    with pytest.raises(ModuleFault, match="The module mail says that its name is shell"):
+    with pytest.raises(ModuleFault, match="The module mail reports the name shell"):
         described(lambda: module("shell"))

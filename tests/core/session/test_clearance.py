@@ -175,7 +175,7 @@ async def test_a_policy_can_forbid_to_remember(tmp_path: Path) -> None:
     async with runtime(tmp_path, replies(ONE), policy=ASKS + "remember = false\n") as opened:
         session = await opened.open()
         await session.say("Go")
-        with pytest.raises(UsageError, match="where the policy lets it"):
+        with pytest.raises(UsageError, match="if the policy allows it"):
             await session.clear(await question(session), True, "call")
 
 

@@ -174,9 +174,9 @@ def test_a_folder_comes_with_what_is_in_it_and_a_file_with_its_new_folder(tmp_pa
 
 def test_a_path_at_which_nothing_waits_is_named(tmp_path: Path, mine: Path) -> None:
     async def review(session: Session) -> object:
-        with pytest.raises(UsageError, match=r"Nothing waits at 'nots\.txt'"):
+        with pytest.raises(UsageError, match=r"No change is waiting at 'nots\.txt'"):
             await session.effects.apply(["nots.txt"])
-        with pytest.raises(UsageError, match="Nothing waits at 'src'"):
+        with pytest.raises(UsageError, match="No change is waiting at 'src'"):
             await session.effects.patch("src")
         return await session.effects.patch("notes.txt")
 
@@ -444,7 +444,7 @@ def test_what_a_live_session_calls_first_is_started_with_it(tmp_path: Path, mine
 
 
 def test_choose_takes_what_belongs_together() -> None:
-    with pytest.raises(UsageError, match="No changes wait"):
+    with pytest.raises(UsageError, match="No changes are waiting"):
         choose({}, None)
 
 

@@ -68,7 +68,7 @@ async def test_without_a_bound_nothing_is_held_and_nothing_can_be_added(tmp_path
         assert session.view.budget is not None
         assert session.view.budget.money is None
         assert session.view.budget.cost > 0
-        with pytest.raises(UsageError, match="no budget of money"):
+        with pytest.raises(UsageError, match="no money budget"):
             await session.raise_budget(money=1)
 
 

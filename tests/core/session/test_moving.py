@@ -94,7 +94,7 @@ def test_a_host_that_was_frozen_in_the_middle_of_a_call_finds_that_it_has_lost(t
                 await until(lambda: any(one.kind == "reply" for one in theirs.records()))
                 assert (await theirs.ask("And?")).body == "Again."
                 frozen.hold["held"].set()  # the first host thaws
-                with pytest.raises(Superseded, match="Another host has gone on"):
+                with pytest.raises(Superseded, match="Another host has taken over"):
                     await mine.answer(said.n)
                 with pytest.raises(Superseded):
                     await mine.say("Are you there?")

@@ -55,7 +55,7 @@ def test_without_versions_there_is_nothing_to_put_back(tmp_path: Path) -> None:
             session = await opened.open()
             with pytest.raises(UsageError, match="No version of the workspace was kept up to record 1"):
                 await session.restore("1")
-            with pytest.raises(WorkspaceError, match="No versions are kept"):
+            with pytest.raises(WorkspaceError, match="No versions of this workspace are kept"):
                 await session._files.restore("0" * 40)
 
     asyncio.run(asyncio.wait_for(main(), WITHIN))
@@ -74,7 +74,7 @@ def test_a_module_of_the_users_joins_an_open_session_once_it_is_approved(tmp_pat
             }
             with pytest.raises(UsageError, match="There is no module 'nail'; there are mail, t, web"):
                 await opened.approve_module("nail")
-            with pytest.raises(UsageError, match="The module mail has the digest 111"):
+            with pytest.raises(UsageError, match="The module mail has changed and now has the digest 111"):
                 await opened.approve_module("mail", digest="2")
             assert (await opened.approve_module("mail", digest="1")).approved == {"send"}
             await session.ask("And now?")  # records are shown once they are on disk

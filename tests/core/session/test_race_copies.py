@@ -258,8 +258,8 @@ def test_without_versions_the_writers_of_a_race_take_turns_and_say_why(tmp_path:
     scene = asyncio.run(_turns(tmp_path))
     records = records_of(scene.session)
     assert [(one.text("node"), one.text("why")) for one in told(records, "make")] == [
-        ("fast", "No versions are kept of this workspace."),
-        ("slow", "No versions are kept of this workspace."),
+        ("fast", "No versions of this workspace are kept."),
+        ("slow", "No versions of this workspace are kept."),
     ]
     assert [text for _, _, text in scene.world.done] == ["note=fast", "then=done"]
     assert dict(changes(records))["slow"] == "skipped"

@@ -109,7 +109,7 @@ def test_a_dialogue_is_as_ever(tmp_path: Path) -> None:
 
 
 def test_a_plan_to_see_first_needs_a_plan(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="no plan to look at first"):
+    with pytest.raises(UsageError, match="no plan to review first"):
         say(tmp_path, ("Hello", "dialogue"), plan_first=True)
     with pytest.raises(UsageError, match="no way of working 'hasty'; there are dialogue, auto, static"):
         say(tmp_path, ("Hello", "hasty"))

@@ -124,12 +124,14 @@ def test_a_directory_of_the_users_is_left_alone(tmp_path: Path) -> None:
     mine = tmp_path / "mine"
     mine.mkdir()
     directory = stored(tmp_path / "data", mine)
-    with pytest.raises(UsageError, match="a directory of the user's, of which no versions are kept"):
+    with pytest.raises(
+        UsageError, match="a directory of the user, and no versions of that directory are kept"
+    ):
         restore(directory, "0" * 40)
 
 
 def test_without_versions_nothing_is_kept_and_nothing_restored(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path, tmp_path, None)
     assert asyncio.run(workspace.keep()) == ""
-    with pytest.raises(WorkspaceError, match="No versions are kept"):
+    with pytest.raises(WorkspaceError, match="No versions of this workspace are kept"):
         asyncio.run(workspace.restore("0" * 40))

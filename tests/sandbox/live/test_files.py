@@ -112,7 +112,7 @@ def test_modes_and_owners(overlay: Overlay, directory: Path) -> None:
     (folder / "d" / "new").chmod(0o2644)
     found = {each.path: each for each in overlay.apply(paths(overlay))}
     assert {each.outcome for each in found.values()} == {"applied"}
-    assert found["a"].why == "Its set-id bits were left out."
+    assert found["a"].why == "Its set-user-ID and set-group-ID bits were not applied."
     assert stat.S_IMODE((directory / "a").stat().st_mode) == 0o751
     assert stat.S_IMODE((directory / "d" / "new").stat().st_mode) == 0o644
     assert (directory / "d" / "y").stat().st_ino == inode
@@ -149,7 +149,7 @@ def test_one_of_several_names_of_a_file(directory: Path, opened: Open) -> None:
     assert {path: each.outcome for path, each in found.items()} == dict.fromkeys(
         ["one", "two", "four"], "applied"
     )
-    assert found["one"].why == "It was one of 3 names of a file; the others keep what they had."
+    assert found["one"].why == "It was one of 3 hard links to a file; the other links keep the old content."
     assert {name: (directory / name).read_text() for name in ("one", "two", "three", "four")} == {
         "one": "one", "two": "two", "three": "1", "four": "one"
     }  # fmt: skip
@@ -191,7 +191,7 @@ def test_special_files_are_never_made(overlay: Overlay, directory: Path) -> None
         "pipe": "pipe", "device": "character device 1:3", "socket": "socket"
     }  # fmt: skip
     assert set(outcomes(overlay).values()) == {"failed"}
-    assert why(overlay, "pipe") == "It is a pipe; only files, folders and links are made real."
+    assert why(overlay, "pipe") == "It is a pipe; only files, folders and links can be applied."
     assert sorted(os.listdir(directory)) == ["a", "d"]
     overlay.drop(paths(overlay))
     assert sorted(os.listdir(overlay.folder)) == ["a", "d"]
@@ -302,8 +302,10 @@ def test_parts_of_what_belongs_together(overlay: Overlay, directory: Path) -> No
     shutil.rmtree(folder / "d")
     overlay.changes()
     assert [each.outcome for each in overlay.apply(["n/m/f"])] == ["failed"]
-    assert why(overlay, "n/m/f") == "The folder it is in is new and was not applied; apply that, too."
-    assert why(overlay, "d").startswith("The folder below holds something that is not deleted with it")
+    assert why(overlay, "n/m/f") == "It is in a new folder that was not applied. Apply that folder, too."
+    assert why(overlay, "d").startswith(
+        "The folder in the live directory contains something that is not deleted with it"
+    )
     assert [each.outcome for each in overlay.apply(["n", "n/m", "d/x"])] == ["applied"] * 3
     assert paths(overlay) == ["d", "d/y", "n/m/f"]
     overlay.drop(["d", "d/y"])
@@ -319,7 +321,7 @@ def test_what_a_job_changes_after_somebody_looked_has_to_be_looked_at_again(
     (overlay.folder / "a").write_text("not looked at\n")
     (found,) = overlay.apply(["a"])
     assert (found.outcome, found.why) == (
-        "failed", "A process of the session changed it after it was looked at; look at it again."
+        "failed", "A process of the session changed it after it was read for review. Review it again."
     )  # fmt: skip
     assert "changed again" in overlay.patch("a")
     assert (directory / "a").read_text() == "one\n"

@@ -71,13 +71,11 @@ def refused(directory: Path, store: Path, match: str) -> None:
 
 
 def test_places_that_can_t_be(tmp_path: Path, directory: Path) -> None:
-    refused(
-        directory, directory / "data" / "sessions" / "s" / "live", "holds the product's own data.*IACT_DATA"
-    )
-    refused(tmp_path, directory / "live", "holds the product's own data")
+    refused(directory, directory / "data" / "sessions" / "s" / "live", "contains iact's own data.*IACT_DATA")
+    refused(tmp_path, directory / "live", "contains iact's own data")
     refused(tmp_path / "store" / "upper" / "x", tmp_path / "store", "No such file")
     (tmp_path / "store" / "upper" / "x").mkdir(parents=True)
-    refused(tmp_path / "store" / "upper" / "x", tmp_path / "store", "lies in what the product keeps")
+    refused(tmp_path / "store" / "upper" / "x", tmp_path / "store", "is inside the data that iact keeps")
     (tmp_path / "file").touch()
     refused(tmp_path / "file", tmp_path / "other", "is not a folder")
     refused(tmp_path / "missing", tmp_path / "other", "No such file")

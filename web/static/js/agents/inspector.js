@@ -283,7 +283,7 @@ export class Inspector {
   /** @param {JournalRecord} record */
   #decision(record) {
     const allowed = record.allow === true;
-    const impact = typeof record.impact !== "number" ? "" : record.impact >= 2 ? t("destroys or sends data out") : record.impact > 0 ? t("changes files") : t("only looks");
+    const impact = typeof record.impact !== "number" ? "" : record.impact >= 2 ? t("destroys or sends data out") : record.impact > 0 ? t("changes files") : t("only reads");
     const words = [this.#everyone.checked ? record.agent : "", impact, record.by && t("by {by}", { by: record.by }), record.reason].filter(Boolean).join(" · ");
     return this.#button(record, "decision",
       el("span", { className: `badge ${allowed ? "allowed" : "denied"}` }, allowed ? t("allowed") : t("denied")),
