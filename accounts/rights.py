@@ -46,7 +46,7 @@ Right: TypeAlias = Literal[
 ]  # fmt: skip
 """The right that a message or a route requires.
 
-`public`: nothing. `greet`: to be known, by a link at least. `see`: to see the watched session. `inspect`: to see
+`public`: nothing. `greet`: to be identified, at least by a link. `see`: to see the watched session. `inspect`: to see
 everything that is stored of it, which no link shows. `steer`: to have agents do something. `clear`: to answer for them.
 `own`: to mark data as trusted, or to decide beyond the session. `list`, `change`, `approve`: for the user's own data,
 regardless of the watched session. `account`: for the user's own credentials. `admin`: for the server.

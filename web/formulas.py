@@ -44,7 +44,8 @@ _ATTRIBUTE: Final = re.compile(
 )
 _VALUE: Final = re.compile(r"[\w.%+ -]{1,40}")
 _UNSEEN: Final = re.compile("[\u2061-\u2064]")
-"""What MathML says to programs between its letters. Shown to people, these would appear by their names."""
+"""Invisible MathML characters that are meant for programs. They are removed, since people would see their names
+instead."""
 
 
 class _Element(Protocol):

@@ -1,6 +1,6 @@
-"""What the `ok` of a request has beside its `id`, one type for each kind of answer.
+"""The fields that the `ok` of a request has in addition to its `id`: one type for each kind of answer.
 
-`n` is the number of the record that a request made, which is on disk by then.
+`n` is the number of the record that a request made. The record is on disk when the answer is sent.
 """
 
 from __future__ import annotations
@@ -19,27 +19,27 @@ from iact.core.session.status import SessionState
 
 
 class TypeScript:
-    """Beside a type in `Annotated`: how the page's types call it."""
+    """Annotates a type with the name that the page's types use for it."""
 
     def __init__(self, name: str) -> None:
         self.name: Final = name
 
 
 Record = Annotated[dict[str, JSON], TypeScript("JournalRecord")]
-"""A record as the page has it: its header, the fields of its kind (`docs/reference/journal.md`), and what shows it.
+"""A record as the page receives it: its header, the fields of its kind (`docs/reference/journal.md`), and its HTML.
 
-It has `n`, `at`, `kind`, `agent`, `step` and `body`, which is shortened if it is long; then `body_size` says how long it
-is. `html` shows it; without it, the page asks with `render`. A turn has `messages`, one for each CALL: `action`, `to`
-and its `html`.
+It has `n`, `at`, `kind`, `agent`, `step` and `body`. A long body is shortened; `body_size` is then its full length.
+`html` displays the record; where it is missing, the page asks for it with `render`. A turn has `messages`, one for each
+CALL: `action`, `to` and its `html`.
 """
 
 
 class Nothing(TypedDict):
-    """It was done."""
+    """The request was carried out."""
 
 
 class Recorded(TypedDict):
-    """It was done, and record `n` tells so."""
+    """The request was carried out and recorded as record `n`."""
 
     n: int
 
@@ -119,7 +119,7 @@ class Examples(TypedDict):
 
 
 class CallMessage(TypedDict):
-    """What a turn says to a child."""
+    """The message of a turn to a child."""
 
     action: int
     to: str
@@ -297,7 +297,7 @@ class Settled(TypedDict):
 
 
 class Place(TypedDict):
-    """Where a text is: a record, the line, and how often."""
+    """Where a text was found: the record, the line, and the number of occurrences."""
 
     n: int
     agent: str
@@ -309,8 +309,9 @@ class Place(TypedDict):
 
 
 class SessionRow(TypedDict):
-    """A session in a list. `since`: when it came to its `state`; `what`: what it waits for; `named`: a person gave it its
-    title; `source` and `at`: of a fork; `hit`: where a search found the words."""
+    """A session in a list. `since`: when it entered its `state`; `what`: what it waits for; `named`: a person gave it
+    its title; `source` and `at`: of a fork, the original session and the record; `hit`: where a search found the
+    words."""
 
     id: str
     title: str
@@ -441,7 +442,7 @@ class GrantRow(TypedDict):
 
 
 class LinkRow(TypedDict):
-    """`created`, `ends`: in UTC; `opened`: how often it was; `at`: the record that it is frozen at."""
+    """`created`, `ends`: times in UTC; `opened`: how often it was opened; `at`: the record that it is frozen at."""
 
     id: str
     created: str
@@ -531,14 +532,14 @@ class Users(TypedDict):
 
 
 class OwnSecrets(TypedDict):
-    """Names; a value is told to nobody."""
+    """Names only; values are never sent."""
 
     list: list[str]
     lent: list[str]
 
 
 class Everybody(TypedDict):
-    """`secrets`: their names; a value is told to nobody."""
+    """`secrets`: names only; values are never sent."""
 
     modules: list[ModuleDescription]
     secrets: list[str]

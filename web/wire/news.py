@@ -1,4 +1,4 @@
-"""What the server sends: answers, and the news of the watched session and of the list of sessions."""
+"""What the server sends: answers, and news about the watched session and the list of sessions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iact.web.wire.answers import Html, Record, SessionRow
 
 
 class Prices(TypedDict):
-    """What a million tokens cost; `models`: those that cost something else, by name."""
+    """The price of a million tokens. `models`: models with other prices, by name."""
 
     prompt: float
     cached: float
@@ -25,10 +25,11 @@ class Prices(TypedDict):
 class SessionNews(TypedDict):
     """Which session is watched from now on, or how it changed; `id` null: none yet.
 
-    `since`: up to which record the client has it. `now`: the server's clock, so that a client whose own differs can
-    count right. `levels`: those of its policy, by name. `last`: its newest record. `readonly`: it can only be looked at;
-    `example`: it comes with the product; `foreign`: why this installation did not make it. `opening`: only its end is
-    known yet. `role`, `owner`: of a session of another user, what the client is to it, and the owner's name.
+    `since`: the last record that the client has. `now`: the server's clock, so that a client whose clock differs can
+    compute durations. `levels`: the intent levels of its policy, by name. `last`: its newest record. `readonly`: it can
+    only be viewed. `example`: it comes with the product. `foreign`: why this installation does not accept it as its
+    own. `opening`: only its end has been read so far. `role`, `owner`: for another user's session, the client's role in
+    it and the owner's name.
     """
 
     type: Literal["session"]
@@ -50,13 +51,13 @@ class SessionNews(TypedDict):
 
 
 class Node(TypedDict):
-    """An agent or a plan. Token counts are its own.
+    """An agent or a plan. Token counts are its own, without those of its children.
 
-    `paused`: it is paused itself; in `state`, also one below an agent that is. `ended`: what its last work fell short
-    of. One that waits for children names them in `awaited`, and says in `awaited_of` for how many it waits, those that
-    have replied included. One that works on a budget has `allowance`, `left` of it, and `lent`, what is set aside for
-    children. `calls`: records of the calls of functions that run for it; `queued`: records of what a person said that it
-    has not begun to answer.
+    `paused`: it is paused itself; in `state`, an agent below a paused one counts as paused, too. `ended`: how its last
+    task ended, if it finished incompletely. An agent that waits for children names them in `awaited`; `awaited_of` is
+    how many replies it waits for, including those that have arrived. An agent that works on a budget has `allowance`,
+    `left` of it, and `lent`, the part that is set aside for children. `calls`: records of the function calls that run
+    for it. `queued`: records of messages from a person that it has not begun to answer.
     """
 
     path: str
@@ -83,8 +84,8 @@ class Node(TypedDict):
 
 
 class Budget(TypedDict):
-    """The session's tokens; `exhausted`: the root can't have one more turn. `money`: what it may cost, if there is a
-    bound, and `cost`: what it came to."""
+    """The session's tokens. `exhausted`: the root can't have another turn. `money`: the most that the session may cost,
+    if there is a limit; `cost`: what it has cost so far."""
 
     tokens: int
     used: int
@@ -94,7 +95,7 @@ class Budget(TypedDict):
 
 
 class TreeNews(TypedDict):
-    """Every agent and plan; with `at`, as they were after that record. `modules`: how many run."""
+    """Every agent and plan; with `at`, as they were after that record. `modules`: how many modules run."""
 
     type: Literal["tree"]
     nodes: list[Node]
@@ -118,7 +119,7 @@ RecordNews: TypeAlias = Record
 
 
 class RecordsNews(TypedDict):
-    """Several records in order; `apart`: older ones on which something still depends."""
+    """Several records in order. `apart`: older records that something still depends on."""
 
     type: Literal["records"]
     list: list[Record]
@@ -126,14 +127,15 @@ class RecordsNews(TypedDict):
 
 
 class RenderedNews(TypedDict):
-    """Records that are shown in another way, now that more is known."""
+    """Records whose HTML has changed, now that more is known."""
 
     type: Literal["rendered"]
     list: list[Html]
 
 
 class DeltaNews(TypedDict):
-    """A piece of what a model writes. `thought`: of what it thinks before it replies; `restart`: what came before is void."""
+    """A piece of what a model writes. `thought`: it is part of the model's thinking before its reply; `restart`: what
+    came before is void."""
 
     type: Literal["delta"]
     agent: str
@@ -143,11 +145,11 @@ class DeltaNews(TypedDict):
 
 
 class ActivityNews(TypedDict):
-    """What the model of an agent does `since` when: `asking`, `reasoning`, `writing`; or what keeps it.
+    """What the model of an agent has been doing `since` a time: `asking`, `reasoning` or `writing`; or what delays it.
 
-    That is `limited` (its endpoint counts requests), `retrying`, `stalled` (nothing comes in the middle of a reply) or
-    `slot` (others are served first). With an empty `state` it is not asked any more. One that waits says `until` when,
-    which `attempt` comes next `of` how many, and `why`. Times are ISO 8601, UTC.
+    A delay is `limited` (its endpoint limits requests), `retrying`, `stalled` (a reply has stopped arriving) or `slot`
+    (others are served first). With an empty `state`, the model is no longer being asked. A model that waits says
+    `until` when, which `attempt` comes next `of` how many, and `why`. Times are ISO 8601, UTC.
     """
 
     type: Literal["activity"]
@@ -161,7 +163,7 @@ class ActivityNews(TypedDict):
 
 
 class OutputNews(TypedDict):
-    """What a running function prints; `call`: the record of its call."""
+    """The output of a running function. `call`: the record of its call."""
 
     type: Literal["output"]
     agent: str
@@ -170,7 +172,7 @@ class OutputNews(TypedDict):
 
 
 class NoticeNews(TypedDict):
-    """A sentence for the person. With `level` `error`: why the session has stopped."""
+    """A sentence for the user. With `level` `error`: why the session has stopped."""
 
     type: Literal["notice"]
     text: str
@@ -178,7 +180,7 @@ class NoticeNews(TypedDict):
 
 
 class SessionsNews(TypedDict):
-    """The list that `sessions` asked for."""
+    """The list that was requested with `sessions`."""
 
     type: Literal["sessions"]
     total: int
@@ -187,7 +189,7 @@ class SessionsNews(TypedDict):
 
 
 class StandingNews(TypedDict):
-    """A session changed. Without a `state`, the list is to be asked for again."""
+    """A session changed. Without a `state`, the client should request the list again."""
 
     type: Literal["standing"]
     session: str
@@ -197,7 +199,7 @@ class StandingNews(TypedDict):
 
 
 class RefusedNews(TypedDict):
-    """The session whose end is shown can't be opened."""
+    """The session whose end is already shown can't be opened."""
 
     type: Literal["refused"]
     code: str
@@ -205,7 +207,7 @@ class RefusedNews(TypedDict):
 
 
 class ErrorAnswer(TypedDict):
-    """A request was refused: `code` is for programs, `message` a sentence for people."""
+    """A request was refused: `code` is for programs, `message` is a sentence for people."""
 
     type: Literal["error"]
     id: str | int | None
@@ -227,4 +229,4 @@ News: TypeAlias = (
     | RefusedNews
     | YouNews
 )
-"""What comes unasked, but for single records."""
+"""Everything that the server sends unasked, except single records."""

@@ -1,6 +1,6 @@
-"""What a client may send over the websocket: one model per message type, checked at the border.
+"""What a client may send over the websocket: one model per message type, checked on arrival.
 
-What the `ok` of each has is a type in `answers`; `web/commands.py` says which.
+The `ok` of each has a type in `answers`; `web/commands.py` says which.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ StepId = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 """The id of a step of a plan."""
 
 TemplateName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$")]
-"""The name of a kept plan."""
+"""The name of a saved plan."""
 
 FilePath = Annotated[str, StringConstraints(min_length=1, max_length=16_384)]
 
@@ -37,17 +37,17 @@ class Message(BaseModel):
 
 
 class Hello(Message):
-    """Watch `session` from behind record `since`; null: a new session, which begins with the first `say`.
+    """Watch `session` from after record `since`; null: a new session, which begins with the first `say`.
 
     A session that this installation did not make is shown as after `open`: its `session` message has `readonly`, and
-    `foreign`, the reason in words. `adopt` makes one of one's own of it.
+    `foreign` with the reason in words. `adopt` makes the user's own session from it.
 
-    `lazy`: of the records that are there already, the newest come first, in one message `records {list, apart}`, as
-    many as hold the newest messages of the agent at `path`. `apart` are older ones on which something still hangs:
-    questions without an answer, calls that run, messages that wait. What is before comes afterwards, in messages
-    `records` from the newest to the oldest, each in order of its numbers, while news comes between them. Most
-    come without `html`; the client asks for it with `render`. A client that comes back says in `first` from which
-    number on it has all up to `since`.
+    `lazy`: of the existing records, the newest come first, in one message `records {list, apart}` that reaches back far
+    enough to hold the newest messages of the agent at `path`. `apart` holds older records that something still depends
+    on: questions without an answer, running calls, waiting messages. Earlier records follow in `records` messages, from
+    the newest to the oldest, each in order of record number, with news in between. Most come without `html`; the client
+    requests it with `render`. A client that reconnects says in `first` the number from which it has every record up to
+    `since`.
     """
 
     session: Annotated[str, StringConstraints(min_length=1, max_length=200)] | None = None
@@ -58,10 +58,11 @@ class Hello(Message):
 
 
 class ShowSource(Message):
-    """`source`: what record `n` of the watched session says, as it was written. The `ok` has `text`.
+    """`source`: the text of record `n` of the watched session, as it was written. The `ok` has `text`.
 
-    `plain`: to be shown whole, so without what a terminal would take for a command, and of a result what is stored
-    beside the journal; the `ok` then says in `more` how many characters were too many to be sent.
+    `plain`: prepare the text to be displayed whole: without sequences that a terminal would interpret as commands and,
+    for a result, with the content stored next to the journal. The `ok` then says in `more` how many characters did not
+    fit.
     """
 
     n: int = Field(ge=1)
@@ -78,12 +79,12 @@ class Render(Message):
 
 
 class Open(Message):
-    """Look at a stored session without running or changing it, from behind record `since`; `first`, `path`, `lazy` as
-    in `hello`.
+    """View a stored session, from after record `since`, without running or changing it.
 
-    `journal`: a session's id, an example's, or the path of a directory or journal below the data directory's
-    sessions. From then on the connection is as after `hello`, but the `session` message has `readonly` (and `example`
-    for one), there is no news, and what would change the session is refused.
+    `first`, `path`, `lazy`: as in `hello`. `journal`: a session's id, an example's, or the path of a directory or
+    journal below the data directory's sessions. From then on the connection is as after `hello`, but the `session`
+    message has `readonly` (and `example` for an example), there is no news, and requests that would change the session
+    are refused.
     """
 
     journal: Annotated[str, StringConstraints(min_length=1, max_length=4096)]
@@ -94,7 +95,8 @@ class Open(Message):
 
 
 class Budget(Message):
-    """Let the watched session use `tokens` more, or cost `money` more. What could not be afforded is answered now."""
+    """Let the watched session use `tokens` more, or cost `money` more. It now answers what it could not afford
+    before."""
 
     tokens: int = Field(default=0, ge=0, le=10**12)
     money: float = Field(default=0.0, ge=0, le=10**9)
@@ -105,27 +107,27 @@ class Compress(Message):
 
 
 class Summary(Message):
-    """What a new session must know to go on from the watched one.
+    """What a new session must know to continue from the watched one.
 
-    The `ok` has `text`: a summary that a model wrote, and messages that were not answered.
+    The `ok` has `text`: a summary that a model wrote, and the messages that were not answered.
     """
 
 
 class Seek(Message):
-    """Show the tree as it was behind record `at`; null: as it is now.
+    """Show the tree as it was after record `at`; null: as it is now.
 
-    Before the `ok` with `at` there comes one `tree` message that has `at` as well. What happens meanwhile
-    is sent on as ever, so `tree` messages without `at` are about now.
+    Before the `ok` with `at`, the server sends one `tree` message that has `at` as well. News is still sent in the
+    meantime, so `tree` messages without `at` are about now.
     """
 
     at: int | None = Field(default=None, ge=1)
 
 
 class Fork(Message):
-    """Make a new session that shares records 1…`at` of the watched one, say `text` there, and watch it.
+    """Make a new session that shares records 1…`at` of the watched one, send `text` to it, and watch it.
 
-    What was under way at `at` is dropped there; with `run`, it comes to its end first, and `text` is read after it. The
-    `ok` has `session`, the new one's id, and `n`.
+    Work in progress at `at` is dropped in the new session; with `run`, it is finished first, and `text` is read
+    afterwards. The `ok` has `session`, the new session's id, and `n`.
     """
 
     at: int = Field(ge=1)
@@ -134,10 +136,10 @@ class Fork(Message):
 
 
 class Adopt(Message):
-    """Make a session of one's own of records 1…`at` (null: all) of the watched foreign one, and watch it.
+    """Make the user's own session from records 1…`at` (null: all) of the watched foreign one, and watch it.
 
-    It has copies of its files, and none of its rights: intent, scope and policy are those of a new session, and
-    nothing that was under way is carried out. The `ok` has `session`, the new one's id.
+    It has copies of the files, and none of the rights: intent, scope and policy are those of a new session, and work in
+    progress is not carried out. The `ok` has `session`, the new session's id.
     """
 
     at: int | None = Field(default=None, ge=1)
@@ -146,9 +148,9 @@ class Adopt(Message):
 class ShowContext(Message):
     """Exactly what a model saw: the newest turn of agent `path` at or before record `at` (null: now).
 
-    The `ok` has `agent`, `record` (which holds the model's reply) and `messages`, each with `role`, `text`,
-    `size` in characters, `left_out` of them if the text was too long to be sent, and `reused`: it stood in
-    the context before, byte for byte.
+    The `ok` has `agent`, `record` (which holds the model's reply) and `messages`, each with `role`, `text`, `size` in
+    characters, `left_out` (how many were too many to send), and `reused`: the previous context contained it byte for
+    byte.
     """
 
     path: AgentPath
@@ -156,7 +158,7 @@ class ShowContext(Message):
 
 
 class ListVariables(Message):
-    """The variables of agent `path` behind record `at` (null: now), the newest first.
+    """The variables of agent `path` after record `at` (null: now), newest first.
 
     The `ok` has `list`, each with `name`, `media`, `size` in bytes, `origin` and `labels`, its provenance.
     """
@@ -168,7 +170,8 @@ class ListVariables(Message):
 class ShowVariable(Message):
     """The content of one variable.
 
-    The `ok` has what `variables` lists, and `sha256`, `text` (null if the content is no text), and `left_out`.
+    The `ok` has the fields that `variables` lists, and `sha256`, `text` (null if the content is not text), and
+    `left_out`.
     """
 
     path: AgentPath
@@ -177,9 +180,9 @@ class ShowVariable(Message):
 
 
 class Say(Message):
-    """Speak to the root. In another `mode` than a dialogue, `text` is the goal of a plan, whose report is the reply.
+    """Send a message to the root. In a `mode` other than dialogue, `text` is the goal of a plan.
 
-    `plan_first`: that plan is written, and then waits for a person.
+    The plan's report is then the reply. `plan_first`: the plan is written, and then waits for a person to start it.
     """
 
     text: Text
@@ -188,18 +191,18 @@ class Say(Message):
 
 
 class Foresee(Message):
-    """How `auto` would have `text` worked on if it were said now.
+    """How `auto` would work on `text` if it were sent now.
 
-    The `ok` has `mode`, `why` and, where a model was asked, it is not asked again when this text is said.
+    The `ok` has `mode` and `why`. If a model was asked, it is not asked again when this text is sent.
     """
 
     text: Annotated[str, StringConstraints(pattern=r"\S", max_length=20_000)]
 
 
 class Inject(Message):
-    """The user writes into the dialogue of agent `path`; of a plan, to all of it, or about one `step`.
+    """Write into the dialogue of agent `path`; for a plan, to all of it, or about one `step`.
 
-    As `interrupt` it also ends the calls that run for the agent, unless `calls` is false.
+    With mode `interrupt` it also ends the calls that run for the agent, unless `calls` is false.
     """
 
     path: AgentPath
@@ -210,9 +213,9 @@ class Inject(Message):
 
 
 class OnQueued(Message):
-    """`queue.send` and `queue.remove`: the message of record `n`, which waits for agent `path`, is read now, or never.
+    """`queue.send` and `queue.remove`: have message `n`, which waits for agent `path`, read now, or never.
 
-    `queue.send` stops what the agent writes; what it called ends first.
+    `queue.send` stops what the agent is writing; its running calls end first.
     """
 
     path: AgentPath = "/"
@@ -220,21 +223,22 @@ class OnQueued(Message):
 
 
 class EditQueued(OnQueued):
-    """`queue.edit`: the message of record `n`, which waits for agent `path`, says `text` instead."""
+    """`queue.edit`: change the message of record `n`, which waits for agent `path`, to `text`."""
 
     text: Text
 
 
 class StopCalls(Message):
-    """`calls.stop`: end the calls that run for agent `path` and below; the agents go on with what these have given."""
+    """`calls.stop`: end the calls that run for agent `path` and below; the agents continue with the output so far."""
 
     path: AgentPath
 
 
 class Upload(Message):
-    """A file comes, in binary frames behind the `ok`, `size` bytes in all; `upload.end` follows them.
+    """Announce a file of `size` bytes, sent in binary frames after the `ok` and finished with `upload.end`.
 
-    `archive`: it is a session, and `session.import` follows; it is stored on disk while it comes, and may be larger.
+    `archive`: the file is a session, and `session.import` follows; it is stored on disk as it arrives, and may be
+    larger.
     """
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
@@ -244,7 +248,7 @@ class Upload(Message):
 
 
 class EndUpload(Message):
-    """All of a file was sent. The `ok` has `n` and `name`, the variable that the root has from its next turn on."""
+    """The whole file has been sent. The `ok` has `n` and `name`, the variable that the root has from its next turn."""
 
 
 class Download(Message):
@@ -262,7 +266,7 @@ class Export(Message):
 
 
 class About(Message):
-    """What is in force and what works on the server's machine.
+    """The settings in effect, and what works on the server's machine.
 
     The `ok` has `settings`, pairs of name and value, and `checks`, each with `check`, `ok`, `detail`, `remedy`.
     """
@@ -273,26 +277,26 @@ class NewAddress(Message):
 
 
 class ListExamples(Message):
-    """Recorded sessions to look at. The `ok` has `list`, each with `id`, for `open`, and `title` and `about`."""
+    """Recorded sessions to view. The `ok` has `list`, each with `id`, for `open`, and `title` and `about`."""
 
 
 class OnAgent(Message):
-    """`pause`, `resume` and `cancel`; of a plan, one `step` alone if it is named."""
+    """`pause`, `resume` and `cancel`; for a plan, only one `step` if it is named."""
 
     path: AgentPath
     step: StepId | None = None
 
 
 class StartPlan(Message):
-    """`plan.start`: let the plan `path` begin, which was written and waits for a person to look at it."""
+    """`plan.start`: start the plan `path`, which has been written and waits for a person to review it."""
 
     path: AgentPath
 
 
 class EditPlan(Message):
-    """`plan.edit`: other steps for what has not started of a plan that waits or is paused; `text`: all of it, as YAML.
+    """`plan.edit`: replace the steps that have not started, in a waiting or paused plan; `text`: all of it, as YAML.
 
-    It makes a version by the user.
+    This makes a plan version by the user.
     """
 
     path: AgentPath
@@ -300,14 +304,14 @@ class EditPlan(Message):
 
 
 class RetryStep(Message):
-    """`plan.retry`: let a step that came to nothing run once more, with what needed it, also of a plan that has ended."""
+    """`plan.retry`: run a failed step once more, with the steps that needed it, even if the plan has ended."""
 
     path: AgentPath
     step: StepId
 
 
 class ShowPlan(Message):
-    """`plan.text`: a plan as a person would write it. The `ok` has `text`, YAML as `plan.edit` takes it."""
+    """`plan.text`: a plan as a person would write it. The `ok` has `text`, YAML that `plan.edit` accepts."""
 
     path: AgentPath
 
@@ -320,7 +324,7 @@ class SavePlan(Message):
 
 
 class ListPlans(Message):
-    """`plans`: the templates that there are. The `ok` has `list`, their names."""
+    """`plans`: the existing templates. The `ok` has `list`, their names."""
 
 
 class RunPlan(Message):
@@ -335,7 +339,7 @@ class RunPlan(Message):
 
 
 class Remember(Message):
-    """A rule that a person makes of a yes: patterns of the function, and of arguments by name."""
+    """A rule made from a person's approval: patterns for the function, and for arguments by name."""
 
     function: Annotated[str, StringConstraints(min_length=1, max_length=200)]
     arguments: dict[str, str] = {}
@@ -344,11 +348,11 @@ class Remember(Message):
 class Clear(Message):
     """Answer the call that waits for clearance since record `call`.
 
-    `also`: records of other questions that are one with it (the same function, for the same reason, of one origin), and
-    that were shown with it: all are answered in the same way, or none. What was not listed is not answered.
-    `remember`: of a yes, "call" for exactly this call from now on, or a rule; null: it is good for this once.
-    `why`: of a no, what the agent that asked is told in the user's words, as by `inject`.
-    `for`: where the record asks whether a module may reach a host, how long a yes holds.
+    `also`: records of other questions that were shown together with it because they are alike (same function, same
+    reason, same origin). All get the same answer, or none does; questions that are not listed are not answered.
+    `remember`: for a yes, "call" for exactly this call from now on, or a rule; null: the yes is good for this once.
+    `why`: for a no, a message in the user's words to the agent that asked, as by `inject`. `for`: where the record asks
+    whether a module may reach a host, how long a yes holds.
     """
 
     call: int = Field(ge=1)
@@ -360,7 +364,7 @@ class Clear(Message):
 
 
 class AnswerForm(Message):
-    """Answer what a module asks since record `ask`. `values`: what was filled in, by field; it goes to the module."""
+    """Answer what a module asks since record `ask`. `values`: the user's input, by field; it goes to the module."""
 
     ask: int = Field(ge=1)
     accept: bool
@@ -380,7 +384,7 @@ class Lockdown(Message):
 
 
 class Declassify(Message):
-    """The user vouches for variable `name` of agent `path`; without a name, for all that the agent has read so far."""
+    """Mark variable `name` of agent `path` as trusted; without a name, everything that the agent has read so far."""
 
     path: AgentPath
     name: Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$")] | None = None
@@ -404,10 +408,10 @@ class SetIntent(Message):
 
 
 class SearchMemory(Message):
-    """What the user's memory holds about `query`; without one, what was remembered last.
+    """What the user's memory holds about `query`; without a query, the newest memories.
 
-    The `ok` has `results`, best first, each with `id`, `text`, `kind`, `score`, `at`, `session`, `agent`,
-    `why`, `untrusted`, `contradicts`, and `current`: false for what something newer has replaced.
+    The `ok` has `results`, best first, each with `id`, `text`, `kind`, `score`, `at`, `session`, `agent`, `why`,
+    `untrusted`, `contradicts`, and `current`: false for a memory that a newer one has replaced.
     """
 
     query: Annotated[str, StringConstraints(max_length=4096)] = ""
@@ -415,7 +419,7 @@ class SearchMemory(Message):
 
 
 class ShowMemory(Message):
-    """All that is known of one memory: the `ok` has it as `memory`, null if there is none."""
+    """All that is known of one memory: the `ok` has it as `memory`, null if it does not exist."""
 
     memory: MemoryId
 
@@ -427,10 +431,10 @@ class ForgetMemories(Message):
 
 
 class EditMemory(Message):
-    """Let one memory read as `text`, in one line and for good; the `ok` has it as `memory`.
+    """Change one memory to `text`, in one line and for good; the `ok` has it as `memory`.
 
-    Nothing is left of the old text: not in the store, nor in its index, nor after a rebuild. What was distilled
-    from it goes. Where the memory came from, and whether it is untrusted, stays as it is.
+    Nothing is left of the old text: not in the store, nor in its index, nor after a rebuild. What was distilled from it
+    is removed. The memory's origin, and whether it is untrusted, stay as they are.
     """
 
     memory: MemoryId
@@ -448,8 +452,8 @@ class ListModules(Message):
 class AddModule(Message):
     """Add the module at `source`: the path of a folder or a Python file on the server's machine, or an image there.
 
-    With a `name`, `source` is the Python source itself, and the module is named so. The `ok` has `module`, as
-    `iact module list --json` prints it. Nothing of it is approved by that.
+    With a `name`, `source` is the Python source itself, and the module gets that name. Adding a module approves nothing
+    of it. The `ok` has `module`, as `iact module list --json` prints it.
     """
 
     source: Annotated[str, StringConstraints(min_length=1)]
@@ -457,19 +461,20 @@ class AddModule(Message):
 
 
 class RemoveModule(Message):
-    """Take a module out of the catalogue; every open session loses its functions."""
+    """Remove a module from the catalogue; every open session loses its functions."""
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
 
 
 class ListHosts(Message):
-    """The hosts that modules may reach in this session without a question; the `ok` has them as `list`."""
+    """The hosts that modules may reach in this session without asking; the `ok` has them as `list`."""
 
 
 class AllowHosts(Message):
-    """Let a module reach hosts, or take that back (`remove`); the `ok` has all of them as `list`.
+    """Let a module reach hosts, or revoke that (`remove`); the `ok` has all allowed hosts as `list`.
 
-    A host is a name (ports 80 and 443), `*.domain`, `host:port`, or `*` for every public host. `for`: this session, or all.
+    A host is a name (ports 80 and 443), `*.domain`, `host:port`, or `*` for every public host. `for`: this session, or
+    all.
     """
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -484,7 +489,7 @@ class AllowHosts(Message):
 class ApproveModule(Message):
     """Approve `functions` of a module, or its whole manifest and what it needs if none is named.
 
-    `digest`: what the person looked at; another version than that is not approved. The `ok` has `module`.
+    `digest`: the version that the person reviewed; no other version is approved. The `ok` has `module`.
     """
 
     name: Annotated[str, StringConstraints(min_length=1, max_length=100)]
@@ -499,10 +504,10 @@ class ShowTimeline(Message):
     """What each agent did when, and what the root's answers waited for.
 
     The `ok` has `started` (the time of the first record), `ms` (from there to the last), `agents` (paths, in order of
-    creation), and `spans`, each `[agent, kind, begin, end, n, label, critical]`: the agent's place in `agents`; model,
-    tool, wait, approval or paused; milliseconds since `started`, `end` null for what goes on; the record that tells of
-    it; what it was; and whether the critical path of an answer goes through it. `critical`: milliseconds of work on
-    critical paths; `more`: short ones that are not told.
+    creation), and `spans`, each `[agent, kind, begin, end, n, label, critical]`: the agent's index in `agents`; model,
+    tool, wait, approval or paused; milliseconds since `started`, `end` null for work that goes on; the number of its
+    record; what it was; and whether the critical path of an answer goes through it. `critical`: milliseconds of work on
+    critical paths; `more`: how many short spans were left out.
     """
 
 
@@ -510,13 +515,13 @@ class ShowTimeline(Message):
 
 
 class ListFiles(Message):
-    """What is in the session's workspace; `at`: as it was after that record, null: as it is now.
+    """The files in the session's workspace; `at`: as they were after that record, null: as they are now.
 
-    The `ok` has `list`, each with `path` ("%XX" for bytes that a text can't hold), `kind` (file, link, folder if it is
-    empty, other), `size` and, as far as versions tell, `n`, the record that changed it last. `more`: how many are not
-    told. `n`: the record of the version that is shown, or of the newest one; `unkept`: a call that wrote after that,
-    and could not be kept; `folder`: where the files are, if that is a directory of the user's; `why`: why nothing is
-    known of the past, in words.
+    The `ok` has `list`, each with `path` ("%XX" for bytes that text can't hold), `kind` (file, link, folder if it is
+    empty, other), `size` and, as far as versions show, `n`, the last record that changed it. `more`: how many files
+    were left out. `n`: the record of the version that is shown, or of the newest one; `unkept`: a later call that wrote
+    and whose version could not be kept; `folder`: where the files are, if that is a directory of the user's; `why`: why
+    nothing is known of the past, in words.
     """
 
     at: int | None = Field(default=None, ge=1)
@@ -526,18 +531,18 @@ class ListChanges(Message):
     """What each call changed, up to record `at` (null: the last).
 
     The `ok` has `list`, newest first, each with `n`, `at` (the time), `agent`, `function`, `paths` (each `path` and
-    `kind`: add, modify, delete) and `more`, how many are not told; `earlier`: how many calls are not.
+    `kind`: add, modify, delete) and `more`, how many paths were left out; `earlier`: how many calls were left out.
     """
 
     at: int | None = Field(default=None, ge=1)
 
 
 class ShowFile(Message):
-    """What a file holds, as it was after record `at` (null: now).
+    """The content of a file, as it was after record `at` (null: now).
 
-    The `ok` has `path`, `kind`, `size`, `n` (the record that changed it last) and `show`: "text" (with `text`, and
-    `left_out` characters of its middle), "table" (with `rows` as well, and how many `more_rows`), "image" (with `media`;
-    fetch it with `file.download`), "link" (with `target`), "large" or "binary".
+    The `ok` has `path`, `kind`, `size`, `n` (the last record that changed it) and `show`: "text" (with `text`, and
+    `left_out` characters of its middle), "table" (with `rows` as well, and how many `more_rows`), "image" (with
+    `media`; fetch it with `file.download`), "link" (with `target`), "large" or "binary".
     """
 
     path: FilePath
@@ -574,7 +579,7 @@ class FindFiles(Message):
     """Which words of some texts are files of the workspace, as it was when they were written.
 
     The `ok` has `list`, for each text that names any: `at`, `files` (for each word its `path`), and `shown`: the record
-    to ask with for what they held, null where only those of now can be shown.
+    to request their content with, or null where only the current files can be shown.
     """
 
     texts: Annotated[list[Mentioned], Field(max_length=200)]
@@ -583,7 +588,7 @@ class FindFiles(Message):
 class FetchAll(Message):
     """All files as they were after record `at` (null: now) as a zip archive, to be downloaded once.
 
-    The `ok` has `href`, `count`, `bytes`, and `left_out`: how many links and other things are not in it.
+    The `ok` has `href`, `count`, `bytes`, and `left_out`: how many links and other special files are not in it.
     """
 
     at: int | None = Field(default=None, ge=1)
@@ -592,17 +597,17 @@ class FetchAll(Message):
 # --- changes that wait for a review --------------------------------------------------------------------------------
 
 _COUNTED = 200
-"""Paths whose lines are counted in one message."""
+"""The number of paths whose lines are counted in one message."""
 
 
 class ListPending(Message):
-    """The changes of the user's directory that wait, by path, from number `start` on and at most `count`.
+    """The pending changes of the user's directory, sorted by path, from number `start` on and at most `count`.
 
     The `ok` has `total`, `at` (the last record), and `list`, each with `path`, `kind` (add, modify, delete), `was` and
-    `now` (each `type`, `mode`, `size`, `content`, `target`; as far as there is one), `conflict` (true: somebody changed
-    it in the directory meanwhile), `impact` and `why` of the change by itself, `held` and `reason` why it waits, `n`
-    (the record that told of its present form), `calls`, `agents` and `labels` that it comes from, and for a file that
-    looks renamed `from` or `to`.
+    `now` (each `type`, `mode`, `size`, `content`, `target`; where they apply), `conflict` (true: the file in the
+    directory has changed meanwhile), `impact` and `why` of the change on its own, `held` and `reason` why it waits, `n`
+    (the record of its present form), `calls`, `agents` and `labels` that it comes from, and for a file that looks
+    renamed `from` or `to`.
     """
 
     start: int = Field(default=0, ge=0)
@@ -610,13 +615,16 @@ class ListPending(Message):
 
 
 class ShowPatch(Message):
-    """One change that waits: the `ok` has `text`, a unified diff, and `added` and `removed`, lines or null."""
+    """One pending change: the `ok` has `text`, a unified diff, and `added` and `removed`, lines or null."""
 
     path: FilePath
 
 
 class CountLines(Message):
-    """The `ok` has `list`, each with `path`, `added` and `removed`: lines, or null where there are none to count."""
+    """Count the lines that `paths` add and remove.
+
+    The `ok` has `list`, each with `path`, `added` and `removed`: lines, or null where there are none to count.
+    """
 
     paths: Annotated[list[FilePath], Field(max_length=_COUNTED)]
 
@@ -624,9 +632,9 @@ class CountLines(Message):
 class Apply(Message):
     """Make changes real: `paths`, with what is in them and what they need, or all (null).
 
-    `force`: also over what somebody changed in the directory meanwhile. `at`: the last record that the person had
-    seen; a change that is newer is not applied. The `ok` has `n`, `done` (how many), `left` and `notes`, each with
-    `path`, `outcome` (applied, conflict, failed) and `why`.
+    `force`: also overwrite files that have changed in the directory meanwhile. `at`: the last record that the person
+    had seen; newer changes are not applied. The `ok` has `n`, `done` (how many), `left` and `notes`, each with `path`,
+    `outcome` (applied, conflict, failed) and `why`.
     """
 
     paths: list[FilePath] | None = None
@@ -635,7 +643,7 @@ class Apply(Message):
 
 
 class Drop(Message):
-    """Forget changes: `paths`, with what is in them, or all (null). `at`, and the `ok`, as with `apply`."""
+    """Discard changes: `paths`, with what is in them, or all (null). `at`, and the `ok`, as with `apply`."""
 
     paths: list[FilePath] | None = None
     at: int | None = Field(default=None, ge=1)
@@ -649,26 +657,26 @@ Sessions = Annotated[list[SessionId], Field(min_length=1, max_length=1000)]
 
 
 class ListSessions(Message):
-    """The stored sessions, the one that changed last first. They come in a message `sessions` before the `ok`.
+    """The stored sessions, the most recently changed first. They come in a message `sessions` before the `ok`.
 
-    It has `list`, at most `limit` (null: all) and always those that are pinned, wait for a person or are open; `total`,
-    how many there are; and `deleted`, how many are in the trash. Each has `id`, `title`, `created`, `changed`,
-    `records`, `open`, `foreign`, `state` (`idle`, `working`, `waits`, `paused`, `failed`, `unfinished`), `since` when,
-    `what` it waits for, `pinned`, `named`, and `source` and `at` where it is a fork.
+    It has `list`, at most `limit` (null: all) plus all that are pinned, wait for a person or are open; `total`, how
+    many there are; and `deleted`, how many are in the trash. Each has `id`, `title`, `created`, `changed`, `records`,
+    `open`, `foreign`, `state` (`idle`, `working`, `waits`, `paused`, `failed`, `unfinished`), `since` when, `what` it
+    waits for, `pinned`, `named`, and `source` and `at` if it is a fork.
 
-    From then on, messages `standing` tell when one changes: `session`, and `state`, `since` and `what` while it is open.
-    Without a `state`, the list is to be asked for again.
+    From then on, a `standing` message reports each session that changes: `session`, and `state`, `since` and `what`
+    while it is open. Without a `state`, the client should request the list again.
     """
 
     limit: int | None = Field(default=None, ge=1)
 
 
 class SearchSessions(Message):
-    """Sessions whose title, or a message or output in them, holds all words of `query`, the one that changed last first.
+    """Sessions whose title, messages or outputs hold all words of `query`, the most recently changed first.
 
     The `ok` has `list`, each as in `sessions`, with `hit` where it was found in the text: the newest place with `n`,
-    `agent`, `kind`, `before`, `match`, `after`, and the `count` of places. `behind`: how many sessions are still to be
-    read, which happens by itself.
+    `agent`, `kind`, `before`, `match`, `after`, and the `count` of places. `behind`: how many sessions are not indexed
+    yet; they are indexed automatically.
     """
 
     query: Annotated[str, StringConstraints(pattern=r"\S", max_length=1000)]
@@ -676,53 +684,55 @@ class SearchSessions(Message):
 
 
 class RenameSession(Message):
-    """`session.rename`: give a session a name; empty takes it away. The `ok` has `title`."""
+    """`session.rename`: give a session a name; an empty one removes it. The `ok` has `title`."""
 
     session: SessionId
     title: Annotated[str, StringConstraints(max_length=1000)]
 
 
 class PinSession(Message):
-    """`session.pin`: keep a session at the top of lists, and from being deleted for its age; or don't."""
+    """`session.pin`: keep a session at the top of lists and exempt it from deletion by age; or end that."""
 
     session: SessionId
     pinned: bool
 
 
 class OnSessions(Message):
-    """`session.delete`: move sessions to the trash; those that are open are closed. `session.restore`: move them back.
+    """`session.delete`: move sessions to the trash; open ones are closed. `session.restore`: move them back.
     `session.purge`: remove what is in the trash for good.
 
-    The `ok` has `sessions`, those of which it was done; `refused`, why it was not, by session; and `note`, what is still
-    to be done.
+    The `ok` has `sessions`, the ones that were processed; `refused`, the reasons why others were not, by session; and
+    `note`, what remains to be done.
     """
 
     sessions: Sessions
 
 
 class ListDeleted(Message):
-    """`session.deleted`: what is in the trash. The `ok` has `list`, each with `id`, `title`, `deleted` and `records`."""
+    """`session.deleted`: the trash. The `ok` has `list`, each with `id`, `title`, `deleted` and `records`."""
 
 
 class ArchiveSession(Message):
-    """`session.archive`: a session with its files as one compressed tar archive. The `ok` has `href` as for `download`."""
+    """`session.archive`: a session with its files as a compressed tar archive. The `ok` has `href` as for
+    `download`."""
 
     session: SessionId
 
 
 class ImportSession(Message):
-    """`session.import`: the file that was uploaded is such an archive, and no variable: take it in as a session.
+    """`session.import`: import the uploaded file, which is such an archive and not a variable, as a session.
 
-    It stands in place of `upload.end`. The `ok` has `session`, `foreign`, why it is not this installation's (empty if it
-    is), and `left_out`, how much did not come along.
+    It takes the place of `upload.end`. The `ok` has `session`, `foreign`, why it is not this installation's (empty if
+    it is), and `left_out`, how much was not imported.
     """
 
 
 class Find(Message):
-    """Where `text` is in the watched session up to record `at` (null: all), upper and lower case alike.
+    """Where `text` is in the watched session up to record `at` (null: all), ignoring case.
 
-    `agent`: only in its dialogue. `whose`: `user`, `agents` or `tools`; empty: anybody's. The `ok` has `count`, how many
-    records hold it, and `list`, of the first 2,000, each with `n`, `agent`, `kind`, `before`, `match`, `after`, `count`.
+    `agent`: only in its dialogue. `whose`: `user`, `agents` or `tools`; empty: anyone's. The `ok` has `count`, how many
+    records hold it, and `list`, of the first 2,000, each with `n`, `agent`, `kind`, `before`, `match`, `after`,
+    `count`.
     """
 
     text: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
@@ -746,18 +756,17 @@ class ListRoles(Message):
     """Which model plays which role.
 
     The `ok` has `list`, each with `role`, `url` ("" for the embedded one), `model`, `context`, `key` (whether it has
-    one; a key is never told), `dialect`, `takes`, the prices as `model.choose` takes them, and `own`: chosen for this
-    role, and not as for all.
+    one; a key is never sent), `dialect`, `takes`, the prices as `model.choose` takes them, and `own`: the model was
+    chosen for this role, and is not the default for all.
     """
 
 
 class ChooseRole(Message):
-    """A model plays a role from the next message on, in every session; it is written into the data directory's `iact.toml`.
+    """Set the model of a role from the next message on, in every session; written to the data directory's `iact.toml`.
 
-    `key` is kept among the secrets; null: as before, which holds at the same `url` only; "": none. `context`: its
-    window in tokens. `dialect`: "tools" if it insists on function calls. `takes`: media that it understands beside
-    text. Prices: of a million tokens that it reads anew, that its endpoint had in its cache, that it writes. Null: as
-    for all.
+    `key` is kept among the secrets; null: unchanged, which works at the same `url` only; "": none. `context`: its
+    window in tokens. `dialect`: "tools" if it insists on function calls. `takes`: media that it understands in addition
+    to text. Prices are for a million tokens of uncached input, cached input, and output. Null: as for all.
     """
 
     role: RoleName
@@ -786,7 +795,7 @@ class ChooseRole(Message):
 
 
 class TryRole(ChooseRole):
-    """Ask such a model for one word, and change nothing.
+    """Ask this model for one word, and change nothing.
 
     The `ok` has `names` of the models that its endpoint lists, `model`, the one that was asked, `answer`, `ms`, and
     `fault`: why there is no answer.
@@ -794,24 +803,24 @@ class TryRole(ChooseRole):
 
 
 class ForgetRole(Message):
-    """A role has no model of its own any more, and is played by the one for all."""
+    """Remove the model of a role; the default model plays it again."""
 
     role: RoleName
 
 
 class ListFirstMessages(Message):
-    """What sessions often begin with. The `ok` has `list`, each with `name` and `text`."""
+    """Messages that sessions often begin with. The `ok` has `list`, each with `name` and `text`."""
 
 
 class KeepFirstMessage(Message):
-    """Keep a text as what sessions often begin with, in place of one of the same name."""
+    """Save a text as a first message, replacing one of the same name."""
 
     name: Annotated[str, StringConstraints(pattern=r"\S", max_length=80)]
     text: Annotated[Text, StringConstraints(max_length=_LONGEST)]
 
 
 class ForgetFirstMessage(Message):
-    """Forget one of them."""
+    """Remove a saved first message."""
 
     name: Annotated[str, StringConstraints(max_length=80)]
 
@@ -826,13 +835,13 @@ Days = Annotated[float, Field(strict=False, gt=0, le=3660, allow_inf_nan=False)]
 class ShowSharing(Message):
     """Who else may see the watched session, or steer it, and by which links.
 
-    The `ok` has `grants`, each with `name`, `group` and `role`, `links`, and `public`: whether a link can be made that
-    works without an account.
+    The `ok` has `grants`, each with `name`, `group` and `role`, `links`, and `public`: whether links that work without
+    an account can be made.
     """
 
 
 class ShareWith(Message):
-    """Make a user, or with `group` everybody in a group, a reader or a steerer of the watched session."""
+    """Make a user, or with `group` every member of a group, a reader or a steerer of the watched session."""
 
     name: PersonName
     group: bool = False
@@ -840,18 +849,18 @@ class ShareWith(Message):
 
 
 class Unshare(Message):
-    """Take that back."""
+    """Revoke what `share` granted."""
 
     name: PersonName
     group: bool = False
 
 
 class CreateLink(Message):
-    """Make a link to the watched session. The `ok` has its `path` on this server, which is told this once, and `link`, its id.
+    """Make a link to the watched session. The `ok` has `link`, its id, and its `path` on this server, sent only once.
 
-    `at`: it shows the session up to this record; null: as it goes on. `hides`: "files", and "gate" for what the gate
-    decided. `variables`: those whose content it leaves out, and every record in which that stands. `public`: it works
-    without an account.
+    `at`: it shows the session up to this record; null: as it goes on. `hides`: "files", and "gate" for the gate's
+    decisions. `variables`: variables whose content it leaves out, with every record that contains it. `public`: it
+    works without an account.
     """
 
     days: Days = 7.0
@@ -864,21 +873,21 @@ class CreateLink(Message):
 
 
 class RevokeLink(Message):
-    """A link lets nobody in any more."""
+    """Revoke a link; it no longer gives access."""
 
     link: Id
 
 
 class ListShared(Message):
-    """What others share with this user. The `ok` has `list`, each with `id`, `title`, `owner` and `role`."""
+    """Sessions that others share with this user. The `ok` has `list`, each with `id`, `title`, `owner` and `role`."""
 
 
 class ShowAccount(Message):
-    """Who this is: `name`, `admin`, `tokens`, `sign_ins` and `scopes` that a token can have. No secret is among them."""
+    """This user: `name`, `admin`, `tokens`, `sign_ins` and `scopes` that a token can have. No secret is among them."""
 
 
 class CreateToken(Message):
-    """Make an API token. The `ok` has `secret`, which is told this once, and `token`, its id."""
+    """Make an API token. The `ok` has `secret`, which is sent only this once, and `token`, its id."""
 
     name: Annotated[str, StringConstraints(pattern=r"\S", max_length=64)]
     scopes: Annotated[
@@ -888,30 +897,30 @@ class CreateToken(Message):
 
 
 class RevokeToken(Message):
-    """A token lets nobody in any more."""
+    """Revoke a token; it no longer gives access."""
 
     token: Id
 
 
 class SignOut(Message):
-    """End a sign-in of this user's; null: all of them, this one too."""
+    """End one of this user's sign-ins; null: all of them, including this one."""
 
     sign_in: Id | None = None
 
 
 class ShowUsage(Message):
-    """What was used, by month. The `ok` has `list`, each with `user`, `period`, `resource`, `used` and `most` (null: no
-    quota). `everybody`: of all users, for administrators."""
+    """Usage by month. The `ok` has `list`, each with `user`, `period`, `resource`, `used` and `most` (null: no quota).
+    `everybody`: of all users, for administrators."""
 
     everybody: bool = False
 
 
 class ListUsers(Message):
-    """Everybody with an account: `list`, each with `name`, `admin`, `groups`, `disabled` and `seen`."""
+    """All accounts: `list`, each with `name`, `admin`, `groups`, `disabled` and `seen`."""
 
 
 class AddUser(Message):
-    """Make an account. Without a password it is for whom a proxy or a provider vouches."""
+    """Make an account. Without a password, it is for a user whom a proxy or an identity provider vouches for."""
 
     name: PersonName
     password: Annotated[str, StringConstraints(max_length=1024)] | None = Field(default=None, repr=False)
@@ -919,7 +928,7 @@ class AddUser(Message):
 
 
 class ChangeUser(Message):
-    """Change an account; what is null stays. Who is disabled is signed out everywhere; what is theirs stays."""
+    """Change an account; null leaves a field as it is. Disabling a user signs them out everywhere; their data stays."""
 
     name: PersonName
     password: Annotated[str, StringConstraints(max_length=1024)] | None = Field(default=None, repr=False)
@@ -929,28 +938,28 @@ class ChangeUser(Message):
 
 
 class ShowEverybody(Message):
-    """What is set for everybody: `modules`, as `modules` lists a user's own, and the names of `secrets`."""
+    """What is set for all users: `modules`, each as in a user's own `modules`, and the names of `secrets`."""
 
 
 class AddModuleOfEverybody(AddModule):
-    """Add a module for everybody, as `module.add` adds one's own. Nothing of it is approved by that."""
+    """Add a module for all users, as `module.add` adds a user's own. Adding it approves nothing of it."""
 
 
 class RemoveModuleOfEverybody(RemoveModule):
-    """Take a module away from everybody, and what was approved of it."""
+    """Remove a module for all users, and what was approved of it."""
 
 
 class ApproveModuleOfEverybody(ApproveModule):
-    """Approve functions of a module for everybody, as `module.approve` approves one's own."""
+    """Approve functions of a module for all users, as `module.approve` approves a user's own."""
 
 
 SecretName = Annotated[str, StringConstraints(min_length=1, max_length=64)]
 
 
 class SetSecret(Message):
-    """Store a secret, which the modules that are set for everybody are given if they were approved with it.
+    """Store a secret for the modules that are set for all users and were approved with it.
 
-    No message tells its value, and no module of a user's own is given it.
+    No message contains its value, and no module of a user's own receives it.
     """
 
     name: SecretName
@@ -958,39 +967,39 @@ class SetSecret(Message):
 
 
 class RemoveSecret(Message):
-    """Remove such a secret."""
+    """Remove a secret that is set for all users."""
 
     name: SecretName
 
 
 class ListSecrets(Message):
-    """The names of this user's secrets: `list`, which their own modules are given, and `lent`, see `secret.set`."""
+    """The names of this user's secrets: `list`, which their own modules receive, and `lent`, see `secret.set`."""
 
 
 class SetOwnSecret(SetSecret):
-    """Store a secret of this user's, which their own modules are given if they were approved with it.
+    """Store a secret of this user's, for their own modules that were approved with it.
 
-    No message tells its value. With `lent` it is given to the modules that are set for everybody, when this user calls
-    them, in place of everybody's secret of that name; and to none of their own.
+    No message contains its value. With `lent`, the modules that are set for all users receive it when this user calls
+    them, in place of the common secret of that name; this user's own modules don't.
     """
 
     lent: bool = False
 
 
 class RemoveOwnSecret(RemoveSecret):
-    """Remove such a secret."""
+    """Remove a secret of this user's."""
 
     lent: bool = False
 
 
 class ShowPolicy(Message):
-    """The policy: `text`, as its file has it; empty where there is none."""
+    """The policy: `text`, as its file has it; empty if there is none."""
 
 
 class ChangePolicy(Message):
-    """Put `text` in place of the policy, if it is one, and the policy still is what it `was`.
+    """Replace the policy with `text`, if that is a valid policy and the current one still equals `was`.
 
-    It holds for sessions that begin, or are opened again.
+    It applies to sessions that begin, or are opened again.
     """
 
     text: Annotated[str, StringConstraints(max_length=500_000)]
@@ -998,15 +1007,15 @@ class ChangePolicy(Message):
 
 
 class ShowAudit(Message):
-    """Who signed in, or failed to, and who changed what about people: `list`, the newest first, never content."""
+    """Who signed in, or failed to, and who changed what about users: `list`, newest first, never content."""
 
     most: int = Field(default=200, ge=1, le=2000)
 
 
 class ExportAudit(Message):
-    """All that the audit has, of sessions, too, as a file to be downloaded: a line of JSON for each decision, the oldest
-    first, never content. `since`: a date or a time, UTC; `who`: of this user alone; `what`: of one kind
-    (`call.denied`), or of several (`user`). That it was exported is in the audit."""
+    """The whole audit, including that of sessions, as a file to be downloaded: a line of JSON for each decision, oldest
+    first, never content. `since`: a date or a time, UTC; `who`: only this user's; `what`: only one kind
+    (`call.denied`), or several (`user`). The audit records that it was exported."""
 
     since: Annotated[str, StringConstraints(max_length=40)] | None = None
     who: Annotated[str, StringConstraints(max_length=64)] | None = None

@@ -32,7 +32,7 @@ export interface Account {
   sign_ins: Array<SignInRow>;
 }
 
-/** What the model of an agent does `since` when: `asking`, `reasoning`, `writing`; or what keeps it. That is `limited` (its endpoint counts requests), `retrying`, `stalled` (nothing comes in the middle of a reply) or `slot` (others are served first). With an empty `state` it is not asked any more. One that waits says `until` when, which `attempt` comes next `of` how many, and `why`. Times are ISO 8601, UTC. */
+/** What the model of an agent has been doing `since` a time: `asking`, `reasoning` or `writing`; or what delays it. A delay is `limited` (its endpoint limits requests), `retrying`, `stalled` (a reply has stopped arriving) or `slot` (others are served first). With an empty `state`, the model is no longer being asked. A model that waits says `until` when, which `attempt` comes next `of` how many, and `why`. Times are ISO 8601, UTC. */
 export interface ActivityNews {
   type: "activity";
   agent: string;
@@ -73,7 +73,7 @@ export interface AuditRow {
   about: Record<string, string>;
 }
 
-/** The session's tokens; `exhausted`: the root can't have one more turn. `money`: what it may cost, if there is a bound, and `cost`: what it came to. */
+/** The session's tokens. `exhausted`: the root can't have another turn. `money`: the most that the session may cost, if there is a limit; `cost`: what it has cost so far. */
 export interface Budget {
   tokens: number;
   used: number;
@@ -82,7 +82,7 @@ export interface Budget {
   money?: number;
 }
 
-/** What a turn says to a child. */
+/** The message of a turn to a child. */
 export interface CallMessage {
   action: number;
   to: string;
@@ -131,7 +131,7 @@ export interface DeletedSessions {
   list: Array<DeletedSession>;
 }
 
-/** A piece of what a model writes. `thought`: of what it thinks before it replies; `restart`: what came before is void. */
+/** A piece of what a model writes. `thought`: it is part of the model's thinking before its reply; `restart`: what came before is void. */
 export interface DeltaNews {
   type: "delta";
   agent: string;
@@ -158,7 +158,7 @@ export interface Download {
   href: string;
 }
 
-/** `secrets`: their names; a value is told to nobody. */
+/** `secrets`: names only; values are never sent. */
 export interface Everybody {
   modules: Array<ModuleDescription>;
   secrets: Array<string>;
@@ -268,7 +268,7 @@ export interface InSession {
   session: string;
 }
 
-/** `created`, `ends`: in UTC; `opened`: how often it was; `at`: the record that it is frozen at. */
+/** `created`, `ends`: times in UTC; `opened`: how often it was opened; `at`: the record that it is frozen at. */
 export interface LinkRow {
   id: string;
   created: string;
@@ -375,7 +375,7 @@ export interface NewToken {
   secret: string;
 }
 
-/** An agent or a plan. Token counts are its own. `paused`: it is paused itself; in `state`, also one below an agent that is. `ended`: what its last work fell short of. One that waits for children names them in `awaited`, and says in `awaited_of` for how many it waits, those that have replied included. One that works on a budget has `allowance`, `left` of it, and `lent`, what is set aside for children. `calls`: records of the calls of functions that run for it; `queued`: records of what a person said that it has not begun to answer. */
+/** An agent or a plan. Token counts are its own, without those of its children. `paused`: it is paused itself; in `state`, an agent below a paused one counts as paused, too. `ended`: how its last task ended, if it finished incompletely. An agent that waits for children names them in `awaited`; `awaited_of` is how many replies it waits for, including those that have arrived. An agent that works on a budget has `allowance`, `left` of it, and `lent`, the part that is set aside for children. `calls`: records of the function calls that run for it. `queued`: records of messages from a person that it has not begun to answer. */
 export interface Node {
   path: string;
   name: string;
@@ -400,18 +400,18 @@ export interface Node {
   queued?: Array<number>;
 }
 
-/** It was done. */
+/** The request was carried out. */
 export interface Nothing {
 }
 
-/** A sentence for the person. With `level` `error`: why the session has stopped. */
+/** A sentence for the user. With `level` `error`: why the session has stopped. */
 export interface NoticeNews {
   type: "notice";
   text: string;
   level?: "error";
 }
 
-/** What a running function prints; `call`: the record of its call. */
+/** The output of a running function. `call`: the record of its call. */
 export interface OutputNews {
   type: "output";
   agent: string;
@@ -419,7 +419,7 @@ export interface OutputNews {
   text: string;
 }
 
-/** Names; a value is told to nobody. */
+/** Names only; values are never sent. */
 export interface OwnSecrets {
   list: Array<string>;
   lent: Array<string>;
@@ -471,7 +471,7 @@ export interface PendingRow {
   labels: Array<string>;
 }
 
-/** Where a text is: a record, the line, and how often. */
+/** Where a text was found: the record, the line, and the number of occurrences. */
 export interface Place {
   n: number;
   agent: string;
@@ -497,7 +497,7 @@ export interface PlanFile {
   file: string;
 }
 
-/** What a million tokens cost; `models`: those that cost something else, by name. */
+/** The price of a million tokens. `models`: models with other prices, by name. */
 export interface Prices {
   prompt: number;
   cached: number;
@@ -505,26 +505,26 @@ export interface Prices {
   models?: Record<string, Prices>;
 }
 
-/** It was done, and record `n` tells so. */
+/** The request was carried out and recorded as record `n`. */
 export interface Recorded {
   n: number;
 }
 
-/** Several records in order; `apart`: older ones on which something still depends. */
+/** Several records in order. `apart`: older records that something still depends on. */
 export interface RecordsNews {
   type: "records";
   list: Array<JournalRecord>;
   apart?: Array<JournalRecord>;
 }
 
-/** The session whose end is shown can't be opened. */
+/** The session whose end is already shown can't be opened. */
 export interface RefusedNews {
   type: "refused";
   code: string;
   message: string;
 }
 
-/** Records that are shown in another way, now that more is known. */
+/** Records whose HTML has changed, now that more is known. */
 export interface RenderedNews {
   type: "rendered";
   list: Array<Html>;
@@ -560,7 +560,7 @@ export interface SessionName {
   session: string;
 }
 
-/** Which session is watched from now on, or how it changed; `id` null: none yet. `since`: up to which record the client has it. `now`: the server's clock, so that a client whose own differs can count right. `levels`: those of its policy, by name. `last`: its newest record. `readonly`: it can only be looked at; `example`: it comes with the product; `foreign`: why this installation did not make it. `opening`: only its end is known yet. `role`, `owner`: of a session of another user, what the client is to it, and the owner's name. */
+/** Which session is watched from now on, or how it changed; `id` null: none yet. `since`: the last record that the client has. `now`: the server's clock, so that a client whose clock differs can compute durations. `levels`: the intent levels of its policy, by name. `last`: its newest record. `readonly`: it can only be viewed. `example`: it comes with the product. `foreign`: why this installation does not accept it as its own. `opening`: only its end has been read so far. `role`, `owner`: for another user's session, the client's role in it and the owner's name. */
 export interface SessionNews {
   type: "session";
   id: string | null;
@@ -580,7 +580,7 @@ export interface SessionNews {
   prices?: Prices;
 }
 
-/** A session in a list. `since`: when it came to its `state`; `what`: what it waits for; `named`: a person gave it its title; `source` and `at`: of a fork; `hit`: where a search found the words. */
+/** A session in a list. `since`: when it entered its `state`; `what`: what it waits for; `named`: a person gave it its title; `source` and `at`: of a fork, the original session and the record; `hit`: where a search found the words. */
 export interface SessionRow {
   id: string;
   title: string;
@@ -599,7 +599,7 @@ export interface SessionRow {
   hit?: Place;
 }
 
-/** The list that `sessions` asked for. */
+/** The list that was requested with `sessions`. */
 export interface SessionsNews {
   type: "sessions";
   total: number;
@@ -654,7 +654,7 @@ export interface Source {
   more?: number;
 }
 
-/** A session changed. Without a `state`, the list is to be asked for again. */
+/** A session changed. Without a `state`, the client should request the list again. */
 export interface StandingNews {
   type: "standing";
   session: string;
@@ -698,7 +698,7 @@ export interface TokenRow {
   used: string;
 }
 
-/** Every agent and plan; with `at`, as they were after that record. `modules`: how many run. */
+/** Every agent and plan; with `at`, as they were after that record. `modules`: how many modules run. */
 export interface TreeNews {
   type: "tree";
   nodes: Array<Node>;
