@@ -61,7 +61,9 @@ class Instance(ABC):
         return self.socket.target
 
     def open_app(self, app: str) -> socket_folder.CheckedSocket | None:
-        """Open the socket on which the app `app` (sixteen hex digits) answers HTTP; None if there is none. Close it.
+        """Open the socket on which the app `app` (sixteen hex digits) answers HTTP; None if there is none.
+
+        The caller must close it.
 
         Raises:
             ModuleLost: it is not a socket.

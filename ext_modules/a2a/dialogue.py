@@ -1,6 +1,7 @@
 """One message to an agent and its result: followed as a stream if the agent supports it, and polled otherwise.
 
-When the caller stops waiting, for whatever reason, the task is cancelled: no agent should work on a result that is not wanted.
+When the caller stops waiting, for whatever reason, the task is cancelled: no agent should work on a result that is not
+wanted.
 """
 
 from __future__ import annotations

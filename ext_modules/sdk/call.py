@@ -230,8 +230,8 @@ class Call:
     """A call in progress. All methods except `ask` and `drain` may also be called from threads.
 
     `state`: the module's own dict for this (session, agent), in this instance. `carried`: the data of the agent's last
-    call that used `carry`, in whichever instance it ran. `deadline`: on the scale of `time.monotonic()`. While a connection
-    waits for a person to decide, the clock stops, and the deadline moves accordingly (`remaining`, `limit`).
+    call that used `carry`, in whichever instance it ran. `deadline`: on the scale of `time.monotonic()`. While a
+    connection waits for a person to decide, the clock stops, and the deadline moves accordingly (`remaining`, `limit`).
     """
 
     def __init__(
