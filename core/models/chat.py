@@ -177,7 +177,7 @@ class Completions:
 
 
 def _proxies(origin: requests.Origin) -> bool:
-    """Whether the environment may have a proxy for this address; the SDK knows all forms of exceptions."""
+    """Whether the environment may have a proxy for this address; the SDK understands every form of exclusion."""
     found = urllib.request.getproxies()
     if not (found.get("https" if origin.secure else "http") or found.get("all")):
         return False

@@ -46,7 +46,7 @@ T = TypeVar("T", bound=BaseModel)
 
 @dataclass(slots=True)
 class FormLadder:
-    """What one endpoint turned out to serve; starts by trusting it."""
+    """What one endpoint turned out to support; at first it is trusted to support everything."""
 
     _useless: dict[Form, int] = field(default_factory=dict)
 
@@ -74,7 +74,7 @@ class Formed(Protocol):
 
     @property
     def ladder(self) -> FormLadder:
-        """What its endpoint is known to serve."""
+        """What its endpoint is known to support."""
         ...
 
     def stream_formed(

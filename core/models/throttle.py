@@ -18,7 +18,7 @@ class Throttle:
         self._bucket = TokenBucket(rate)
 
     def leave(self) -> None:
-        """Uncount a request that is not made after all."""
+        """Take back the count of a request that is not made after all."""
         self._bucket.give_back()
 
     def enter(self) -> StreamRestart | None:

@@ -68,8 +68,8 @@ class Approvals:
         return known is not None and known.digest == digest and function in known.functions
 
     def approve(self, name: str, digest: str, functions: Iterable[str]) -> None:
-        """Approve these functions for a person, in addition to earlier approvals for the same digest. On disk on
-        return.
+        """Approve these functions on behalf of a person, in addition to earlier approvals for the same digest. On disk
+        on return.
 
         Raises:
             UsageError: the file can't be read or written.

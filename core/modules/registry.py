@@ -84,7 +84,7 @@ class Loaded:
 
 
 UNAPPROVED: Final = "(nobody has approved what it says of itself)"
-"""The summary shown instead for such a function."""
+"""The summary shown for a function that no one has approved."""
 
 
 def specs_of(loaded: Loaded) -> list[ActionSpec]:

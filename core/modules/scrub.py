@@ -1,4 +1,4 @@
-"""Removes a module's secrets from its output: the last line of defence, after not giving it any.
+"""Removes a module's secrets from its output: the last line of defence. The first is not to give it any.
 
 It finds the exact value, and the value as encoded in JSON and in a URL. A malicious module can still leak a secret in
 another encoding; the protection against that is that a person approved it.

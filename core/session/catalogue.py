@@ -134,7 +134,7 @@ class ModuleCatalogue:
         return await self.modules()
 
     async def add(self, source: ModuleSource, report: Report = lambda line: None) -> KnownModule:
-        """Add a module for a person: start it once, and keep it.
+        """Add a module on behalf of a person: start it once, and keep it.
 
         Raises:
             UsageError: the source can't be a module.
@@ -148,7 +148,7 @@ class ModuleCatalogue:
         return next(one for one in await self.modules() if one.entry.name == entry.name)
 
     async def remove(self, name: str) -> None:
-        """Remove a module for a person.
+        """Remove a module on behalf of a person.
 
         Raises:
             UsageError: there is no such module, or it ships with the product.

@@ -2,9 +2,9 @@
 
 Modules see the directory through an overlay (`core.ports.LiveFiles`), so a call changes nothing in it. When the last
 writing call under way has ended, the overlay is inspected, and the tree decides what happens to the new changes
-(`core.tree.effects`). Applying and dropping are written ahead: a crash in the middle is finished when the session is
-opened again, which is harmless because applying twice is. Calls that overlap are inspected together, because their
-changes can't be told apart.
+(`core.tree.effects`). Applying and dropping are written ahead: an operation that a crash cut off is finished when the
+session is opened again, which is safe because applying twice is. Calls that overlap are inspected together, because
+their changes can't be told apart.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Questions that modules ask a person during their calls: recorded in the journal, answered once, and sent back.
 
 A question is checked before it is shown. One that can't be shown, or that no person is available to answer, is answered
-at once. An answer is written to the journal before it is sent to the module. When the call ends, or the session was
-closed while the question was open, the question lapses.
+at once. An answer is written to the journal before it is sent to the module. An open question lapses when its call ends
+or the session is closed.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class Forms:
     async def answer(
         self, ask: int, decision: FormDecision, values: Mapping[str, JSON] | None = None
     ) -> Record:
-        """Answer the question at record `ask` for a person. Returns the durable record of the answer.
+        """Answer the question at record `ask` on behalf of a person. Returns the durable record of the answer.
 
         Raises:
             UsageError: the question is not open, or the values do not fit the form.

@@ -101,7 +101,7 @@ class HostAccess:
         return AllowHosts(by="user", always=lists_of(always), session=lists_of(session))
 
     def answer(self, ask: int, *, allow: bool, lasts: Lasts = "once") -> Record:
-        """Answer the question at record `ask` for a person.
+        """Answer the question at record `ask` on behalf of a person.
 
         Raises:
             UsageError: the question is not open, or a file can't be written.
@@ -122,7 +122,7 @@ class HostAccess:
         return record
 
     def allow(self, module: str, rules: Iterable[str], *, always: bool, remove: bool = False) -> None:
-        """Allow a module hosts in this session or in all sessions for a person, or take that back.
+        """Allow a module hosts in this session or in all sessions on behalf of a person, or take that back.
 
         Raises:
             UsageError: there is no such module, a rule is not valid, or a file can't be written.
@@ -215,7 +215,7 @@ def kept_hosts(folder: Path) -> list[tuple[str, str]]:
 
 
 def keep_hosts(folder: Path, module: str, hosts: Iterable[str], *, remove: bool = False) -> None:
-    """Let a module reach hosts for a person, or take that back. Running sessions apply the change at the next
+    """Let a module reach hosts on behalf of a person, or take that back. Running sessions apply the change at the next
     connection.
 
     Raises:

@@ -177,7 +177,7 @@ class Monitor:
                 left -= loop.time() - since
 
     def person(self, calls: Sequence[int], *, allow: bool, remember: JSON) -> Record:
-        """Answer the questions at these records for a person, all in the same way. Returns the last answer.
+        """Answer the questions at these records on behalf of a person, all in the same way. Returns the last answer.
 
         Raises:
             UsageError: no call waits for an answer to one of them, or `remember` is not possible; then none is

@@ -261,8 +261,8 @@ class Runtime:
     ) -> Session:
         """Open a new session (None) or a stored one. A session that is already open is returned as it is.
 
-        For new sessions: `intent`: a number from 0 to 2 or the name of a level. `scope`: one of the policy's scopes, or
-        several joined by "+". `workspace`: a directory of the user's instead of the session's own.
+        The options are for new sessions. `intent`: a number from 0 to 2 or the name of a level. `scope`: one of the
+        policy's scopes, or several joined by "+". `workspace`: a directory of the user's instead of the session's own.
 
         Raises:
             UsageError: there is no such session, scope, intent or directory.
@@ -363,7 +363,7 @@ class Runtime:
         return await self.catalogue.modules()
 
     async def add_module(self, source: ModuleSource) -> KnownModule:
-        """Add a module for a person. Open sessions find its functions when their context matches.
+        """Add a module on behalf of a person. Open sessions find its functions when their context matches.
 
         Raises as `ModuleCatalogue.add`.
         """
@@ -372,7 +372,7 @@ class Runtime:
         return added
 
     async def remove_module(self, name: str) -> None:
-        """Remove a module for a person. Open sessions lose its functions.
+        """Remove a module on behalf of a person. Open sessions lose its functions.
 
         Raises as `ModuleCatalogue.remove`.
         """
@@ -382,7 +382,7 @@ class Runtime:
     async def approve_module(
         self, name: str, functions: Sequence[str] = (), *, digest: str = ""
     ) -> KnownModule:
-        """Approve functions of a module for a person, all if none is named. Open sessions can use them.
+        """Approve functions of a module on behalf of a person, all if none is named. Open sessions can use them.
 
         Raises as `ModuleCatalogue.approve`.
         """

@@ -618,7 +618,7 @@ class Session:
         """What a new session must know to continue this one: a summary, and the messages since then that have no
         answer.
 
-        If the history is too short to be summarized, the messages themselves.
+        If the history is too short to be summarized, it returns the messages themselves.
 
         Raises:
             UsageError, ModelError: as `compress`.
@@ -692,7 +692,7 @@ class Session:
     async def allow_hosts(
         self, module: str, hosts: Iterable[str], *, always: bool = False, remove: bool = False
     ) -> None:
-        """Let a module reach hosts in this session, or in every one, for a person; or take that back.
+        """Let a module reach hosts in this session, or in every one, on behalf of a person; or take that back.
 
         Raises:
             UsageError: there is no such module, a host is invalid, or the change can't be stored.
@@ -830,7 +830,7 @@ class Session:
 
     @property
     def epoch(self) -> int:
-        """The number of the session's current host, as its journal says; 1 if it never changed hosts."""
+        """The session's epoch: 1, plus one for each change of hosts, as its journal says."""
         return self._live.tree.epochs
 
     @property

@@ -138,7 +138,7 @@ class Turns:
         return prepare(self._live.tree, agent, Seen(minute, agent.directory), notes={})
 
     async def compress(self, root: Agent) -> Record:
-        """Summarize and cut the root's history for a person, even if that takes more tokens than it has left.
+        """Summarize and cut the root's history on behalf of a person, even if that takes more tokens than it has left.
 
         Raises:
             UsageError: the root is at work, or its history is too short.
