@@ -113,9 +113,9 @@ def without_gvisor(info: Mapping[str, JSON]) -> str:
 def seat(place: Place, mapped: UserMap | None, uid: int, gid: int, *, root: bool) -> tuple[Place, int, int]:
     """`place` on an engine that maps users as `mapped`, and the host's user and group that the module runs as.
 
-    `uid`, `gid`: the owner of its workspace, as whom it would run otherwise; `root`: whether we are root. Files of a
-    user that the engine does not map can be written only by that user, and an ordinary user can't give files away. In
-    these cases the container keeps the host's users, and runs as that user alone.
+    `uid`, `gid`: the user and group that it would run as otherwise, those of its workspace; `root`: whether we are
+    root. Files of a user that the engine does not map can be written only by that user, and an ordinary user can't give
+    files away. In these cases the container keeps the host's users, and runs as that user alone.
     """
     if mapped is None:
         return replace(place, own_users=False), uid, gid

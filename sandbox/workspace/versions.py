@@ -93,8 +93,9 @@ class GitVersions:
     def keep(self, workspace: Path, store: Path, *, whole: bool = False) -> str:
         """Keep the current state of `workspace`. Return the version's id, or the last one's if nothing was touched.
 
-        Nothing means nothing: if the id stayed the same, a caller may rely on it that no name, content, mode, time or
-        attribute was written, not even of what a version can't contain. `whole`: all files and folders must be in it.
+        Nothing means nothing: if the id stayed the same, the caller can be sure that no name, content, mode, time or
+        attribute was written, not even of something that a version can't contain. `whole`: all files and folders must
+        be in it.
 
         Raises:
             WorkspaceError: it can't be kept, or is larger than a version can be.
