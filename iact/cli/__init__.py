@@ -1,6 +1,6 @@
 """The command line: one function per command, errors as one line on stderr.
 
-Exit status: 0 done, 1 failed, 2 wrong usage, 3 a plan that came back partial.
+Exit status: 0 done, 1 failed, 2 wrong usage, 3 a plan that finished only in part.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ __all__ = ["main", "parse", "program"]
 
 
 def parse(arguments: Sequence[str] | None = None) -> Chosen | int:
-    """What a command line asks for; the exit status where it was only about help or completion.
+    """Parse a command line. Returns an exit status if it only asked for help or completion.
 
     Raises:
-        click.UsageError: it can't be read.
+        click.UsageError: the command line is invalid.
     """
     chosen: Chosen | int = program.main(arguments, prog_name="iact", standalone_mode=False)
     return chosen
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command and return its exit status."""
     with terminal.clean():
         try:
             chosen = parse(arguments)
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _wrong(error: click.UsageError) -> str:
-    """What is wrong with a command line, and where to read how it is written."""
+    """The message for an invalid command line, with a pointer to the help."""
     if isinstance(error, click.exceptions.NoArgsIsHelpError):
         return error.format_message()
     said = error.format_message().strip()
@@ -55,9 +55,9 @@ def _wrong(error: click.UsageError) -> str:
 
 
 def _run(chosen: Chosen) -> int:
-    # A shell that starts us in the background has us ignore SIGINT; whoever sends one all the same means it.
+    # A shell that starts a process in the background makes it ignore SIGINT. If one is sent anyway, it is meant.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    from iact import logs  # only now: neither help nor completion needs any of these
+    from iact import logs  # imported late: help and completion need none of these
     from iact.settings import load
     from iact.shared_files import shared_files
 
@@ -83,7 +83,7 @@ def _run(chosen: Chosen) -> int:
         if chosen.debug:
             raise
         print(
-            f"iact: an internal error ({type(error).__name__}: {error}); --debug shows where.",
+            f"iact: an internal error ({type(error).__name__}: {error}). Run it again with --debug to see where.",
             file=sys.stderr,
         )
         return 1

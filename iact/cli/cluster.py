@@ -18,9 +18,7 @@ store: Final = click.option(
     metavar="URL",
     help="the store that all hosts share, such as s3://BUCKET/PREFIX or file:///DIRECTORY (or IACT_STORE)",
 )
-CLUSTER: Final = (
-    "how hosts find each other: static, by the store alone, or the address of a Ray cluster (or IACT_CLUSTER)"
-)
+CLUSTER: Final = "how hosts find each other: static (through the store only), or the address of a Ray cluster (or IACT_CLUSTER)"
 
 
 def _shared(command: Callable[..., int]) -> Callable[..., int]:
@@ -29,30 +27,30 @@ def _shared(command: Callable[..., int]) -> Callable[..., int]:
 
 
 def with_options(settings: Settings, store: str | None, cluster: str | None) -> Settings:
-    """The settings, with what the options say instead."""
+    """Return the settings with these options applied."""
     given = {"store": store, "cluster": cluster}
     return settings.model_copy(update={name: value for name, value in given.items() if value})
 
 
 @click.group(cls=CommandGroup)
 def cluster() -> None:
-    """Sessions on several machines."""
+    """Run sessions on several machines."""
 
 
 @cluster.command()
 @store
-@click.option("--nodes", type=Count(1, 32), default=3, metavar="N", help="how many hosts (3)")
+@click.option("--nodes", type=Count(1, 32), default=3, metavar="N", help="number of hosts (default: 3)")
 @click.option(
     "--engine",
     type=click.Choice(("ray", "static")),
     default="ray",
-    help="what starts hosts again: Ray, or this command alone",
+    help="what restarts hosts that fail: Ray, or only this command",
 )
-@click.option("--port", type=int, default=0, help="of the page; 0 takes a free one")
+@click.option("--port", type=int, default=0, help="port of the page; 0 picks a free one")
 def up(
     settings: Settings, *, store: str | None, nodes: int, engine: Literal["ray", "static"], port: int
 ) -> int:
-    """Run a whole cluster on this machine: hosts, and the way in to them. Without a store it uses a directory."""
+    """Run a whole cluster on this machine: hosts and their gateway. Without --store, it uses a directory."""
     from iact.commands import cluster
 
     return cluster.up(with_options(settings, store, None), nodes=nodes, engine=engine, port=port)
@@ -60,21 +58,21 @@ def up(
 
 @cluster.command()
 @_shared
-@click.option("--bind", metavar="ADDRESS", default="127.0.0.1", help="where it listens")
+@click.option("--bind", metavar="ADDRESS", default="127.0.0.1", help="the address to listen on")
 @click.option(
     "--advertise",
     metavar="NAME",
     default="",
-    help="under which name or address others reach it (default: where it listens)",
+    help="the name or address at which others reach this host (default: where it listens)",
 )
-@click.option("--port", type=int, default=0, help="for pages; 0 takes a free one")
-@click.option("--control-port", type=int, default=0, help="for other hosts; 0 takes a free one")
+@click.option("--port", type=int, default=0, help="port for pages; 0 picks a free one")
+@click.option("--control-port", type=int, default=0, help="port for other hosts; 0 picks a free one")
 @click.option(
     "--grace",
     metavar="SECONDS",
     type=float,
     default=30.0,
-    help="how long what is under way may take to its end when its session is moved",
+    help="how long running work may take to finish when its session is moved",
 )
 def host(
     settings: Settings,
@@ -87,7 +85,7 @@ def host(
     control_port: int,
     grace: float,
 ) -> int:
-    """Be one of the hosts that hold the sessions of a store, until it is stopped."""
+    """Run one of the hosts that hold the sessions of a store, until it is stopped."""
     from iact.commands import cluster
 
     return cluster.host(
@@ -110,7 +108,7 @@ def status(settings: Settings, *, store: str | None, address: str | None, as_jso
 @_shared
 @click.argument("host")
 def drain(settings: Settings, *, store: str | None, address: str | None, host: str) -> int:
-    """Have a host pass on all of its sessions and take no more, so that it can be stopped."""
+    """Make a host hand over all its sessions and accept no more, so that it can be stopped."""
     from iact.commands import cluster
 
     return cluster.drain(with_options(settings, store, address), host)
@@ -121,7 +119,7 @@ def drain(settings: Settings, *, store: str | None, address: str | None, host: s
 @click.argument("session")
 @click.argument("host")
 def move(settings: Settings, *, store: str | None, address: str | None, session: str, host: str) -> int:
-    """Have a session go on at another host."""
+    """Move a session to another host."""
     from iact.commands import cluster
 
     return cluster.move(with_options(settings, store, address), session, host)

@@ -1,4 +1,4 @@
-"""Commands on a session that runs on a server: `say`, `pause`, `clear`, …"""
+"""Commands for a session that is running on a server: `say`, `pause`, `clear`, …"""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _step: Final = click.option("--step", metavar="ID", help="a step of the plan tha
 @command()
 @options.as_json
 def address(settings: Settings, *, as_json: bool) -> int:
-    """Print an address that lets one more browser in, for ten minutes."""
+    """Print an address that lets one more browser sign in. It works for ten minutes."""
     from iact.commands import remote
 
     return remote.new_address(settings, as_json=as_json)
@@ -39,7 +39,10 @@ def address(settings: Settings, *, as_json: bool) -> int:
 def say(
     settings: Settings, *, session: str, wait: bool, mode: Way, plan_first: bool, text: str, as_json: bool
 ) -> int:
-    """Send a message to the root agent of a session running on the server. TEXT - reads standard input."""
+    """Send a message to the root agent of a session running on the server.
+
+    TEXT is the message; - reads it from standard input.
+    """
     from iact.commands import remote
 
     frame: Frame = {"type": "say", "text": message(text), "mode": mode, "plan_first": plan_first}
@@ -54,7 +57,7 @@ def say(
     "--mode",
     type=click.Choice(("queue", "deliver", "interrupt")),
     default="deliver",
-    help="at its next turn; before its next tool call (default); at once, stopping what it writes and calls",
+    help="when the agent reads it: at its next turn (queue), before its next tool call (deliver, the default), or at once, stopping what it writes and calls (interrupt)",
 )
 @click.option("--keep-calls", is_flag=True, help="with --mode interrupt: let running calls finish")
 @click.argument("text")
@@ -70,7 +73,10 @@ def inject(
     text: str,
     as_json: bool,
 ) -> int:
-    """Send a message to any agent of a session running on the server. TEXT - reads standard input."""
+    """Send a message to any agent of a session running on the server.
+
+    TEXT is the message; - reads it from standard input.
+    """
     from iact.commands import remote
 
     frame: Frame = {
@@ -88,9 +94,9 @@ def inject(
 @options.session
 @options.agent
 @click.argument("number", metavar="[N]", type=int, required=False)
-@click.option("--send", is_flag=True, help="have it read now")
-@click.option("--edit", metavar="TEXT", help="say this instead; - reads standard input")
-@click.option("--remove", is_flag=True, help="take it back")
+@click.option("--send", is_flag=True, help="have the agent read it now")
+@click.option("--edit", metavar="TEXT", help="replace its text; - reads standard input")
+@click.option("--remove", is_flag=True, help="remove it from the queue")
 @options.as_json
 def queue(
     settings: Settings,
@@ -103,7 +109,7 @@ def queue(
     remove: bool,
     as_json: bool,
 ) -> int:
-    """List the messages that wait for an agent; send, edit or remove the one at record N."""
+    """List the messages waiting for an agent, or send, edit or remove the one at record N."""
     from iact.commands import remote
 
     one_of(send=send, edit=edit, remove=remove)
@@ -115,7 +121,7 @@ def queue(
     elif send or remove:
         frame["type"] = "queue.send" if send else "queue.remove"
     else:
-        raise UsageError("Say what to do with the message: --send, --edit TEXT or --remove.")
+        raise UsageError("Choose what to do with the message: --send, --edit TEXT or --remove.")
     return remote.control(settings, session, frame, as_json=as_json)
 
 
@@ -126,7 +132,7 @@ def queue(
 @click.option("--now", is_flag=True, help="also stop the calls that are running")
 @options.as_json
 def pause(settings: Settings, *, session: str, agent: str, step: str | None, now: bool, as_json: bool) -> int:
-    """Pause an agent and all below it, or one step of a plan."""
+    """Pause an agent and all agents below it, or one step of a plan."""
     from iact.commands import remote
 
     then: tuple[Frame, ...] = ({"type": "calls.stop", "path": agent},) if now else ()
@@ -153,7 +159,7 @@ def resume(settings: Settings, *, session: str, agent: str, step: str | None, as
 @_step
 @options.as_json
 def cancel(settings: Settings, *, session: str, agent: str, step: str | None, as_json: bool) -> int:
-    """Stop an agent and all below it, or one step of a plan, for good."""
+    """Permanently stop an agent and all agents below it, or one step of a plan."""
     from iact.commands import remote
 
     frame: Frame = {"type": "cancel", "path": agent, "step": step}
@@ -165,8 +171,8 @@ def cancel(settings: Settings, *, session: str, agent: str, step: str | None, as
 @click.argument("calls", type=int, nargs=-1, required=True, metavar="CALL...")
 @click.option("--allow", is_flag=True)
 @click.option("--deny", is_flag=True)
-@click.option("--why", metavar="TEXT", help="with --deny: what the agent that asked is told")
-@click.option("--remember", is_flag=True, help="with --allow: exactly this call is not asked about again")
+@click.option("--why", metavar="TEXT", help="with --deny: the reason, which the calling agent is told")
+@click.option("--remember", is_flag=True, help="with --allow: don't ask again about exactly this call")
 @options.as_json
 def clear(
     settings: Settings,
@@ -179,17 +185,18 @@ def clear(
     remember: bool,
     as_json: bool,
 ) -> int:
-    """Approve or deny a call that waits for approval, or several at once. CALL is the number of its record.
+    """Approve or deny a call that waits for approval, or several at once.
 
-    Several are answered together if they are calls of one function that wait for the same reason.
+    CALL is the record number of the call. Several calls can be answered together if they call the same function and
+    wait for the same reason.
     """
     from iact.commands import remote
 
     one_of(allow=allow, deny=deny)
     if not (allow or deny):
-        raise UsageError("Say whether the call may run: --allow or --deny.")
+        raise UsageError("Choose whether the call may run: --allow or --deny.")
     if why and allow:
-        raise UsageError("--why tells an agent why it may not; it goes with --deny.")
+        raise UsageError("--why tells the agent why its call was denied. Use it with --deny.")
     frame: Frame = {
         "type": "clear",
         "call": calls[0],
@@ -204,9 +211,11 @@ def clear(
 @command()
 @options.session
 @click.argument("ask", type=int, metavar="RECORD")
-@click.option("--values", metavar="JSON", help='what is filled in, by field: {"town": "Oslo"}')
-@click.option("--yes", is_flag=True, help="leave every field as it is, or agree to a question without fields")
-@click.option("--no", is_flag=True, help="don't answer; the module is told so")
+@click.option("--values", metavar="JSON", help='the answer, by field: {"town": "Oslo"}')
+@click.option(
+    "--yes", is_flag=True, help="accept every field as it is, or agree to a question without fields"
+)
+@click.option("--no", is_flag=True, help="decline to answer; the module is told")
 @options.as_json
 def answer(
     settings: Settings,
@@ -218,15 +227,16 @@ def answer(
     no: bool,
     as_json: bool,
 ) -> int:
-    """Answer what a module asks. RECORD is the number of its question; the answer goes to the module.
+    """Answer a question from a module.
 
-    Approve or deny calls with iact clear.
+    RECORD is the record number of the question. The answer is sent to the module. To approve or deny calls, use
+    iact clear.
     """
     from iact.commands import remote
 
     one_of(values=values, yes=yes, no=no)
     if values is None and not (yes or no):
-        raise UsageError("Say what is answered: --values, --yes or --no.")
+        raise UsageError("Give an answer: --values, --yes or --no.")
     frame: Frame = {
         "type": "form.answer",
         "ask": ask,
@@ -252,7 +262,7 @@ def _values(given: str) -> dict[str, JSON]:
 @click.argument("variable", required=False)
 @options.as_json
 def declassify(settings: Settings, *, session: str, agent: str, variable: str | None, as_json: bool) -> int:
-    """Trust a variable of an agent, or everything that the agent has read so far."""
+    """Mark a variable of an agent, or everything that the agent has read so far, as trusted."""
     from iact.commands import remote
 
     name = variable.removeprefix("$") if variable else None
@@ -262,10 +272,10 @@ def declassify(settings: Settings, *, session: str, agent: str, variable: str | 
 
 @command()
 @options.session
-@click.option("--off", is_flag=True, help="switch tools on again")
+@click.option("--off", is_flag=True, help="turn tools on again")
 @options.as_json
 def lockdown(settings: Settings, *, session: str, off: bool, as_json: bool) -> int:
-    """Switch tools off: deny every call of a session from now on."""
+    """Turn tools off: deny every call of a session from now on."""
     from iact.commands import remote
 
     frame: Frame = {"type": "lockdown", "value": not off}

@@ -1,4 +1,4 @@
-"""`iact eval`: how well a model of one's own does, in several ways of working."""
+"""`iact eval`: measure how well your own model does in several ways of working."""
 
 from __future__ import annotations
 
@@ -19,30 +19,38 @@ SETS: Final = (
 
 @command("eval")
 @click.argument("name", metavar="SET", type=click.Choice(SETS))
-@click.option("--questions", metavar="PATH", help="the file with the questions as published, or its folder")
 @click.option(
-    "--ways", metavar="NAMES", help="ways of working to compare, with commas (default: those of the paper)"
+    "--questions",
+    metavar="PATH",
+    help="the file with the questions as published, or the folder that contains it",
 )
-@click.option("--limit", type=Count(1), metavar="N", help="only so many questions, drawn by --seed")
 @click.option(
-    "--seed", type=Count(), metavar="N", default=42, show_default=True, help="of the questions that are drawn"
+    "--ways",
+    metavar="NAMES",
+    help="ways of working to compare, separated by commas (default: those of the paper)",
+)
+@click.option("--limit", type=Count(1), metavar="N", help="use only N questions, drawn with --seed")
+@click.option(
+    "--seed", type=Count(), metavar="N", default=42, show_default=True, help="the seed for drawing questions"
 )
 @click.option(
     "--budget",
     type=click.FloatRange(min=0, min_open=True),
     metavar="MONEY",
-    help="what all of it may cost; needs prices",
+    help="the most that the whole evaluation may cost; needs prices",
 )
-@click.option("--tokens", type=Count(1), metavar="N", help="tokens that all of it may take")
+@click.option(
+    "--tokens", type=Count(1), metavar="N", help="the most tokens that the whole evaluation may use"
+)
 @click.option("--out", metavar="DIR", help="where runs and journals are kept (default: eval-SET)")
 @options.as_json
 def evaluate(
     settings: Settings, *, name: str, questions: str | None, ways: str | None, limit: int | None, seed: int,
     budget: float | None, tokens: int | None, out: str | None, as_json: bool,
 ) -> int:  # fmt: skip
-    """Give questions with known answers to your model, in several ways of working, and compare them.
+    """Ask your model questions with known answers in several ways of working, and compare the results.
 
-    The same command goes on where it was ended, and prints the tables when all is done.
+    If it was interrupted, run the same command again to continue. The tables are printed when all runs are done.
     """
     from iact.commands import evaluation
     from iact.evaluation.evaluation import Budget

@@ -1,4 +1,4 @@
-"""Faces that a program of somebody else's starts, and speaks to on their standard input and output: `iact acp`."""
+"""Faces that another program starts and talks to on standard input and output: `iact acp`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 @options.intent(None)
 @options.scope
 def acp(settings: Settings, *, intent: str | None, scope: str) -> int:
-    """Let an editor drive sessions: the Agent Client Protocol on standard input and output.
+    """Let an editor drive sessions, through the Agent Client Protocol on standard input and output.
 
-    The editor starts this command. --intent and --scope are those of the sessions that it begins.
+    The editor starts this command. --intent and --scope apply to the sessions that it starts.
     """
     from iact.commands import acp
 

@@ -48,7 +48,7 @@ def test(
     intent: str,
     as_json: bool,
 ) -> int:
-    """Say whether a call would be allowed, without making it."""
+    """Report whether a call would be allowed, without making it."""
     from iact.commands import gate
 
     return gate.test(

@@ -1,4 +1,4 @@
-"""Commands that read a journal: `replay`, `context`, and all of `journal`."""
+"""Commands that read a journal: `replay`, `context`, and `journal …`."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 @command()
 @options.journal
-@click.option("--verify", is_flag=True, help="run the core over it and compare every context")
+@click.option("--verify", is_flag=True, help="compute the session again and compare every context")
 @options.at
 @click.option("--tree", is_flag=True, help="print the call tree")
 @options.as_json
 def replay(
     settings: Settings, *, journal: str, verify: bool, at: int | None, tree: bool, as_json: bool
 ) -> int:
-    """Rebuild a session from its journal; verify it, or show it as it was at any record."""
+    """Rebuild a session from its journal. Can verify it, or show its state after any record."""
     from iact.commands import journals
 
     path = journals.find(settings, journal)
@@ -35,7 +35,7 @@ def replay(
 @options.at
 @options.as_json
 def context(settings: Settings, *, journal: str, agent: str, at: int | None, as_json: bool) -> int:
-    """Print exactly what a model was sent."""
+    """Print the exact context that a model was sent."""
     from iact.commands import journals
 
     return journals.context(journals.find(settings, journal), agent, at=at, as_json=as_json)
@@ -43,14 +43,14 @@ def context(settings: Settings, *, journal: str, agent: str, at: int | None, as_
 
 @click.group(cls=CommandGroup)
 def journal() -> None:
-    """Check and list journals on disk."""
+    """Check, print, fork and export journals."""
 
 
 @journal.command()
 @options.journal
 @options.as_json
 def check(settings: Settings, *, journal: str, as_json: bool) -> int:
-    """Check a journal's form, its chain of digests and the blobs it names."""
+    """Check a journal's format, its chain of digests, and the blobs it refers to."""
     from iact.commands import journals
 
     return journals.check(journals.find(settings, journal), as_json=as_json)
@@ -58,10 +58,10 @@ def check(settings: Settings, *, journal: str, as_json: bool) -> int:
 
 @journal.command()
 @options.journal
-@click.option("-f", "--follow", is_flag=True, help="go on with new records as they come")
-@click.option("-n", "last", type=Count(), metavar="COUNT", help="begin with the last COUNT records")
+@click.option("-f", "--follow", is_flag=True, help="keep printing new records as they are written")
+@click.option("-n", "last", type=Count(), metavar="COUNT", help="start with the last COUNT records")
 def tail(settings: Settings, *, journal: str, follow: bool, last: int | None) -> int:
-    """Print a line for each record."""
+    """Print one line for each record."""
     from iact.commands import journals
 
     return journals.tail(journals.find(settings, journal), follow=follow, last=last)
@@ -69,9 +69,17 @@ def tail(settings: Settings, *, journal: str, follow: bool, last: int | None) ->
 
 @journal.command()
 @options.journal
-@click.option("--at", type=int, metavar="N", help="the last record that both share (default: all)")
-@click.option("--say", metavar="TEXT", help="say this in it, and print the reply; - reads standard input")
-@click.option("--run", is_flag=True, help="carry out what was under way at N first; without, it is dropped")
+@click.option("--at", type=int, metavar="N", help="the last record to copy (default: all)")
+@click.option(
+    "--say",
+    metavar="TEXT",
+    help="send this message to the new session and print the reply; - reads standard input",
+)
+@click.option(
+    "--run",
+    is_flag=True,
+    help="first finish the work that was in progress at record N; without --run, it is dropped",
+)
 @options.as_json
 def fork(
     settings: Settings, *, journal: str, at: int | None, say: str | None, run: bool, as_json: bool
@@ -89,7 +97,7 @@ def fork(
 @click.option("--at", type=int, metavar="N", help="up to record N")
 @options.as_json
 def timeline(settings: Settings, *, journal: str, at: int | None, as_json: bool) -> int:
-    """Print what each agent did when, and what the answers waited for."""
+    """Print what each agent did and when, and what the answers waited for."""
     from iact.commands import journals
 
     return journals.timeline(journals.find(settings, journal), at=at, as_json=as_json)
@@ -98,11 +106,11 @@ def timeline(settings: Settings, *, journal: str, at: int | None, as_json: bool)
 @journal.command()
 @options.journal
 @click.option(
-    "--otlp", is_flag=True, help="send them to OTEL_EXPORTER_OTLP_ENDPOINT instead of printing them"
+    "--otlp", is_flag=True, help="send the spans to OTEL_EXPORTER_OTLP_ENDPOINT instead of printing them"
 )
-@click.option("--content", is_flag=True, help="with what people, models and tools said")
+@click.option("--content", is_flag=True, help="include what people, models and tools said")
 def spans(settings: Settings, *, journal: str, otlp: bool, content: bool) -> int:
-    """Print a session as an OpenTelemetry trace, as JSON, or send it to a collector."""
+    """Print a session as an OpenTelemetry trace in JSON, or send it to a collector."""
     from iact.commands import journals
     from iact.commands import spans as command
 
@@ -112,9 +120,9 @@ def spans(settings: Settings, *, journal: str, otlp: bool, content: bool) -> int
 
 @journal.command()
 @click.argument("session")
-@click.option("-o", "out", metavar="FILE", help="write it there instead of to standard output")
+@click.option("-o", "out", metavar="FILE", help="write to this file instead of standard output")
 def export(settings: Settings, *, session: str, out: str | None) -> int:
-    """Write a session's journal as one Markdown file, also of a session that is in a shared store."""
+    """Write a session's journal to one Markdown file. The session may be in a shared store."""
     from iact.commands import journals
 
     return journals.export(settings, session, out=out)
@@ -123,7 +131,7 @@ def export(settings: Settings, *, session: str, out: str | None) -> int:
 @journal.command()
 @options.journal
 @options.at
-@click.option("-o", "out", metavar="FILE", help="write it there instead of to standard output")
+@click.option("-o", "out", metavar="FILE", help="write to this file instead of standard output")
 def html(settings: Settings, *, journal: str, at: int | None, out: str | None) -> int:
     """Write a journal as one self-contained HTML page."""
     from iact.commands import journals
@@ -135,7 +143,7 @@ def html(settings: Settings, *, journal: str, at: int | None, out: str | None) -
 @options.journal
 @options.at
 @click.option(
-    "-o", "out", metavar="FILE", help="write it there (.eval or .json) instead of to standard output"
+    "-o", "out", metavar="FILE", help="write to this file (.eval or .json) instead of standard output"
 )
 def inspect(settings: Settings, *, journal: str, at: int | None, out: str | None) -> int:
     """Write a journal as a log that `inspect view` opens."""

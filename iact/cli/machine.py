@@ -17,22 +17,24 @@ if TYPE_CHECKING:
 
 @click.group(cls=CommandGroup)
 def image() -> None:
-    """Build the sandbox's images."""
+    """Build and push the sandbox's images."""
 
 
 @image.command()
-@click.option("--from", "source", type=click.Choice(("registry", "debian")), help="where the base comes from")
+@click.option(
+    "--from", "source", type=click.Choice(("registry", "debian")), help="where the base image comes from"
+)
 @click.option(
     "--profile",
     "profiles",
     type=click.Choice(("data", "dev")),
     multiple=True,
-    help="a ready choice: data (numpy, pandas, matplotlib, sqlite3) or dev (gcc, make, node, pip, curl); both may be named",
+    help="a ready-made selection: data (numpy, pandas, matplotlib, sqlite3) or dev (gcc, make, node, pip, curl); both may be named",
 )
 @click.option("--with", "packages", metavar="NAMES", default="", help='Debian packages: "ffmpeg pandoc"')
 @click.option("--wheels", metavar="NAMES", default="", help='Python packages: "scipy polars==1.9.0"')
 @click.option("--add", is_flag=True, help="keep what the shell has, and add what is named")
-@click.option("--plain", is_flag=True, help="let the shell have none of these any more")
+@click.option("--plain", is_flag=True, help="remove all of these from the shell")
 def build(
     settings: Settings,
     *,
@@ -43,7 +45,10 @@ def build(
     add: bool,
     plain: bool,
 ) -> int:
-    """Build what tools run in, if it is not there; what is named here is what the shell has from then on."""
+    """Build the images that tools run in, if they are missing.
+
+    The packages named here are what the shell has from then on.
+    """
     from iact.commands import images
 
     return images.build_image(
@@ -57,10 +62,10 @@ def build(
     "modules",
     multiple=True,
     metavar="NAME",
-    help="with the image of this module, such as browser",
+    help="also push the image of this module, such as browser",
 )
 def push(settings: Settings, *, modules: tuple[str, ...]) -> int:
-    """Push the sandbox's images to where a cluster's nodes find them (IACT_KUBERNETES_IMAGES)."""
+    """Push the sandbox's images to the place where a cluster's nodes find them (IACT_KUBERNETES_IMAGES)."""
     from iact.commands import images
 
     return images.push(settings, modules)
@@ -68,7 +73,7 @@ def push(settings: Settings, *, modules: tuple[str, ...]) -> int:
 
 @image.command()
 def offer(settings: Settings) -> int:
-    """Ask on the terminal which tools the shell is to have, and build that."""
+    """Ask on the terminal which tools the shell should have, and build its image."""
     from iact.commands import images
 
     return images.offer(settings)
@@ -77,7 +82,7 @@ def offer(settings: Settings) -> int:
 @command()
 @click.argument("file", type=click.Path(path_type=Path))
 def backup(settings: Settings, *, file: Path) -> int:
-    """Write all of the data directory into FILE, also while a server runs."""
+    """Back up the whole data directory to FILE. A server may be running."""
     from iact.commands import backup as backups
 
     return backups.back_up(settings, file)
@@ -86,7 +91,7 @@ def backup(settings: Settings, *, file: Path) -> int:
 @command()
 @click.argument("file", type=click.Path(path_type=Path))
 def restore(settings: Settings, *, file: Path) -> int:
-    """Make the data directory of a backup; it must be empty or new."""
+    """Restore the data directory from a backup. The directory must be empty or new."""
     from iact.commands import backup as backups
 
     return backups.restore(settings, file)
@@ -105,8 +110,8 @@ def doctor(settings: Settings, *, as_json: bool) -> int:
 @click.argument("shell", type=click.Choice(("bash", "zsh", "fish")))
 @click.pass_context
 def completion(context: click.Context, *, shell: str) -> int:
-    """Print the completion script of a shell."""
-    # No `Command`: it runs where it is read, since it needs no settings.
+    """Print the completion script for a shell."""
+    # This is no `Command`: it needs no settings, so it runs while the command line is parsed.
     found = get_completion_class(shell)
     assert found is not None
     print(found(context.find_root().command, {}, "iact", "_IACT_COMPLETE").source())

@@ -20,10 +20,10 @@ def memory() -> None:
 
 @memory.command()
 @click.argument("query")
-@click.option("--limit", type=int, default=20, metavar="N", help="at most so many (20)")
+@click.option("--limit", type=int, default=20, metavar="N", help="print at most N results (default: 20)")
 @options.as_json
 def search(settings: Settings, *, query: str, limit: int, as_json: bool) -> int:
-    """Search memory, best first."""
+    """Search memory. The best matches are printed first."""
     from iact.commands import memory
 
     return memory.search(settings, query, limit=limit, as_json=as_json)
@@ -41,7 +41,7 @@ def show(settings: Settings, *, identity: str) -> int:
 @memory.command()
 @click.argument("identities", metavar="ID...", nargs=-1, required=True)
 def forget(settings: Settings, *, identities: tuple[str, ...]) -> int:
-    """Forget memories, for good."""
+    """Permanently forget memories."""
     from iact.commands import memory
 
     return memory.forget(settings, identities)
@@ -51,7 +51,7 @@ def forget(settings: Settings, *, identities: tuple[str, ...]) -> int:
 @click.argument("identity", metavar="ID")
 @click.argument("text")
 def edit(settings: Settings, *, identity: str, text: str) -> int:
-    """Change the text of a memory, for good."""
+    """Permanently change the text of a memory."""
     from iact.commands import memory
 
     return memory.edit(settings, identity, text)

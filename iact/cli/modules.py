@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _everybody: Final = click.option(
-    "--everybody", is_flag=True, help="of all users of a server with accounts, in place of your own"
+    "--everybody", is_flag=True, help="on a server with accounts: for all users, instead of only for you"
 )
 
 
@@ -23,13 +23,16 @@ _lent: Final = click.option(
     "--lend",
     "lent",
     is_flag=True,
-    help="given to the modules that are set for everybody, in place of everybody's secret of that name",
+    help="your own secret for shared modules; they get it instead of the shared secret of that name",
 )
 
 
 @click.group(cls=CommandGroup)
 def secret() -> None:
-    """Manage the secrets that modules are given: yours on the server that you are logged in to, or those here."""
+    """Manage the secrets that modules are given.
+
+    These are your own on the server that you are logged in to; without a login, those of this data directory.
+    """
 
 
 @secret.command("set")
@@ -37,7 +40,7 @@ def secret() -> None:
 @_everybody
 @_lent
 def set_secret(settings: Settings, *, name: str, everybody: bool, lent: bool) -> int:
-    """Store a secret; its value is asked for, or read from standard input."""
+    """Store a secret. Its value is read from a prompt or from standard input."""
     from iact.commands import secret
 
     return secret.store(settings, name, everybody=everybody, lent=lent)
@@ -85,7 +88,7 @@ def list_modules(settings: Settings, *, everybody: bool, as_json: bool) -> int:
 @_everybody
 @options.as_json
 def add(settings: Settings, *, source: str, everybody: bool, as_json: bool) -> int:
-    """Add a module: a folder with a module.toml, a .py file, or an image of the engine's."""
+    """Add a module: a folder with a module.toml, a .py file, or a container image."""
     from iact.commands import catalogue
 
     return catalogue.add_module(settings, source, everybody=everybody, as_json=as_json)
@@ -95,7 +98,7 @@ def add(settings: Settings, *, source: str, everybody: bool, as_json: bool) -> i
 @click.argument("name")
 @_everybody
 def remove(settings: Settings, *, name: str, everybody: bool) -> int:
-    """Take a module out of the catalogue."""
+    """Remove a module from the catalogue."""
     from iact.commands import catalogue
 
     return catalogue.remove_module(settings, name, everybody=everybody)
@@ -115,7 +118,7 @@ def describe(settings: Settings, *, name: str, everybody: bool, as_json: bool) -
 @module.command()
 @click.argument("name")
 @click.argument("functions", metavar="[FUNCTION]...", nargs=-1)
-@click.option("--digest", metavar="DIGEST", default="", help="only if the module's digest begins so")
+@click.option("--digest", metavar="DIGEST", default="", help="only if the module's digest starts with this")
 @_everybody
 @options.as_json
 def approve(
@@ -132,8 +135,8 @@ def approve(
 @module.command()
 @click.argument("name")
 @click.argument("hosts", metavar="HOST...", nargs=-1, required=True)
-@click.option("--session", metavar="ID", default="", help="in this session only (default: in all)")
-@click.option("--remove", is_flag=True, help="take it back")
+@click.option("--session", metavar="ID", default="", help="in this session only (default: in all sessions)")
+@click.option("--remove", is_flag=True, help="withdraw this permission")
 @options.as_json
 def allow(
     settings: Settings, *, name: str, hosts: tuple[str, ...], session: str, remove: bool, as_json: bool
@@ -149,7 +152,7 @@ def allow(
 
 @module.command()
 @click.argument("name", required=False, default="")
-@click.option("--session", metavar="ID", default="", help="with those that this session may reach")
+@click.option("--session", metavar="ID", default="", help="include the hosts allowed only in this session")
 @options.as_json
 def hosts(settings: Settings, *, name: str, session: str, as_json: bool) -> int:
     """List the hosts that a module may reach (default: all modules)."""
@@ -163,12 +166,12 @@ def hosts(settings: Settings, *, name: str, session: str, as_json: bool) -> int:
 @click.option(
     "--backend",
     type=click.Choice(("docker", "bubblewrap", "all")),
-    help="where (default: as set; all: every one that is there)",
+    help="where to run it (default: the configured backend; all: every available one)",
 )
-@click.option("--here", is_flag=True, help="without a sandbox")
+@click.option("--here", is_flag=True, help="run it here, without a sandbox")
 @options.as_json
 def check(settings: Settings, *, path: Path, backend: str | None, here: bool, as_json: bool) -> int:
-    """Check that a module keeps to the protocol."""
+    """Check that a module follows the protocol."""
     from iact.commands import check
 
     return check.check_module(path, settings, backend=backend or "", here=here, as_json=as_json)
@@ -176,7 +179,7 @@ def check(settings: Settings, *, path: Path, backend: str | None, here: bool, as
 
 @click.group(cls=CommandGroup)
 def policy() -> None:
-    """Show or replace the policy: what scopes let agents do."""
+    """Show or replace the policy: what agents may do in each scope."""
 
 
 @policy.command("show")
@@ -190,9 +193,9 @@ def show_policy(settings: Settings) -> int:
 @policy.command("set")
 @click.argument("source", metavar="FILE")
 def set_policy(settings: Settings, *, source: str) -> int:
-    """Put FILE (- is standard input) in place of the policy, if it is a valid one.
+    """Replace the policy file with FILE (- reads standard input), if FILE is a valid policy.
 
-    It holds for sessions that begin, or are opened again.
+    The new policy applies to sessions that are started or reopened after this.
     """
     from iact.commands import policy
 

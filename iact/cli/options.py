@@ -1,8 +1,8 @@
-"""What the commands share: how one is declared, and the options that many have.
+"""How commands are declared, and the options that many of them share.
 
-A command is one function, decorated with its options by click; its docstring is its help, and what does the work is
-imported where the function runs, so that help and completion need nothing of it. Parsing and running are apart: a line
-is parsed into a `Chosen`, which `iact.cli.main` runs once it knows how the output is to be cleaned.
+A command is one function, decorated with its click options; its docstring is its help. The code that does the work is
+imported inside the function, so that help and completion don't load it. Parsing and running are separate: a command
+line is parsed into a `Chosen`, which `iact.cli.main` runs once it knows how the output must be cleaned.
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ class Chosen:
     debug: bool
 
     def run(self, settings: Settings) -> int:
-        """Run it; the exit status."""
+        """Run the command and return its exit status."""
         return self.function(settings, **self.options)
 
     @property
     def as_json(self) -> bool:
-        """Whether it prints JSON."""
+        """Whether the command prints JSON."""
         return bool(self.options.get("as_json"))
 
 
 class Command(click.Command):
-    """A command whose function takes the settings and then its own options, and returns the exit status."""
+    """A command whose function takes the settings and its own options, and returns the exit status."""
 
     def __init__(
         self,
@@ -59,28 +59,28 @@ class Command(click.Command):
         super().__init__(name, callback=callback, params=[*(params or ()), *common], help=help)
 
     def invoke(self, ctx: click.Context) -> Chosen:
-        """Take the options; nothing runs here."""
+        """Collect the options without running anything."""
         assert self.callback is not None
         given = dict(ctx.params)
         data, debug = given.pop("data"), given.pop("debug")
         return Chosen(self.callback, given, data, debug)
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """Its first paragraph, whole."""
+        """The whole first paragraph of the help."""
         return _first(self)
 
 
 class CommandGroup(click.Group):
-    """A group such as `iact journal …`; its commands are listed in the order in which they are written."""
+    """A group such as `iact journal …`. Its commands are listed in the order of their definition."""
 
     command_class = Command
 
     def get_short_help_str(self, limit: int = 45) -> str:
-        """Its first paragraph, whole."""
+        """The whole first paragraph of the help."""
         return _first(self)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Their names."""
+        """The names of the commands."""
         return list(self.commands)
 
 
@@ -89,21 +89,23 @@ def _first(one: click.Command) -> str:
 
 
 command: Final = partial(click.command, cls=Command)
-"""Decorates the function of a command at the top."""
+"""Decorate the function of a top-level command."""
 
 as_json: Final = click.option("--json", "as_json", is_flag=True, help="print JSON")
 journal: Final = click.argument("journal")
 session: Final = click.option("--session", metavar="ID", required=True)
 agent: Final = click.option("--agent", metavar="PATH", default="/", help="which agent (default: the root)")
-at: Final = click.option("--at", type=int, metavar="N", help="as it was after record N")
+at: Final = click.option("--at", type=int, metavar="N", help="show the state after record N")
 
-SCOPE: Final = "what new sessions may use: a scope of the policy file, or several with + between"
+SCOPE: Final = "what new sessions may use: a scope from the policy file, or several joined with +"
 scope: Final = click.option("--scope", metavar="NAME", default="default", help=SCOPE)
 
 
 def intent(default: str | None) -> Callable[[Callable[..., int]], Callable[..., int]]:
-    """The option `--intent`; None: a session that exists keeps its own."""
-    levels = "0 observe, 1 operate (default), 2 override; a number between, or a level's name in the policy"
+    """The option `--intent`. With the default None, an existing session keeps its own intent."""
+    levels = (
+        "0 observe, 1 operate (default), 2 override; or a number in between, or a level named in the policy"
+    )
     return click.option("--intent", metavar="0|1|2", default=default, help=levels)
 
 
@@ -111,16 +113,16 @@ mode: Final = click.option(
     "--mode",
     type=click.Choice(WAYS),
     default="dialogue",
-    help="how the message is worked on: in a dialogue, or as the goal of a plan; auto chooses",
+    help="how to work on the message: in a dialogue, or as the goal of a plan; auto chooses",
 )
 plan_first: Final = click.option(
-    "--plan-first", is_flag=True, help="the plan is written, and waits for a person before it begins"
+    "--plan-first", is_flag=True, help="write the plan, then wait for a person to start it"
 )
 plan_mode: Final = click.option(
     "--mode",
     type=click.Choice(PLAN_WAYS),
     default="static",
-    help="after which events a model judges it (static: never)",
+    help="when a model judges the plan (static: never)",
 )
 
 
@@ -134,7 +136,7 @@ class Count(click.ParamType[int]):
         self.most = most
 
     def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Read it."""
+        """Parse the number."""
         text = str(value)
         number = int(text) if text.isascii() and text.isdigit() else -1
         if number < self.least or (self.most is not None and number > self.most):
@@ -147,18 +149,18 @@ def one_of(**given: object) -> None:
     """Refuse options that exclude each other.
 
     Raises:
-        UsageError: more than one of them is given.
+        UsageError: more than one of them was given.
     """
     chosen = [f"--{name}" for name, value in given.items() if value not in (None, False)]
     if len(chosen) > 1:
-        raise UsageError(f"{' and '.join(chosen)} can't be given together. Leave out all but one.")
+        raise UsageError(f"{' and '.join(chosen)} can't be used together. Leave out all but one.")
 
 
 def message(given: str, what: str = "message") -> str:
-    """A text from the command line or, for -, from standard input.
+    """Return a text from the command line, or from standard input if it is `-`.
 
     Raises:
-        UsageError: it is empty.
+        UsageError: the text is empty.
     """
     text = sys.stdin.read() if given == "-" else given
     if not text.strip():

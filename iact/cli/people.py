@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from iact.settings import Settings
 
 _groups: Final = click.option(
-    "--group", "groups", multiple=True, metavar="GROUP", help="a group they are in; again for more"
+    "--group", "groups", multiple=True, metavar="GROUP", help="a group that the user is in; repeat for more"
 )
-_user: Final = click.option("--user", metavar="NAME", required=True, help="whose tokens")
+_user: Final = click.option("--user", metavar="NAME", required=True, help="the user whose token it is")
 
 
 @click.group(cls=CommandGroup)
@@ -26,13 +26,17 @@ def user() -> None:
 
 @user.command("add")
 @click.argument("name")
-@click.option("--admin", is_flag=True, help="an administrator")
+@click.option("--admin", is_flag=True, help="make the user an administrator")
 @_groups
-@click.option("--no-password", is_flag=True, help="for whoever a proxy or a provider says it is")
+@click.option(
+    "--no-password",
+    is_flag=True,
+    help="without a password: a proxy or an identity provider signs the user in",
+)
 def add_user(
     settings: Settings, *, name: str, admin: bool, groups: tuple[str, ...], no_password: bool
 ) -> int:
-    """Add a user; the password is asked for, or read from standard input."""
+    """Add a user. The password is read from a prompt or from standard input."""
     from iact.commands import people
 
     role: ServerRole = "admin" if admin else "user"
@@ -62,7 +66,7 @@ def remove_user(settings: Settings, *, name: str) -> int:
 @user.command("disable")
 @click.argument("name")
 def disable_user(settings: Settings, *, name: str) -> int:
-    """Sign a user out everywhere, and let them in no more."""
+    """Sign a user out everywhere, and don't let them sign in again."""
     from iact.commands import people
 
     return people.set_disabled(settings, name, disabled=True)
@@ -71,7 +75,7 @@ def disable_user(settings: Settings, *, name: str) -> int:
 @user.command("enable")
 @click.argument("name")
 def enable_user(settings: Settings, *, name: str) -> int:
-    """Let a user in again who was disabled."""
+    """Let a disabled user sign in again."""
     from iact.commands import people
 
     return people.set_disabled(settings, name, disabled=False)
@@ -80,7 +84,10 @@ def enable_user(settings: Settings, *, name: str) -> int:
 @user.command("password")
 @click.argument("name")
 def set_password(settings: Settings, *, name: str) -> int:
-    """Set a user's password, which is asked for, or read from standard input; they are signed out everywhere."""
+    """Set a user's password and sign the user out everywhere.
+
+    The password is read from a prompt or from standard input.
+    """
     from iact.commands import people
 
     return people.set_password(settings, name)
@@ -90,7 +97,7 @@ def set_password(settings: Settings, *, name: str) -> int:
 @click.argument("name")
 @click.argument("role", type=click.Choice(["admin", "user"]))
 def set_role(settings: Settings, *, name: str, role: ServerRole) -> int:
-    """Make a user an administrator, or no longer one."""
+    """Make a user an administrator or an ordinary user."""
     from iact.commands import people
 
     return people.set_role(settings, name, role)
@@ -100,7 +107,7 @@ def set_role(settings: Settings, *, name: str, role: ServerRole) -> int:
 @click.argument("name")
 @_groups
 def set_groups(settings: Settings, *, name: str, groups: tuple[str, ...]) -> int:
-    """Put a user into these groups and no others, beside those that a provider tells."""
+    """Put a user into exactly these groups, in addition to those that an identity provider reports."""
     from iact.commands import people
 
     return people.set_groups(settings, name, groups)
@@ -116,16 +123,16 @@ def token() -> None:
 @_user
 @click.option(
     "--scope", "scopes", type=click.Choice(SCOPES), multiple=True, default=("sessions:read",), show_default=True,
-    help="what it may be used for; again for more",
+    help="what the token may be used for; repeat for more",
 )  # fmt: skip
 @click.option(
-    "--days", type=float, default=90.0, show_default=True, metavar="N", help="for how long it is good"
+    "--days", type=float, default=90.0, show_default=True, metavar="N", help="how long the token is valid"
 )
 @options.as_json
 def create_token(
     settings: Settings, *, name: str, user: str, scopes: tuple[Scope, ...], days: float, as_json: bool
 ) -> int:
-    """Create an API token and print it, this once. NAME says what it is for."""
+    """Create an API token and print it. It is shown only this once. NAME says what the token is for."""
     from iact.commands import people
 
     return people.create_token(settings, user, name, scopes, days=days, as_json=as_json)
@@ -145,7 +152,7 @@ def list_tokens(settings: Settings, *, user: str, as_json: bool) -> int:
 @click.argument("token")
 @_user
 def revoke_token(settings: Settings, *, token: str, user: str) -> int:
-    """Revoke a token, by its name or its id."""
+    """Revoke a token, given by its name or id."""
     from iact.commands import people
 
     return people.revoke_token(settings, user, token)
@@ -153,22 +160,28 @@ def revoke_token(settings: Settings, *, token: str, user: str) -> int:
 
 @click.group(cls=CommandGroup)
 def share() -> None:
-    """Manage links to sessions, by which others can look at them."""
+    """Manage links that let others view sessions."""
 
 
 @share.command("create")
 @click.argument("session")
 @click.option(
-    "--days", type=float, default=7.0, show_default=True, metavar="N", help="for how long it is good"
-)
-@click.option("--at", type=int, metavar="N", help="frozen: as the session was after record N")
-@click.option(
-    "--hide", "hides", type=click.Choice(HIDDEN_PARTS), multiple=True, help="what is left out; again for more"
+    "--days", type=float, default=7.0, show_default=True, metavar="N", help="how long the link is valid"
 )
 @click.option(
-    "--hide-variable", "variables", multiple=True, metavar="NAME", help="a variable whose values are left out"
+    "--at", type=int, metavar="N", help="show only the state after record N, even when the session continues"
 )
-@click.option("--public", is_flag=True, help="it works without an account, if the server allows that")
+@click.option(
+    "--hide", "hides", type=click.Choice(HIDDEN_PARTS), multiple=True, help="leave this out; repeat for more"
+)
+@click.option(
+    "--hide-variable",
+    "variables",
+    multiple=True,
+    metavar="NAME",
+    help="leave out the values of this variable; repeat for more",
+)
+@click.option("--public", is_flag=True, help="the link works without an account, if the server allows it")
 @options.as_json
 def create_link(
     settings: Settings,
@@ -181,7 +194,7 @@ def create_link(
     public: bool,
     as_json: bool,
 ) -> int:
-    """Create a link to a session and print it, this once. Nobody can change anything by it."""
+    """Create a read-only link to a session and print it. It is shown only this once."""
     from iact.commands import people
 
     return people.create_link(
@@ -193,7 +206,7 @@ def create_link(
 @click.argument("session")
 @options.as_json
 def list_links(settings: Settings, *, session: str, as_json: bool) -> int:
-    """List the links to a session, and how often each was opened."""
+    """List the links to a session, with how often each was opened."""
     from iact.commands import people
 
     return people.list_links(settings, session, as_json=as_json)
@@ -203,7 +216,7 @@ def list_links(settings: Settings, *, session: str, as_json: bool) -> int:
 @click.argument("session")
 @click.argument("link")
 def revoke_link(settings: Settings, *, session: str, link: str) -> int:
-    """Revoke a link, by its id."""
+    """Revoke a link, given by its id."""
     from iact.commands import people
 
     return people.revoke_link(settings, session, link)
@@ -212,7 +225,10 @@ def revoke_link(settings: Settings, *, session: str, link: str) -> int:
 @command("login")
 @click.argument("url")
 def log_in(settings: Settings, *, url: str) -> int:
-    """Log in to a server; commands about sessions then go there. The API token is asked for, or read from standard input."""
+    """Log in to a server. Commands about sessions then use that server.
+
+    The API token is read from a prompt or from standard input.
+    """
     from iact.commands import people
 
     return people.log_in(settings, url)
@@ -220,21 +236,26 @@ def log_in(settings: Settings, *, url: str) -> int:
 
 @command("logout")
 def log_out(settings: Settings) -> int:
-    """Have them go to the server of the data directory again."""
+    """Log out. Commands about sessions use the server of the data directory again."""
     from iact.commands import people
 
     return people.log_out(settings)
 
 
 @command()
-@click.option("--since", metavar="TIME", help="a date or a time, UTC: 2026-11-23")
-@click.option("--who", metavar="NAME", help="of this user alone")
+@click.option("--since", metavar="TIME", help="only from this date or time on, in UTC: 2026-11-23")
+@click.option("--who", metavar="NAME", help="only what this user did")
 @click.option(
-    "--what", metavar="KIND", help="of this kind alone, such as call.denied; or of several: user, sign-in"
+    "--what",
+    metavar="KIND",
+    help="only this kind, such as call.denied, or a whole group of kinds, such as user or sign-in",
 )
 @options.as_json
 def audit(settings: Settings, *, since: str | None, who: str | None, what: str | None, as_json: bool) -> int:
-    """Print who decided what over all sessions: approvals, hosts, declassification, policy, sign-ins. Never content."""
+    """Print who decided what in all sessions: approvals, hosts, declassification, policy, sign-ins.
+
+    What was said in the sessions is never printed.
+    """
     from iact.commands import audit
 
     return audit.audit(settings, since=since, who=who, what=what, as_json=as_json)

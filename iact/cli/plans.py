@@ -27,13 +27,17 @@ def plan() -> None:
 
 @plan.command()
 @click.argument("file", required=False)
-@click.option("--from", "template", metavar="NAME", help="instead of a file: a plan that was kept")
-@click.option("--goal", metavar="TEXT", help="instead of a file: what a planner writes steps for")
+@click.option("--from", "template", metavar="NAME", help="instead of a file: the name of a saved plan")
+@click.option("--goal", metavar="TEXT", help="instead of a file: a goal; a planner model writes the steps")
 @options.plan_mode
-@click.option("--rounds", type=_few, metavar="N", help="analyze: how often it is judged at most (3)")
-@click.option("--every", type=_few, metavar="N", help="nreflect: after how many steps it is judged (4)")
-@click.option("--concurrency", type=_few, metavar="N", help="how many steps may run at a time")
-@click.option("--model", metavar="ROLE", help="the role of the model that is asked about it")
+@click.option(
+    "--rounds", type=_few, metavar="N", help="analyze: the most times that the plan is judged (default: 3)"
+)
+@click.option(
+    "--every", type=_few, metavar="N", help="nreflect: judge the plan after every N steps (default: 4)"
+)
+@click.option("--concurrency", type=_few, metavar="N", help="run at most N steps at the same time")
+@click.option("--model", metavar="ROLE", help="the role of the model that judges the plan")
 @options.intent("1")
 @click.option("--scope", metavar="NAME", help=options.SCOPE)
 @options.as_json
@@ -75,7 +79,7 @@ def run(
 @options.plan_mode
 @options.as_json
 def check(settings: Settings, *, file: str, mode: PlanWay, as_json: bool) -> int:
-    """Check whether a plan can run, and say what is wrong if not."""
+    """Check whether a plan can run, and print what is wrong if it can't."""
     from iact.commands import plans
 
     return plans.check(settings, file, mode=mode, as_json=as_json)
@@ -100,7 +104,7 @@ def graph(settings: Settings, *, file: str, as_json: bool) -> int:
 @options.intent("1")
 @options.as_json
 def explain(settings: Settings, *, file: str, mode: PlanWay, intent: str, as_json: bool) -> int:
-    """Show what would run in which order, and what could stop it."""
+    """Show what would run, in which order, and what could stop it."""
     from iact.commands import plans
 
     return plans.explain(settings, file, mode=mode, intent=intent, as_json=as_json)
@@ -109,7 +113,7 @@ def explain(settings: Settings, *, file: str, mode: PlanWay, intent: str, as_jso
 @plan.command()
 @options.as_json
 def templates(settings: Settings, *, as_json: bool) -> int:
-    """List the plans that you kept."""
+    """List your saved plans."""
     from iact.commands import plans
 
     return plans.templates(settings, as_json=as_json)
@@ -120,7 +124,7 @@ def templates(settings: Settings, *, as_json: bool) -> int:
 @_agent
 @options.as_json
 def start(settings: Settings, *, session: str, agent: str, as_json: bool) -> int:
-    """Start a plan that waits for you."""
+    """Start a plan that is waiting for you."""
     from iact.commands import remote
 
     return remote.control(settings, session, {"type": "plan.start", "path": agent}, as_json=as_json)
@@ -131,7 +135,7 @@ def start(settings: Settings, *, session: str, agent: str, as_json: bool) -> int
 @_agent
 @options.as_json
 def show(settings: Settings, *, session: str, agent: str, as_json: bool) -> int:
-    """Print a plan of a session as YAML, in the form that edit takes."""
+    """Print a plan of a session as YAML, in the format that `iact plan edit` takes."""
     from iact.commands import plans
 
     return plans.show(settings, session, agent, as_json=as_json)
@@ -143,9 +147,9 @@ def show(settings: Settings, *, session: str, agent: str, as_json: bool) -> int:
 @click.argument("file")
 @options.as_json
 def edit(settings: Settings, *, session: str, agent: str, file: str, as_json: bool) -> int:
-    """Change the steps that have not started, of a plan that waits or is paused.
+    """Change the steps that have not started yet in a plan that is waiting or paused.
 
-    FILE has all of the plan; - reads it from standard input.
+    FILE contains the whole plan; - reads it from standard input.
     """
     from iact.commands import plans, remote
 
@@ -156,10 +160,10 @@ def edit(settings: Settings, *, session: str, agent: str, file: str, as_json: bo
 @plan.command()
 @options.session
 @_agent
-@click.option("--step", metavar="ID", required=True, help="which step")
+@click.option("--step", metavar="ID", required=True, help="the step")
 @options.as_json
 def retry(settings: Settings, *, session: str, agent: str, step: str, as_json: bool) -> int:
-    """Run a failed step again, with the steps that needed it."""
+    """Run a failed step again, and the steps that needed it."""
     from iact.commands import remote
 
     frame: remote.Frame = {"type": "plan.retry", "path": agent, "step": step}
@@ -172,7 +176,7 @@ def retry(settings: Settings, *, session: str, agent: str, step: str, as_json: b
 @click.argument("name")
 @options.as_json
 def save(settings: Settings, *, session: str, agent: str, name: str, as_json: bool) -> int:
-    """Keep a plan, for `iact plan run --from`, PLAN from=NAME and the page."""
+    """Save a plan for `iact plan run --from`, PLAN from=NAME and the page."""
     from iact.commands import plans
 
     return plans.save(settings, session, agent, name, as_json=as_json)

@@ -1,4 +1,4 @@
-"""The program `iact`: every command, in the order in which help lists them."""
+"""The program `iact`: all commands, in the order in which the help lists them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from iact.cli.options import CommandGroup
 
 
 def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> None:
-    """Print the version of what is installed; pyproject.toml is its only home."""
+    """Print the installed version. It is only defined in pyproject.toml."""
     if wanted and not context.resilient_parsing:
         from importlib.metadata import version
 

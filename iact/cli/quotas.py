@@ -12,27 +12,29 @@ from iact.cli.options import CommandGroup, command
 if TYPE_CHECKING:
     from iact.settings import Settings
 
-_user: Final = click.option("--user", metavar="NAME", help="of this user")
-_group: Final = click.option("--group", metavar="GROUP", help="of this group: what its members use together")
+_user: Final = click.option("--user", metavar="NAME", help="the user that the quota is for")
+_group: Final = click.option(
+    "--group", metavar="GROUP", help="the group that the quota is for; its members share it"
+)
 
 
 @click.group(cls=CommandGroup)
 def quota() -> None:
-    """Bound what people may use in a month, and at once."""
+    """Limit what users may use per month and at the same time."""
 
 
 @quota.command("set")
 @_user
 @_group
 @click.option(
-    "--tokens", type=click.IntRange(0), metavar="N", help="tokens of models a month, read and written"
+    "--tokens", type=click.IntRange(0), metavar="N", help="model tokens per month, input and output"
 )
 @click.option(
-    "--money", type=click.FloatRange(0), metavar="SUM", help="what they may cost a month; needs prices"
+    "--money", type=click.FloatRange(0), metavar="SUM", help="cost of models per month; needs prices"
 )
-@click.option("--sessions", type=click.IntRange(0), metavar="N", help="sessions that are at work at once")
+@click.option("--sessions", type=click.IntRange(0), metavar="N", help="sessions at work at the same time")
 @click.option(
-    "--containers", type=click.IntRange(0), metavar="N", help="containers of modules that run at once"
+    "--containers", type=click.IntRange(0), metavar="N", help="module containers running at the same time"
 )
 def set_quota(
     settings: Settings,
@@ -44,9 +46,10 @@ def set_quota(
     sessions: int | None,
     containers: int | None,
 ) -> int:
-    """Set a quota in place of the one that there is; without --user and --group, that of each user without their own.
+    """Set a quota, replacing the existing one.
 
-    What is not named is not bounded.
+    Without --user and --group, it applies to every user who has no quota of their own. Amounts that are not given are
+    unlimited.
     """
     from iact.accounts.quotas import AccountQuota
     from iact.commands import quotas
@@ -64,10 +67,10 @@ def list_quotas(settings: Settings, *, as_json: bool) -> int:
 
 
 @command("usage")
-@click.option("--month", metavar="YYYY-MM", help="of this month; else of the one that it is")
+@click.option("--month", metavar="YYYY-MM", help="the month (default: the current one)")
 @options.as_json
 def usage(settings: Settings, *, month: str | None, as_json: bool) -> int:
-    """Print what users and groups used of models in a month, and what they may."""
+    """Print how much users and groups used models in a month, and their limits."""
     from iact.commands import quotas
 
     return quotas.usage(settings, month, as_json=as_json)

@@ -16,19 +16,24 @@ if TYPE_CHECKING:
 
 
 @command()
-@click.option("--host", default="127.0.0.1", metavar="HOST", help="listen on this address (127.0.0.1)")
-@click.option("--port", type=int, default=0, metavar="PORT", help="listen on this port (a free one)")
+@click.option(
+    "--host", default="127.0.0.1", metavar="HOST", help="listen on this address (default: 127.0.0.1)"
+)
+@click.option("--port", type=int, default=0, metavar="PORT", help="listen on this port (default: a free one)")
 @click.option("--workspace", metavar="DIR", help="work in this directory instead of one per session")
 @options.scope
 @click.option("--open", "open_browser", is_flag=True, help="open the page in a browser")
 @click.option(
     "--faces",
     type=click.IntRange(0, 65535),
-    help="also serve other people's programs on this port (OpenAI's Responses and chat completions, A2A, AG-UI, MCP); 0: a free one (or IACT_FACES)",
+    help="also serve other programs on this port (OpenAI Responses and chat completions, A2A, AG-UI, MCP); 0 picks a free one (or IACT_FACES)",
 )
 @cluster.store
 @click.option(
-    "--cluster", "address", metavar="ADDRESS", help=f"serve the sessions of several hosts; {cluster.CLUSTER}"
+    "--cluster",
+    "address",
+    metavar="ADDRESS",
+    help=f"be the gateway to the sessions of several hosts; {cluster.CLUSTER}",
 )
 def serve(
     settings: Settings,
@@ -50,7 +55,7 @@ def serve(
 
         if faces is not None:
             raise UsageError(
-                "A gateway to several hosts serves no other people's programs. Leave out --faces and IACT_FACES."
+                "A gateway to several hosts can't serve other programs. Leave out --faces and IACT_FACES."
             )
 
         return commands.gateway(settings, host=host, port=port)
@@ -69,19 +74,19 @@ def serve(
 
 @command()
 @click.argument("task")
-@click.option("--session", metavar="ID", help="go on with this session")
-@click.option("--workspace", metavar="DIR", help="work in this directory instead of one of the session's own")
+@click.option("--session", metavar="ID", help="continue this session")
+@click.option("--workspace", metavar="DIR", help="work in this directory instead of the session's own")
 @options.intent(None)
 @options.scope
 @click.option(
-    "--add-tokens", type=Count(), default=0, metavar="N", help="raise the session's budget by N tokens first"
+    "--add-tokens", type=Count(), default=0, metavar="N", help="first raise the session's budget by N tokens"
 )
 @click.option(
     "--add-money",
     type=click.FloatRange(min=0),
     default=0.0,
     metavar="SUM",
-    help="raise what it may cost by SUM first",
+    help="first raise the cost limit of the session by SUM",
 )
 @options.mode
 @options.plan_first
@@ -123,13 +128,13 @@ def run(
     is_flag=False,
     flag_value=8700,
     metavar="[PORT]",
-    help="serve by streamable HTTP at this port of this machine (8700), until a signal ends it",
+    help="serve streamable HTTP on this port of this machine (default: 8700) until a signal stops it",
 )
 def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str, http: int | None) -> int:
-    """Serve sessions to clients of the Model Context Protocol (MCP), on standard input and output or by HTTP.
+    """Serve sessions to Model Context Protocol (MCP) clients, on standard input and output or over HTTP.
 
-    A client starts it, or is told the address that --http prints; --intent, --scope and --workspace hold for the
-    sessions that clients begin.
+    A client starts this command, or connects to the address that --http prints. --intent, --scope and --workspace
+    apply to the sessions that clients start.
     """
     from iact.commands import mcp as commands
 
@@ -138,14 +143,14 @@ def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str, h
 
 @click.group(cls=CommandGroup)
 def session() -> None:
-    """Stored sessions."""
+    """List, find and manage stored sessions."""
 
 
 @session.command("list")
-@click.option("--deleted", is_flag=True, help="those in the trash instead")
+@click.option("--deleted", is_flag=True, help="list the sessions in the trash instead")
 @options.as_json
 def list_sessions(settings: Settings, *, deleted: bool, as_json: bool) -> int:
-    """List the stored sessions, the newest first."""
+    """List the stored sessions, newest first."""
     from iact.commands import sessions
 
     list_them = sessions.list_deleted if deleted else sessions.list_sessions
@@ -154,12 +159,12 @@ def list_sessions(settings: Settings, *, deleted: bool, as_json: bool) -> int:
 
 @session.command()
 @click.argument("words")
-@click.option("--limit", type=Count(), default=20, metavar="N", help="at most so many (20)")
+@click.option("--limit", type=Count(), default=20, metavar="N", help="print at most N results (default: 20)")
 @options.as_json
 def search(settings: Settings, *, words: str, limit: int, as_json: bool) -> int:
-    """Find sessions by their titles and by all that was said or printed in them.
+    """Find sessions by their titles and by everything that was said or printed in them.
 
-    WORDS are found by their beginnings; text in double quotes as it is.
+    WORDS match the beginnings of words. Text in double quotes is matched exactly.
     """
     from iact.commands import sessions
 
@@ -170,7 +175,7 @@ def search(settings: Settings, *, words: str, limit: int, as_json: bool) -> int:
 @click.argument("identity", metavar="ID")
 @click.argument("name")
 def rename(settings: Settings, *, identity: str, name: str) -> int:
-    """Give a session a name; an empty one takes it away."""
+    """Give a session a name. An empty name removes it."""
     from iact.commands import sessions
 
     return sessions.rename(settings, identity, name)
@@ -180,7 +185,7 @@ def rename(settings: Settings, *, identity: str, name: str) -> int:
 @click.argument("identity", metavar="ID")
 @click.option("--off", is_flag=True, help="unpin it")
 def pin(settings: Settings, *, identity: str, off: bool) -> int:
-    """Keep a session at the top of the list, and from being deleted for its age."""
+    """Pin a session: it stays at the top of the list and is not deleted because of its age."""
     from iact.commands import sessions
 
     return sessions.pin(settings, identity, pinned=not off)
@@ -188,13 +193,17 @@ def pin(settings: Settings, *, identity: str, off: bool) -> int:
 
 @session.command()
 @click.argument("identities", metavar="ID...", nargs=-1, required=True)
-@click.option("--now", is_flag=True, help="for good; also what is in the trash already")
+@click.option(
+    "--now",
+    is_flag=True,
+    help="delete permanently, without using the trash; also works for sessions in the trash",
+)
 @options.as_json
 def delete(settings: Settings, *, identities: tuple[str, ...], now: bool, as_json: bool) -> int:
     """Delete sessions.
 
-    They are in the trash until it is emptied (setting sessions.trash_days), and can be restored; then their files,
-    what memory holds of them, and their containers are gone.
+    They stay in the trash until it is emptied (setting sessions.trash_days), and can be restored until then. After
+    that, their files, their memories and their containers are gone.
     """
     from iact.commands import deletion
 
@@ -213,9 +222,9 @@ def restore(settings: Settings, *, identities: tuple[str, ...], as_json: bool) -
 
 @session.command()
 @click.argument("identity", metavar="ID")
-@click.option("-o", "out", metavar="FILE", help="write it there (default: ID.tar.gz)")
+@click.option("-o", "out", metavar="FILE", help="write to this file (default: ID.tar.gz)")
 def export(settings: Settings, *, identity: str, out: str | None) -> int:
-    """Write a session with all its files into one archive."""
+    """Write a session and all its files to one archive."""
     from iact.commands import sessions
 
     return sessions.export(settings, identity, out)
@@ -227,7 +236,7 @@ def export(settings: Settings, *, identity: str, out: str | None) -> int:
 def import_session(settings: Settings, *, source: str, as_json: bool) -> int:
     """Import a session from an archive or a session's directory.
 
-    One that this installation made can go on; any other can only be looked at until you adopt it.
+    A session that this installation made can be continued. Any other is read-only until you adopt it.
     """
     from iact.commands import sessions
 
@@ -236,9 +245,9 @@ def import_session(settings: Settings, *, source: str, as_json: bool) -> int:
 
 @session.command()
 def tidy(settings: Settings) -> int:
-    """Delete the sessions that the settings no longer keep, and remove old ones from the trash for good.
+    """Delete sessions that are older than the settings allow, and permanently remove old ones from the trash.
 
-    A server does that every hour.
+    A server does this every hour.
     """
     from iact.commands import deletion
 
@@ -247,15 +256,15 @@ def tidy(settings: Settings) -> int:
 
 @session.command()
 @click.argument("source", metavar="SESSION")
-@click.option("--at", type=int, metavar="N", help="the last record to take over (default: all)")
+@click.option("--at", type=int, metavar="N", help="the last record to copy (default: all)")
 @options.intent("1")
 @options.scope
 @options.as_json
 def adopt(settings: Settings, *, source: str, at: int | None, intent: str, scope: str, as_json: bool) -> int:
     """Make a session of your own from one that another installation made.
 
-    It gets the records and copies of the files, under your own intent, scope and policy. Nothing that was under way
-    is carried out. SESSION is a directory, a journal, or an id.
+    It gets copies of the records and files, under your own intent, scope and policy. Work that was in progress is
+    not carried out. SESSION is a directory, a journal, or an id.
     """
     from iact.commands import sessions
 

@@ -48,9 +48,9 @@ def show(settings: Settings, *, name: str, as_json: bool) -> int:
 
 @skill.command()
 @click.argument("name")
-@click.option("--digest", metavar="DIGEST", default="", help="only if the skill's digest begins so")
+@click.option("--digest", metavar="DIGEST", default="", help="only if the skill's digest starts with this")
 def approve(settings: Settings, *, name: str, digest: str) -> int:
-    """Approve a skill: its scripts may then do what they say."""
+    """Approve a skill: its scripts may then do what they declare."""
     from iact.commands import catalogue, skills
 
     return catalogue.approve_module(
@@ -61,7 +61,7 @@ def approve(settings: Settings, *, name: str, digest: str) -> int:
 @skill.command()
 @click.argument("name")
 def remove(settings: Settings, *, name: str) -> int:
-    """Take a skill out of the catalogue."""
+    """Remove a skill from the catalogue."""
     from iact.commands import catalogue, skills
 
     return catalogue.remove_module(settings, skills.module_of(name), everybody=False)
@@ -70,7 +70,7 @@ def remove(settings: Settings, *, name: str) -> int:
 @skill.command()
 @click.argument("folder")
 def check(settings: Settings, *, folder: str) -> int:
-    """Check that a folder is a skill as the specification has it."""
+    """Check that a folder is a valid skill according to the specification."""
     from iact.commands import skills
 
     return skills.check(folder)

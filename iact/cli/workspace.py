@@ -17,7 +17,7 @@ _paths: Final = click.argument("paths", metavar="[PATH]...", nargs=-1)
 
 @click.group(cls=CommandGroup)
 def workspace() -> None:
-    """The files of a session: their versions, and changes that wait to be applied to your directory."""
+    """Manage a session's files: their versions, and changes that wait to be applied to your directory."""
 
 
 @workspace.command()
@@ -36,8 +36,8 @@ def pending(settings: Settings, *, session: str, as_json: bool) -> int:
 def diff(settings: Settings, *, session: str, what: tuple[str, ...]) -> int:
     """Print the waiting changes, or what changed between two versions.
 
-    For a directory of yours, name paths (default: all that waits). Otherwise name one or two versions, each by the
-    beginning of its id or a record's number (default of the second: the newest).
+    If the session works in a directory of yours, name paths (default: all waiting changes). Otherwise, name one or two
+    versions, each by the start of its id or by a record number (the second is the newest by default).
     """
     from iact.commands import reviews, workspace
 
@@ -49,10 +49,12 @@ def diff(settings: Settings, *, session: str, what: tuple[str, ...]) -> int:
 @workspace.command()
 @options.session
 @_paths
-@click.option("--force", is_flag=True, help="also over what changed in the directory meanwhile")
+@click.option(
+    "--force", is_flag=True, help="also overwrite files that changed in the directory in the meantime"
+)
 @options.as_json
 def apply(settings: Settings, *, session: str, paths: tuple[str, ...], force: bool, as_json: bool) -> int:
-    """Apply waiting changes to your directory: each PATH with all that is in it (default: everything)."""
+    """Apply waiting changes to your directory: each PATH and everything in it (default: all changes)."""
     from iact.commands import reviews
 
     return reviews.apply(settings, session, paths, force=force, as_json=as_json)
@@ -63,7 +65,10 @@ def apply(settings: Settings, *, session: str, paths: tuple[str, ...], force: bo
 @_paths
 @options.as_json
 def drop(settings: Settings, *, session: str, paths: tuple[str, ...], as_json: bool) -> int:
-    """Drop waiting changes: each PATH with all that is in it (default: everything). Your directory stays as it is."""
+    """Drop waiting changes: each PATH and everything in it (default: all changes).
+
+    Your directory stays as it is.
+    """
     from iact.commands import reviews
 
     return reviews.drop(settings, session, paths, as_json=as_json)
@@ -84,7 +89,7 @@ def log(settings: Settings, *, session: str, as_json: bool) -> int:
 @click.argument("version")
 @options.as_json
 def restore(settings: Settings, *, session: str, version: str, as_json: bool) -> int:
-    """Restore the files of a session to a version: the beginning of its id, or a record's number."""
+    """Restore a session's files to a version, given by the start of its id or by a record number."""
     from iact.commands import workspace
 
     return workspace.restore(settings, session, version, as_json=as_json)
