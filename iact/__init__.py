@@ -1,1 +1,1 @@
-"""The front door: settings, wiring and the command line. The only package that knows every room."""
+"""The top-level package: settings, wiring and the command line. The only package that imports all the others."""

@@ -4,14 +4,14 @@ import gc
 import sys
 
 _FIRST = 50_000
-"""New objects between two looks for cycles. While a command starts it makes some hundred thousand that stay; to look
-at them again and again, every 700 as Python has it, took a seventh of the time until it was ready."""
+"""New objects between two garbage collections. A starting command creates some hundred thousand objects that stay;
+collecting every 700 objects, Python's default, took a seventh of the start time."""
 
 
 def main() -> int:
-    """Run the command of this process; gives the exit status."""
+    """Run the command of this process and return the exit status."""
     gc.set_threshold(_FIRST)
-    from iact.cli import main as command  # only now: its imports are what makes most of the objects
+    from iact.cli import main as command  # imported here because its imports create most of the objects
 
     return command()
 

@@ -1,10 +1,10 @@
-"""Where the running server of a data directory is: one small file, `server.json`, and a lock beside it.
+"""Where the running server of a data directory is: a small file, `server.json`, and a lock next to it.
 
-A data directory has at most one server. Two would do each other no harm, since every session is locked by
-itself, but a command that controls a session could then not know which of them holds it.
+A data directory has at most one server. Two would not harm each other, because each session has its own lock, but a
+command that controls a session could not know which server holds it.
 
-The lock says whether a server lives; the file, readable by its owner alone because it holds the server's
-key, says where. A killed server leaves the file behind without the lock: that is nobody's address.
+The lock shows whether a server is running. The file contains its address, and is readable only by its owner because it
+also contains the server's key. A killed server leaves the file without the lock; that address is then ignored.
 """
 
 from __future__ import annotations
@@ -27,8 +27,11 @@ LOCK: Final = "server.lock"
 
 
 class Address(BaseModel):
-    """A server. `url`: the page's, with the token of the start; `key`: what programs send to get in; `pid`: its
-    process; `started`: ISO 8601, UTC."""
+    """The address of a server.
+
+    `url`: the page's address, with the token of this start. `key`: the key that programs send. `pid`: the server's
+    process. `started`: ISO 8601, UTC.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -39,7 +42,7 @@ class Address(BaseModel):
 
     @property
     def page(self) -> str:
-        """The page's address without the token, to be shown."""
+        """The page's address without the token, for display."""
         parts = urlsplit(self.url)
         return f"{parts.scheme}://{parts.netloc}/"
 
@@ -56,10 +59,10 @@ class NoServer(IactError):
 
 @contextmanager
 def claimed(data: Path) -> Iterator[None]:
-    """Be the one server of `data`, a directory that exists; at the end its address is taken away.
+    """Be the only server of the existing directory `data`. Its address is removed at the end.
 
     Raises:
-        UsageError: another server lives there.
+        UsageError: another server is running there.
     """
     descriptor = os.open(data / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -70,7 +73,7 @@ def claimed(data: Path) -> Iterator[None]:
         left = _read(data)
         if left is not None:
             print(
-                f"note: the entry of an earlier server (process {left.pid}), which was killed, is replaced.",
+                f"note: replacing the entry of an earlier server (process {left.pid}) that was killed.",
                 file=sys.stderr,
             )
         try:
@@ -82,7 +85,7 @@ def claimed(data: Path) -> Iterator[None]:
 
 
 def publish(data: Path, address: Address) -> None:
-    """Say where the server is; for who has `claimed` the directory. It need not outlive a power failure: the server won't."""
+    """Write the server's address, after `claimed`. It need not survive a power failure, because the server won't either."""
     temporary = data / f".{FILE}.{os.getpid()}"
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
@@ -91,10 +94,10 @@ def publish(data: Path, address: Address) -> None:
 
 
 def find(data: Path) -> Address:
-    """The address of the server that lives on `data`.
+    """Return the address of the server running on `data`.
 
     Raises:
-        NoServer: there is none; the sentence says how to start it.
+        NoServer: no server runs; the message says how to start one.
     """
     remedy = f"Start it with: iact serve --data {data}"
     address = _read(data)
@@ -117,7 +120,7 @@ def _read(data: Path) -> Address | None:
 def _taken(data: Path) -> str:
     there = _read(data)
     who = f" (process {there.pid}, {there.page})" if there is not None else ""
-    return f"A server runs on {data} already{who}; use that one, or give this one another --data directory."
+    return f"A server is already running on {data}{who}. Use that server, or give this one another directory with --data."
 
 
 def _lives(pid: int) -> bool:

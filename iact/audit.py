@@ -1,8 +1,7 @@
-"""What the audit has, over all sessions and users, the oldest first. Never what was said, shown or run.
+"""The audit over all sessions and users, oldest first. It never contains what was said, shown or run.
 
-Two sources, neither of which is copied from the other: what happened in sessions is in their journals; who signed in,
-was added or was given something is in the database of accounts. Where hosts share a store, the journals of all of them
-are in it.
+It has two independent sources: events in sessions come from their journals, and events such as sign-ins, new users and
+grants come from the accounts database. If hosts share a store, the journals of all hosts are in it.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class AuditedSessions(Protocol):
-    """The sessions of one user in a store that several hosts share. Both methods block, and raise `JournalError`."""
+    """The sessions of one user in a store that several hosts share. Both methods block and may raise `JournalError`."""
 
     def sessions(self) -> Sequence[str]: ...
     def read(self, session: str) -> list[Record]: ...
@@ -39,9 +38,10 @@ class AuditedSessions(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AuditLine:
-    """One decision. `who`: a user's name; empty for the one user of a server without accounts, or what is not a person.
+    """One decision.
 
-    `by`: "user", or what else decided; `owner`: whose the session is, by id.
+    `who`: the user's name; empty on a server without accounts, or if no person decided. `by`: "user", or what else
+    decided. `owner`: the id of the session's owner.
     """
 
     at: str
@@ -56,14 +56,17 @@ class AuditLine:
 
     @property
     def json(self) -> str:
-        """As one line of JSON."""
+        """The decision as one line of JSON."""
         return json.dumps(asdict(self), ensure_ascii=False)
 
 
 @dataclass(frozen=True, slots=True)
 class AuditFilter:
-    """Which lines are wanted. `begin`: a time as records have it, at the earliest; `who`: a user's name; `what`: a kind
-    (`sign-in`), or how several begin (`user`, of `user.added` and others). Empty: whichever."""
+    """Which lines are wanted. Empty fields match everything.
+
+    `begin`: the earliest time, in the format of records. `who`: a user's name. `what`: a kind (`sign-in`), or the first
+    part of several (`user` for `user.added` and others).
+    """
 
     begin: str = ""
     who: str = ""
@@ -71,10 +74,10 @@ class AuditFilter:
 
     @staticmethod
     def of(since: str | None, who: str | None, what: str | None) -> AuditFilter:
-        """`since`: a date or time, UTC.
+        """Make a filter. `since`: a date or time in UTC.
 
         Raises:
-            UsageError: `since` is none.
+            UsageError: `since` is not a date or time.
         """
         return AuditFilter(_begin(since), (who or "").strip(), (what or "").strip())
 
@@ -95,10 +98,11 @@ def audit_lines(
     told: Callable[[str], None],
     stores: Callable[[], Mapping[str, AuditedSessions]] = dict,
 ) -> list[AuditLine]:
-    """The lines of a data directory that are wanted. Blocks. `log`: what is known of accounts; None: there is one user.
+    """The wanted lines of a data directory, oldest first. Blocks.
 
-    `told`: hears which journals can't be read, and are left out. `stores`: gives what hosts share, by the user's id, by ""
-    of the user `local`: there are the sessions of all hosts.
+    `log`: the audit of accounts, or None if there is one user. `told`: called with a message for each journal that can't
+    be read and is left out. `stores`: returns the shared stores by user id ("" for the user `local`), which contain the
+    sessions of all hosts.
     """
     found = [*_of_sessions(data, told, stores), *(_of_accounts(log) if log is not None else ())]
     return sorted((one for one in found if wanted.takes(one)), key=lambda one: one.at)
@@ -124,7 +128,7 @@ def _of_sessions(
     try:
         shared = stores()
     except IactError as error:
-        told(f"What is only on other hosts is left out: {error}")
+        told(f"Sessions that are only on other hosts are left out: {error}")
     folders = {"": data} | {one.name: one for one in sorted(data.glob(f"{USERS}/*"))}
     for owner in sorted(folders.keys() | shared.keys()):
         here = _here(folders[owner] / "sessions") if owner in folders else {}
@@ -138,23 +142,23 @@ Read: TypeAlias = Callable[[], list[Record]]
 
 
 def _here(sessions: Path) -> dict[str, Read]:
-    """The sessions of one user that are in a data directory, those in the trash among them: to delete one hides nothing."""
+    """The sessions of one user in a data directory, including those in the trash: deleting a session hides nothing."""
     kept = {one.parent.name: one for one in sessions.glob("*/journal.md")}
     deleted = {one.id: one.directory / "journal.md" for one in Trash(sessions).all()}
     return {session: partial(read_records, journal) for session, journal in (deleted | kept).items()}
 
 
 def _in_store(store: AuditedSessions, told: Callable[[str], None]) -> dict[str, Read]:
-    """Those that hosts share. A host has an older copy of what went on elsewhere."""
+    """The sessions in the shared store. A host's own copy of a session that continued elsewhere is older."""
     try:
         return {session: partial(store.read, session) for session in store.sessions()}
     except IactError as error:
-        told(f"What is only on other hosts is left out: {error}")
+        told(f"Sessions that are only on other hosts are left out: {error}")
         return {}
 
 
 def _of_session(session: str, owner: str, read: Read, told: Callable[[str], None]) -> Iterator[AuditLine]:
-    """What was decided in a session; nothing of one that was deleted for good."""
+    """The decisions in a session. None for a session that was permanently deleted."""
     try:
         records = read()
     except SessionDeleted:
@@ -176,7 +180,7 @@ def _decided(record: Record, records: list[Record], session: str, owner: str) ->
 
 
 def _what(record: Record, records: list[Record]) -> tuple[str, str, Mapping[str, str]] | None:
-    """What a record decided, who did if it is no person, and of what; None: nothing that is audited."""
+    """What a record decided, what decided it if not a person, and about what. None if it is not audited."""
     match record.content:
         case ClearanceAnswer(allow=allow, by=by, function=function, remember=remember):
             kept = {"remembered": "yes"} if remember is not None else {}

@@ -1,8 +1,9 @@
-"""All that a data directory holds in one file, and back: made while sessions run, and restored whole or not at all.
+"""Backup of a whole data directory to one file, also while sessions run, and restoring it completely or not at all.
 
-Journals are only ever added to, so that what was read of one is a state that it had; at worst its last record is torn, as
-after a crash. Each session's journal is read before the blobs that it names, which are on disk before it names them.
-Databases are copied by their own means. What can be made anew is left out: indexes, and the vectors of memory.
+Journals are append-only, so what was read of one is a state that it really had; at worst its last record is torn, as
+after a crash. Each session's journal is read before the blobs that it names, because blobs are on disk before a journal
+names them. Databases are copied with their own backup function. Indexes and the vectors of memory are left out, because
+they can be rebuilt.
 """
 
 from __future__ import annotations
@@ -31,28 +32,28 @@ _MOST_ABOUT: Final = 64 * 1024
 _FIRST: Final = "journal.md"
 _ACCOUNTS: Final = "accounts.db"
 _DERIVED: Final = ("index.sqlite", "accounts.db-", "server.json")
-"""How names in a data directory begin of what is made anew, or is part of a database that is copied as a whole."""
+"""Prefixes of names in a data directory that can be rebuilt, or belong to a database that is copied as a whole."""
 
 Tell = Callable[[int, int], None]
-"""Told how many files and bytes there are by now."""
+"""Called with the number of files and bytes so far."""
 
 
 def write_backup(data: Path, target: Path, tell: Tell) -> int:
-    """Put all of a data directory into the file `target`, which only its owner can read; gives how many links were left out.
+    """Write a whole data directory to the file `target`, which only its owner can read. Returns the number of links left out.
 
-    Left out are links that lead out of the directory, which agents can make in their workspaces.
+    Links that point outside the directory are left out; agents can make them in their workspaces.
 
     Raises:
-        UsageError: there is no such directory, or the file is there already or can't be written.
+        UsageError: there is no such directory, or the file exists already or can't be written.
     """
     if not data.is_dir():
         raise UsageError(f"There is no data directory {data}.")
     if target.exists():
-        raise UsageError(f"{target} is there already. Choose another name.")
+        raise UsageError(f"{target} exists already. Choose another name.")
     if target.resolve().is_relative_to(data.resolve()):
-        raise UsageError("The backup would be part of the data directory. Choose a place outside of it.")
+        raise UsageError("The backup would be inside the data directory. Choose a place outside of it.")
     try:
-        # Readable by its owner alone from the first byte on.
+        # Readable only by its owner, from the first byte on.
         with tempfile.NamedTemporaryFile("wb", dir=target.parent, prefix=f".{target.name}.") as stream:
             left_out = _write(data, stream, tell)
             stream.flush()
@@ -64,13 +65,13 @@ def write_backup(data: Path, target: Path, tell: Tell) -> int:
 
 
 def read_backup(source: Path, data: Path, tell: Tell) -> None:
-    """Make the data directory `data` of a backup. It must not exist yet, or be empty, and is there whole or not at all.
+    """Restore a backup to the data directory `data`, completely or not at all. `data` must not exist, or be empty.
 
     Raises:
-        UsageError: the file is no backup, or was made by a newer version; or the directory holds something.
+        UsageError: the file is not a backup, or was made by a newer version; or the directory is not empty.
     """
     if data.is_symlink() or (data.exists() and (not data.is_dir() or any(data.iterdir()))):
-        raise UsageError(f"{data} holds something already. Restore into a directory that is empty or new.")
+        raise UsageError(f"{data} is not empty. Restore into a directory that is empty or new.")
     try:
         data.parent.mkdir(parents=True, exist_ok=True)
         with _beside(data) as folder:
@@ -82,7 +83,7 @@ def read_backup(source: Path, data: Path, tell: Tell) -> None:
                 data.rmdir()
             folder.rename(data)
     except (tarfile.TarError, EOFError, ValueError) as error:
-        raise UsageError(f"{source} is no whole backup: {error}.") from error
+        raise UsageError(f"{source} is not a complete backup: {error}.") from error
     except OSError as error:
         raise UsageError(f"{source} can't be restored into {data}: {error.strerror or error}.") from error
 
@@ -110,7 +111,7 @@ def _write(data: Path, stream: IO[bytes], tell: Tell) -> int:
                 else:
                     archive.addfile(entry)
             except FileNotFoundError:
-                continue  # deleted meanwhile
+                continue  # deleted in the meantime
             except tarfile.FilterError:
                 left_out += 1
                 continue
@@ -120,7 +121,7 @@ def _write(data: Path, stream: IO[bytes], tell: Tell) -> int:
 
 
 def _everything(folder: Path, data: Path) -> Iterator[Path]:
-    """All that is to be kept below a folder, no link followed; of each folder the journal first."""
+    """Yield everything below a folder that belongs in a backup, without following links. Journals come first."""
     try:
         entries = sorted(os.scandir(folder), key=lambda one: (one.name != _FIRST, one.name))
     except FileNotFoundError:
@@ -135,7 +136,7 @@ def _everything(folder: Path, data: Path) -> Iterator[Path]:
 
 
 def _is_derived(parts: tuple[str, ...]) -> bool:
-    """Whether this is made anew; where a data directory has it, or that of a user in it, and nowhere else."""
+    """Whether a path can be rebuilt. This only applies directly in a data directory, or a user's directory in it."""
     if parts[0] == USERS and len(parts) > 2:  # users/ID/…
         parts = parts[2:]
     return parts[:2] == ("memory", "chroma") or (
@@ -144,18 +145,18 @@ def _is_derived(parts: tuple[str, ...]) -> bool:
 
 
 class _Exactly:
-    """A file of which as many bytes are read as it had, also where somebody cuts it short meanwhile."""
+    """A file that returns as many bytes as it had at first, even if it is truncated in the meantime."""
 
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
 
     def read(self, size: int) -> bytes:
-        """So many bytes, the missing ones as zeros."""
+        """Read `size` bytes; missing bytes are zeros."""
         return self._stream.read(size).ljust(size, b"\0")
 
 
 def _database(path: Path) -> bytes:
-    """An SQLite database as it is between two transactions."""
+    """A consistent copy of an SQLite database, as it is between two transactions."""
     with (
         closing(sqlite3.connect(path.as_uri() + "?mode=ro", uri=True)) as source,
         closing(sqlite3.connect(":memory:")) as copy,
@@ -176,11 +177,11 @@ def _check(source: Path, archive: tarfile.TarFile) -> None:
     if first is not None and first.name == _ABOUT and first.isfile() and first.size <= _MOST_ABOUT:
         content = archive.extractfile(first)
     if content is None:
-        raise UsageError(f"{source} is no backup of iact.")
+        raise UsageError(f"{source} is not a backup of iact.")
     about = json.loads(content.read())
     made = about.get("format") if isinstance(about, dict) else None
     if not isinstance(made, int):
-        raise UsageError(f"{source} is no backup of iact.")
+        raise UsageError(f"{source} is not a backup of iact.")
     if made > FORMAT:
         raise UsageError(
             f"{source} was made by a newer version of iact ({about.get('version')}). Use that version."
@@ -191,7 +192,7 @@ def _extract(archive: tarfile.TarFile, folder: Path, tell: Tell) -> None:
     files = size = 0
     for entry in archive:
         if not (entry.isdir() or entry.isfile() or entry.islnk() or entry.issym()):
-            raise ValueError(f"it holds {entry.name!r}, which is no file")
+            raise ValueError(f"it contains {entry.name!r}, which is not a file")
         archive.extract(entry, folder, filter="data")
         files, size = files + 1, size + entry.size
         tell(files, size)
@@ -199,7 +200,7 @@ def _extract(archive: tarfile.TarFile, folder: Path, tell: Tell) -> None:
 
 @contextmanager
 def _beside(data: Path) -> Iterator[Path]:
-    """A new directory beside `data`, on the same disk; gone where what is done with it fails."""
+    """A new directory next to `data`, on the same disk. It is removed if the restore fails."""
     folder = Path(tempfile.mkdtemp(dir=data.parent, prefix=f".{data.name}.restoring-"))
     try:
         yield folder
@@ -210,6 +211,6 @@ def _beside(data: Path) -> Iterator[Path]:
 
 
 def _unlock(folder: Path) -> None:
-    """Folders of workspaces may forbid even their owner to write."""
+    """Make folders writable: workspaces may contain folders that even their owner can't write to."""
     for path, _, _ in os.walk(folder):
         os.chmod(path, stat.S_IRWXU)

@@ -1,8 +1,8 @@
-"""Opens the page in the user's browser without telling the machine how to get in.
+"""Opens the page in the user's browser without revealing the token to other users of the machine.
 
-What stands in a program's arguments is read by every user of the machine (`/proc/PID/cmdline`), so the address with
-its token can't be one. The browser is given the path of a small file instead, readable by its owner alone, which
-leads to the address and is gone as soon as the browser has signed in.
+A program's arguments can be read by every user of the machine (`/proc/PID/cmdline`), so the address with its token must
+not be an argument. Instead, the browser is given the path of a small file, readable only by its owner, that redirects
+to the address and is deleted as soon as the browser has signed in.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Final
 from iact.web.markup import html
 
 _PATIENCE: Final = 60.0
-"""Seconds until a browser that was started is expected to have read the file."""
+"""Seconds in which a browser is expected to have read the file."""
 
 
 async def open_page(data: Path, url: str, signed_in: Callable[[], Awaitable[None]]) -> None:
-    """Open `url`. Returns when `signed_in` does, or the browser took too long; the file is gone then."""
+    """Open `url`. Returns when `signed_in` does, or when the browser took too long; the file is deleted then."""
     with _leading_to(data, url) as file:
         # Some browsers stay in the foreground until they are closed; nothing here waits for that.
         threading.Thread(target=webbrowser.open, args=(file.as_uri(),), daemon=True).start()
@@ -37,8 +37,8 @@ async def open_page(data: Path, url: str, signed_in: Callable[[], Awaitable[None
 
 @contextmanager
 def _leading_to(data: Path, url: str) -> Iterator[Path]:
-    """A file in `data` that a browser can open, and that leads it to `url`."""
-    for left in data.glob("open-*.html"):  # by a server that was killed
+    """Create a file in `data` that redirects a browser to `url`."""
+    for left in data.glob("open-*.html"):  # left by a server that was killed
         left.unlink(missing_ok=True)
     file = (data / f"open-{secrets.token_hex(8)}.html").resolve()
     descriptor = os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -1,8 +1,8 @@
-"""What a person chooses on the page: models for roles, which stand in the data directory's `iact.toml` beside all that
-they wrote there themselves; and first messages.
+"""What a person chooses on the page: models for roles, and first messages.
 
-A key goes to the stored secrets and is never told again. It is for the endpoint that it was given for: with another
-address it is gone.
+The models are written to the data directory's `iact.toml`, next to everything that the person wrote there. A key is
+stored with the secrets and never shown again. It belongs to the endpoint that it was given for: if the address changes,
+the key is removed.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from iact.web.ports import FirstMessage, RoleChoice, RoleTerms, RoleView
 from iact.wiring import endpoint_of, models_of, role_of
 
 FILE: Final = "first_messages.json"
-"""Its name in the data directory."""
+"""The name of the file in the data directory."""
 _MOST: Final = 200
 
 
 class Choices:
-    """Of one server (`web.ports.Choices`). `use`: has sessions go on with other models."""
+    """The choices of one server (`web.ports.Choices`). `use`: makes sessions continue with other models."""
 
     def __init__(self, settings: Settings, use: Callable[[Models], None]) -> None:
         self.settings = settings
@@ -45,7 +45,7 @@ class Choices:
     # --- models ---------------------------------------------------------------------------------
 
     def roles(self) -> Sequence[RoleView]:
-        """Those that always are, and those that have a model of their own."""
+        """The roles that always exist, and the roles that have their own model."""
         names = ("smart", "fast", *(name for name in self.settings.models if name not in ("smart", "fast")))
         return [self._view(name) for name in names]
 
@@ -73,7 +73,7 @@ class Choices:
         )  # fmt: skip
 
     async def try_role(self, choice: RoleChoice) -> Tried:
-        """Ask it for a word. A key that is not typed anew is sent only where the kept one is for."""
+        """Ask the model for a word. If no key was typed, the stored key is sent, but only to its own endpoint."""
         return await try_model(await asyncio.to_thread(self._meant, choice))
 
     def _meant(self, choice: RoleChoice) -> RoleModel:
@@ -93,19 +93,19 @@ class Choices:
         return self._view(choice.role).url.rstrip("/") == choice.url.rstrip("/")
 
     async def choose_role(self, choice: RoleChoice) -> None:
-        """From the next message on.
+        """Choose a role's model, from the next message on.
 
         Raises:
-            UsageError: it can't be written, or other settings come before it; then all is as before.
+            UsageError: it can't be written, or other settings take precedence; then nothing has changed.
         """
         async with self._changing:
             await self._change(choice.role, lambda: self._write(choice), choice)
 
     async def forget_role(self, name: str) -> None:
-        """Likewise, without a model of its own.
+        """Remove a role's own model, from the next message on.
 
         Raises:
-            UsageError: it has none, or no model would be left.
+            UsageError: it has no model of its own, or no model would be left.
         """
         if name not in self.settings.models:
             raise UsageError(f"The role {name} has no model of its own.")
@@ -130,7 +130,7 @@ class Choices:
         self._use(opened)
 
     def _check(self, settings: Settings, name: str, choice: RoleChoice | None) -> None:
-        """What was written must be what holds: a file in the working directory comes before it."""
+        """Check that what was written is in force: a file in the working directory takes precedence."""
         own = settings.models.get(name)
         holds = own is None if choice is None else own is not None and own.base_url == choice.url
         if not holds:
@@ -168,7 +168,7 @@ class Choices:
             self._secrets.store(secret, choice.key)
             table["key"] = secret
         elif choice.key == "" or not same:
-            # A key is for the endpoint that it was given for.
+            # A key belongs to the endpoint that it was given for.
             table.pop("key", None)
             self._drop_key(choice.role)
         _replace(self._file, tomlkit.dumps(document))
@@ -208,7 +208,7 @@ class Choices:
     # --- first messages -------------------------------------------------------------------------
 
     def first_messages(self) -> Sequence[FirstMessage]:
-        """By name."""
+        """The first messages, sorted by name."""
         try:
             held = json.loads(self._kept.read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -219,7 +219,7 @@ class Choices:
         return [FirstMessage(str(name), str(text)) for name, text in sorted(found)]
 
     def keep_first_message(self, message: FirstMessage) -> None:
-        """In place of one of the same name.
+        """Store a first message, replacing one of the same name.
 
         Raises:
             UsageError: there are too many, or it can't be written.
@@ -230,7 +230,11 @@ class Choices:
         self._keep({**known, message.name: message.text})
 
     def forget_first_message(self, name: str) -> None:
-        """Raises UsageError if there is none of this name, or it can't be written."""
+        """Delete a first message.
+
+        Raises:
+            UsageError: there is no first message of this name, or the file can't be written.
+        """
         known = {one.name: one.text for one in self.first_messages()}
         if known.pop(name, None) is None:
             raise UsageError(f"There is no first message {name!r}.")
@@ -251,12 +255,12 @@ def _terms(given: Settings | ModelSettings) -> RoleTerms:
 
 
 def secret_of(role: str) -> str:
-    """Under which name the key of a role is kept."""
+    """The name under which the key of a role is stored."""
     return f"MODEL_{role.upper().replace('-', '_')}_KEY"
 
 
 def _replace(file: Path, text: str) -> None:
-    """Write a file whole or not at all; a link stays one."""
+    """Write a file atomically. A symbolic link stays a link."""
     file = file.resolve()
     mode = file.stat().st_mode & 0o777 if file.exists() else 0o600
     whole_file.replace(file, text.encode(), mode=mode)

@@ -1,6 +1,6 @@
-"""The model that memory has merge what belongs together: the role "fast", asked one prompt at a time.
+"""The model that merges related memories: the role "fast", asked one prompt at a time.
 
-Its answer is asked for as a typed value, so that what a model says around a note never becomes part of it.
+Its answer is requested as a typed value, so that text around a note never becomes part of the note.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from iact.core.session.models import ask_typed
 from iact.hippocampus.consolidation import Distill
 
 _WORDS: Final = 400
-"""Tokens of an answer; a merged note has a few sentences."""
+"""The maximum number of tokens in an answer. A merged note has a few sentences."""
 
 
 class _Merged(BaseModel):
-    """What the model answers."""
+    """The model's answer."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -27,8 +27,10 @@ class _Merged(BaseModel):
 
 
 def distiller(own: Callable[[], Model | None]) -> Distill | None:
-    """Asks the model that has the role "fast" of its own by then; None where none has it at the start, as with the
-    embedded one, which is too small for it."""
+    """Return a function that asks the current model of the role "fast".
+
+    None if no model has that role at the start, as with the embedded model, which is too small for it.
+    """
     first = own()
     if first is None:
         return None

@@ -1,6 +1,6 @@
-"""What works on this machine and what doesn't, each with the command that would mend it.
+"""What works on this machine and what doesn't, each with the command that would fix it.
 
-Every check stands alone and gives one `Check`; none raises, none changes anything.
+Every check is independent and returns one `Check`. No check raises or changes anything.
 """
 
 from __future__ import annotations
@@ -31,23 +31,23 @@ from iact.settings import Settings
 
 _EXTRA = "pip install 'iact[cluster]'"
 _ENOUGH_DISK = 1 << 30
-"""Bytes that should be free: an image, a session's files."""
+"""Bytes that should be free, for an image and a session's files."""
 
 
 _OLDEST_KERNEL = (4, 18)
-"""The first one whose name spaces, control groups and system-call filters all do what we ask of them."""
-_ROOT = "which takes an engine that maps users or has gVisor, and iact as root"
+"""The first kernel whose namespaces, control groups and system-call filters all do what the sandbox needs."""
+_ROOT = "which needs an engine that maps users or has gVisor, and iact running as root"
 _FORBIDDING = {
     "user.max_user_namespaces": ("0", "10000"),
     "kernel.unprivileged_userns_clone": ("0", "1"),
     "kernel.apparmor_restrict_unprivileged_userns": ("1", "0"),
 }
-"""What can forbid name spaces to ordinary users: the value that does, and one that does not."""
+"""Kernel settings that can forbid namespaces to ordinary users: the value that does, and one that does not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One finding. `detail`: what was found; `remedy`: what to do about it, "" if nothing."""
+    """One finding. `detail`: what was found. `remedy`: what to do about it, or "" if nothing."""
 
     check: str
     ok: bool
@@ -56,7 +56,7 @@ class Check:
 
 
 def checks(settings: Settings) -> list[Check]:
-    """Look at everything that the product needs under these settings. Blocks, for seconds at most."""
+    """Check everything that the product needs under these settings. Blocks for a few seconds at most."""
     looks: list[Callable[[], Check]] = [
         _python,
         kernel,
@@ -88,7 +88,7 @@ def _python() -> Check:
 
 
 def kernel() -> Check:
-    """Whether the kernel is new enough for what confines modules."""
+    """Whether the kernel is new enough for the sandbox."""
     release = platform.release()
     found = re.match(r"(\d+)\.(\d+)", release)
     ok = found is not None and (int(found[1]), int(found[2])) >= _OLDEST_KERNEL
@@ -97,12 +97,12 @@ def kernel() -> Check:
 
 
 def namespaces(sysctl: Path = Path("/proc/sys")) -> Check:
-    """Whether an ordinary user may make name spaces of their own, as bubblewrap does; root needs no leave."""
+    """Whether an ordinary user may create namespaces, as bubblewrap does. Root always may."""
     for name, (bad, good) in _FORBIDDING.items():
         try:
             value = sysctl.joinpath(*name.split(".")).read_text(encoding="ascii").strip()
         except OSError:
-            continue  # a kernel that doesn't know it doesn't forbid it
+            continue  # a kernel without this setting doesn't forbid it
         if value == bad:
             needed = os.geteuid() != 0 and not _engine().ok
             detail = f"{name} is {bad}: ordinary users can't create user namespaces, which bubblewrap needs."
@@ -111,7 +111,7 @@ def namespaces(sysctl: Path = Path("/proc/sys")) -> Check:
 
 
 def live(data: Path) -> Check:
-    """Whether a directory of the user's can be seen through an overlay, which what agents change there waits in."""
+    """Whether a directory of the user's can be shown through an overlay, in which agents' changes wait."""
     place = data if data.is_dir() and os.access(data, os.W_OK) else None
     try:
         with tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory(dir=place) as store:
@@ -128,14 +128,14 @@ def live(data: Path) -> Check:
 
 
 def _store(settings: Settings) -> Check:
-    """Whether the store that hosts share does what journals rest on: to create a name once, and to list it at once."""
+    """Whether the shared store does what journals rely on: create a name only once, and list it immediately."""
     try:
         from iact.cluster.objects import open_objects
     except ImportError as error:
         return Check(
             "store", False, f"The store {settings.store} can't be used: {error.name} is missing.", _EXTRA
         )
-    remedy = "see that IACT_STORE is right, that its keys are set, and that the store can be reached"
+    remedy = "check that IACT_STORE is right, that its keys are set, and that the store can be reached"
     try:
         objects = open_objects(settings.store or "")
         name = f"doctor/{secrets.token_hex(8)}"
@@ -153,12 +153,12 @@ def _store(settings: Settings) -> Check:
             f"The store {settings.store} accepts the creation of a name that already exists, so it can't "
             "keep two hosts apart."
         )
-        return Check("store", False, detail, "use a store that knows conditional writes (If-None-Match)")
-    return Check("store", True, f"{settings.store}: creates a name once, in {seconds * 500:.0f} ms")
+        return Check("store", False, detail, "use a store that supports conditional writes (If-None-Match)")
+    return Check("store", True, f"{settings.store}: creates a name only once, in {seconds * 500:.0f} ms")
 
 
 def _cluster(settings: Settings) -> Check:
-    """Which hosts say that they are there; with Ray, whether it is installed and its cluster can be reached."""
+    """Which hosts are running; with Ray, also whether it is installed and its cluster can be reached."""
     if settings.cluster != "static":
         if importlib.util.find_spec("ray") is None:
             return Check("cluster", False, "Ray is not installed.", _EXTRA)
@@ -186,7 +186,7 @@ def _cluster(settings: Settings) -> Check:
 
 
 def _accounts(settings: Settings) -> Check:
-    """Whether the database of accounts can be reached, and is one that all hosts of a store have."""
+    """Whether the accounts database can be reached, and is shared by all hosts of a store."""
     try:
         from iact.accounts.database import look_at_database
         from iact.shared_users import check_accounts
@@ -200,7 +200,7 @@ def _accounts(settings: Settings) -> Check:
         return Check(
             "accounts", False, str(error), "set IACT_ACCOUNTS_URL to a PostgreSQL database that answers"
         )
-    return Check("accounts", True, f"{settings.accounts.authenticator}, kept in {found}")
+    return Check("accounts", True, f"{settings.accounts.authenticator}, stored in {found}")
 
 
 def _engine() -> Check:
@@ -218,7 +218,7 @@ def _engine() -> Check:
 
 
 def _isolation() -> Check:
-    """How far the engine itself keeps containers apart; ours are confined in any case."""
+    """How well the engine itself isolates containers. The sandbox's containers are confined in any case."""
     try:
         with closing(connect(timeout=10)) as client:
             engine = client.info()
@@ -237,7 +237,7 @@ def _isolation() -> Check:
         f"system calls filtered: {_yes('seccomp' in part for part in options)}; "
         f"root in the container is root outside: {mapped}; "
         f"gVisor: {'used' if used.gvisor else isolation.without_gvisor(engine)}; "
-        f"a shell in a workshop is real root, with apt: {'yes' if root else f'no, {_ROOT}'}"
+        f"an extended shell is real root, with apt: {'yes' if root else f'no, {_ROOT}'}"
     )
     ok = any("seccomp" in part for part in options)
     return Check("isolation", ok, detail, "" if ok else "install an engine with seccomp")
@@ -271,17 +271,19 @@ def _image() -> Check:
 
 
 def _bubblewrap() -> Check:
-    """What tools run under where no engine answers; where one does, it may be missing."""
+    """Whether bubblewrap works, under which tools run if no engine answers. With an engine it may be missing."""
     try:
         check_bubblewrap()
     except SandboxUnavailable as error:
         what, _, remedy = str(error).partition("; ")
         return Check("bubblewrap", _engine().ok, f"{what}.", remedy.removesuffix("."))
-    return Check("bubblewrap", True, "works; without a Docker engine, tools run in it, with weaker isolation")
+    return Check(
+        "bubblewrap", True, "works; without a Docker engine, tools run under it, with weaker isolation"
+    )
 
 
 def _model(settings: Settings) -> Check:
-    """The endpoint where one is set, else the embedded model."""
+    """Check the endpoint if one is set, otherwise the embedded model."""
     if not settings.embedded:
         return _endpoint(settings)
     found = look_at_embedded()
@@ -299,7 +301,7 @@ def _model(settings: Settings) -> Check:
 
 
 def _endpoint(settings: Settings) -> Check:
-    """Whether the endpoint answers us, and whether a model is chosen where it has several."""
+    """Whether the endpoint answers, and whether a model is chosen if it has several."""
     url = (settings.base_url or OPENAI).rstrip("/")
     found = list_models(url, settings.api_key)
     if found.fault:
@@ -325,7 +327,7 @@ def _versions() -> Check:
 
 
 def _browser() -> Check:
-    """Of use to the tests alone: the page runs in the person's own browser, and the module has one in its image."""
+    """Whether Chromium is installed, which only the tests need: users bring a browser, and the module's image has one."""
     found = shutil.which("chromium") or shutil.which("chromium-browser")
     if found:
         return Check("browser", True, f"{found}, for the tests of the page")

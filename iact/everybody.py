@@ -1,8 +1,9 @@
-"""What administrators set for everybody on a server with accounts: modules, what is approved of them, secrets, the policy.
+"""What administrators set for all users of a server with accounts: modules, their approvals, secrets, the policy.
 
-Modules and secrets are in a directory of their own, laid out as a data directory is; runtimes of users look into it
-(`sandbox.catalogue`). A module from there is given secrets from there, and no user's; a user's own module is given the
-user's, and none from there. So nobody can learn a shared secret with a module that they wrote, whatever names it asks for.
+Shared modules and secrets are in their own directory, laid out like a data directory; the runtimes of users read it
+(`sandbox.catalogue`). A shared module is given shared secrets, and none of a user's. A user's own module is given that
+user's secrets, and no shared ones. So no user can read a shared secret with a module that they wrote, whichever names it
+asks for.
 """
 
 from __future__ import annotations
@@ -22,10 +23,10 @@ from iact.wiring import make_data_directory
 
 
 def settings_of_everybody(settings: Settings) -> Settings:
-    """The same settings, over the directory with what everybody has.
+    """The same settings, applied to the directory that all users share.
 
     Raises:
-        UsageError: this installation has one user.
+        UsageError: this installation has only one user.
     """
     if settings.accounts.authenticator == "token":
         raise UsageError(
@@ -36,10 +37,10 @@ def settings_of_everybody(settings: Settings) -> Settings:
 
 @asynccontextmanager
 async def catalogue_of(settings: Settings) -> AsyncIterator[ModuleCatalogue]:
-    """The catalogue of a data directory, for as long as this is open.
+    """Open the catalogue of a data directory.
 
     Raises:
-        SandboxUnavailable: what the settings demand doesn't work here.
+        SandboxUnavailable: the sandbox that the settings demand doesn't work here.
     """
     make_data_directory(settings)
     host = await open_host(
@@ -52,15 +53,15 @@ async def catalogue_of(settings: Settings) -> AsyncIterator[ModuleCatalogue]:
 
 
 async def _nobody() -> None:
-    """No session runs here."""
+    """Do nothing: no session runs here."""
 
 
 def _unheard(line: str) -> None:
-    """Nobody waits for such lines."""
+    """Ignore a progress line."""
 
 
 class Everybody:
-    """`web.ports.SharedSetup`. `changed`: lets sessions that run here know of modules; `scope`: of new sessions."""
+    """`web.ports.SharedSetup`. `changed`: notifies sessions that run here. `scope`: the scope of new sessions."""
 
     def __init__(
         self, settings: Settings, changed: Callable[[], Awaitable[None]] = _nobody, scope: str = "default"
@@ -72,12 +73,12 @@ class Everybody:
         self._secrets = Secrets(self._settings.data)
 
     async def modules(self) -> Sequence[KnownModule]:
-        """Those of everybody, with what is approved of them."""
+        """The shared modules, with their approved functions."""
         async with catalogue_of(self._settings) as catalogue:
             return [one for one in await catalogue.modules() if one.entry.origin != "shipped"]
 
     async def add_module(self, source: ModuleSource, report: Report = _unheard) -> KnownModule:
-        """Add one, which is started once; nothing of it is approved by that.
+        """Add a module, which is started once. This approves none of its functions.
 
         Raises:
             UsageError, SandboxError, ModuleFault: as `ModuleCatalogue.add`.
@@ -91,10 +92,10 @@ class Everybody:
         return added
 
     async def remove_module(self, name: str) -> None:
-        """Take one away from everybody, and what was approved of it.
+        """Remove a module for all users, together with its approvals.
 
         Raises:
-            UsageError: there is none.
+            UsageError: there is no such module.
         """
         async with catalogue_of(self._settings) as catalogue:
             await catalogue.remove(name)
@@ -102,7 +103,7 @@ class Everybody:
         await self._changed()
 
     async def approve_module(self, name: str, functions: Sequence[str], *, digest: str) -> KnownModule:
-        """Approve functions of one (none named: all, and what it needs) for everybody.
+        """Approve functions of a module for all users. If none are named, approve all of them and its needs.
 
         Raises:
             UsageError: there is no such module, version or function.
@@ -113,34 +114,36 @@ class Everybody:
         return approved
 
     def secrets(self) -> Sequence[str]:
-        """The names of the secrets of everybody's modules. No value is ever told. Blocks."""
+        """The names of the secrets of shared modules. Values are never returned. Blocks."""
         return self._secrets.names()
 
     def store_secret(self, name: str, value: str) -> None:
-        """Store one. Blocks.
+        """Store a secret. Blocks.
 
         Raises:
-            UsageError: the name or the value can't be.
+            UsageError: the name or the value is invalid.
         """
         make_data_directory(self._settings)
         self._secrets.store(name, value)
 
     def remove_secret(self, name: str) -> None:
-        """Remove one. Blocks.
+        """Remove a secret. Blocks.
 
         Raises:
-            UsageError: there is none of this name.
+            UsageError: there is no secret of this name.
         """
         self._secrets.remove(name)
 
     def policy(self) -> str:
-        """The policy, as its file has it; empty where there is none. Blocks."""
+        """The text of the policy file, or an empty string if there is none. Blocks."""
         return policy_text(self._data)
 
     def change_policy(self, text: str, was: str) -> None:
-        """Write the policy, which holds for sessions that begin, or are opened again. Blocks. `was`: what it was.
+        """Write the policy, which applies to sessions that are started or reopened afterwards. Blocks.
+
+        `was`: the text that the change is based on.
 
         Raises:
-            UsageError: it is no policy, lacks the scope of new sessions, or is another one by now.
+            UsageError: it is not a policy, lacks the scope of new sessions, or was changed in the meantime.
         """
         write_policy(self._data, text, was=was, scope=self._scope)

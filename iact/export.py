@@ -1,9 +1,8 @@
-"""A journal as one self-contained page: the call tree, every dialogue, and what people were told beside it.
+"""A journal as one self-contained HTML page: the call tree, every dialogue, and what people were shown besides.
 
-The page needs no script, no other file and no network, and its content policy allows none: what an agent,
-a tool or a web page wrote is inert in it whatever it holds. Records are rendered by the one renderer that
-the browser's page uses, and look as they do there; this module only says which record stands where. What
-agents never saw (decisions of the gate, notices) is marked as such.
+The page needs no script, no other file and no network, and its content policy allows none, so text from an agent, a tool
+or a web page is inert in it. Records are rendered by the same renderer as on the browser's page, and look the same; this
+module only decides where each record goes. What agents never saw (gate decisions, notices) is marked.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ _STYLES: Final = (
     _HERE / "export.css",
 )
 _ELSEWHERE: Final = frozenset({"open", "module", "call", "close"})
-"""Kinds that are no entry of their agent's dialogue: they stand at the head or the foot of the page, or in
-the dialogue of the child that a call is for."""
+"""Record kinds that are no entry in their agent's dialogue: they are at the top or the bottom of the page, or in the
+dialogue of the child that a call is for."""
 
 _UNSEEN: Final = {
     "gate": "gate, never shown to agents",
@@ -56,10 +55,10 @@ _TITLE: Final = 120
 
 
 def page(path: Path, *, at: int | None = None) -> str:
-    """The HTML page of a journal, up to record `at` (default: all).
+    """Return the HTML page of a journal, up to record `at` (default: all).
 
     Raises:
-        JournalError: it can't be read.
+        JournalError: the journal can't be read.
         UsageError: there is no record `at`.
     """
     found = replay(path, at=at)
@@ -126,7 +125,7 @@ _END: Final = html("</ul>")
 
 
 def _branch(nodes: Sequence[NodeView], ids: Mapping[str, str]) -> Markup:
-    """The tree as nested lists. Not recursive: a journal may come from anywhere."""
+    """The tree as nested lists. Not recursive, because an untrusted journal could be nested too deeply."""
     below: defaultdict[str, list[NodeView]] = defaultdict(list)
     for one in nodes:
         below[one.caller].append(one)
@@ -139,7 +138,7 @@ def _branch(nodes: Sequence[NodeView], ids: Mapping[str, str]) -> Markup:
             continue
         left.pop()
         if parts[-1] is _BEGIN:
-            parts.pop()  # a list of nobody
+            parts.pop()  # an empty list
         else:
             parts.append(_END)
         if left:
@@ -213,9 +212,9 @@ def _section(node: NodeView, identity: str, dialogues: _Dialogues) -> Markup:
 
 @dataclass(slots=True)
 class _Formatter:
-    """Records as messages, within the bounds that the page has. `is_action`: which words begin an action block.
+    """Formats records as messages, within the page's limits. `is_action`: which words begin an action block.
 
-    `patience`: how many texts may use up their time. One page is one answer, and a journal may come from anywhere.
+    `patience`: how many texts may use up their time limit. It bounds the time for one page, as a journal may be untrusted.
     """
 
     process: RenderProcess
@@ -244,8 +243,8 @@ class _Dialogues:
 
     `directory`: where the blobs are.
 
-    `sent`: what each turn says to children, by the turn's number. `unread`: where the interventions stand that
-    no context has held yet, by their number, as (path, index).
+    `sent`: the messages of each turn to children, by the turn's record number. `unread`: the places of interventions
+    that no context has contained yet, by record number, as (path, index).
     """
 
     directory: Path
@@ -255,7 +254,7 @@ class _Dialogues:
     unread: dict[int, tuple[str, int]] = field(default_factory=dict)
 
     def take(self, record: Record) -> None:
-        """Put the next record where it belongs."""
+        """Add the next record where it belongs."""
         message = self.formatter.message(record)
         self._receipts(record)
         content = record.content
@@ -273,7 +272,7 @@ class _Dialogues:
             self.of[record.agent].append(self._own(record, _html(message)))
 
     def _address(self, record: Record, call: Call) -> None:
-        """A CALL is under way: its message stands in the child's dialogue."""
+        """Add the message of a CALL to the child's dialogue."""
         for one in self.sent.get(call.turn, []):
             if one.get("action") == call.action:
                 path, source = call.to or str(one.get("to")), f"{_name(record.agent)}, its caller"
@@ -304,7 +303,7 @@ class _Dialogues:
         return _entry("minor", who, record, shown)
 
     def _receipts(self, record: Record) -> None:
-        """Note at the interventions that this record's context held where they were read."""
+        """Mark the interventions in this record's context as read, with a link to it."""
         match record.content:
             case Turn(generation=Generation(took=took)) | Reply(generation=Generation(took=took)):
                 read = took
@@ -337,14 +336,14 @@ def _name(path: str) -> str:
 
 
 def _html(message: Mapping[str, JSON]) -> Markup:
-    """What the one renderer made, perhaps in its own process."""
+    """The HTML from the shared renderer, which may run in its own process."""
     return trusted(str(message["html"]))
 
 
 def _entry(
     look: str, source: str, record: Record, shown: Markup, *, note: Markup = NOTHING, anchor: bool = True
 ) -> Markup:
-    """One entry. `anchor`: it is where links to the record lead; one that stands here as well links there."""
+    """One entry. `anchor`: whether links to the record lead to this entry; a copy elsewhere links to it."""
     head = NOTHING
     if source:
         head = html(
@@ -365,7 +364,7 @@ def _entry(
 
 
 def _spent(generation: Generation | None) -> Markup:
-    """What a model's text took; nothing if none wrote it."""
+    """The tokens and time that a model's text took, or nothing if no model wrote it."""
     if generation is None:
         return NOTHING
     used = generation.usage

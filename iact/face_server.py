@@ -1,4 +1,4 @@
-"""The server of faces beside that of the page: who asks is judged by the same key, tokens and rights."""
+"""The server for faces, next to the page's server. It uses the same key, tokens and rights."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from iact.web.safety import Asked
 
 
 class ServerVisitors:
-    """`faces.http.access.Visitors` of a server. `runtime`: that of whoever holds `key`; `people`, `tenants`: of users."""
+    """`faces.http.access.Visitors` of a server.
+
+    `runtime`: the runtime for clients that send `key`. `people`, `tenants`: for users with accounts.
+    """
 
     def __init__(self, key: str, runtime: Runtime, people: People | None, tenants: Tenants | None) -> None:
         self._key = f"Bearer {key}".encode()
@@ -25,7 +28,7 @@ class ServerVisitors:
         self._tenants = tenants
 
     def identify(self, authorization: str, peer: str) -> Principal | None:
-        """As `Visitors.identify`."""
+        """See `Visitors.identify`."""
         if hmac.compare_digest(authorization.encode(), self._key):
             return LOCAL
         if self._people is None:
@@ -35,7 +38,7 @@ class ServerVisitors:
         )
 
     def lease(self, who: Principal) -> AbstractAsyncContextManager[Runtime]:
-        """As `Visitors.lease`."""
+        """See `Visitors.lease`."""
         if who.user == LOCAL.user:
             return nullcontext(self._runtime)
         assert self._tenants is not None
@@ -52,10 +55,10 @@ class ServerVisitors:
 def serving(
     visitors: ServerVisitors, host: str, port: int, outside: str | None
 ) -> AbstractAsyncContextManager[int]:
-    """Serve the faces that speak HTTP until it is left; gives the port. `outside`: the address of a proxy in front.
+    """Serve the HTTP faces until the context exits. Yields the port. `outside`: the address of a proxy in front.
 
     Raises:
-        UsageError: what it takes is not installed, or the address can't be had.
+        UsageError: a package is missing, or the address is not available.
     """
     if find_spec("starlette") is None or find_spec("uvicorn") is None:
         raise UsageError(

@@ -1,4 +1,4 @@
-"""What Inspect finds of iact: `--solver iact/agent`."""
+"""The solver that Inspect finds: `--solver iact/agent`."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def agent(
     memory: bool = False,
     data: str | None = None,
 ) -> Solver:
-    """A session of iact for each sample.
+    """Run one iact session for each sample.
 
     Args:
-        intent: How much a call may affect without a question: 0, 1, 2 or the name of a level.
-        scope: The scope of the policy.
-        mode: How a sample is worked on: dialogue, auto, or a mode of plans.
+        intent: The highest impact that calls may have: 0, 1, 2 or the name of a level.
+        scope: A scope of the policy.
+        mode: How to work on a sample: dialogue, auto, or a plan mode.
         memory: Whether sessions remember earlier ones, which makes samples depend on each other.
         data: The data directory, where the journals are kept.
     """

@@ -1,7 +1,7 @@
-"""The server that a person is logged in to on the command line: its address, and the API token that lets them in.
+"""The server that the user is logged in to on the command line: its address, and an API token.
 
-One small file in the data directory, readable by its owner alone. While it is there, commands that act on a session of a
-running server go to that one, as that user; else to the server of the data directory, with the key of its run.
+Both are in one small file in the data directory, readable only by its owner. While the file exists, commands for running
+sessions use that server, as that user. Otherwise they use the server of the data directory, with the key of its run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _PATIENCE: Final = 10.0
 
 
 class Login(BaseModel):
-    """A server, and the token for it. `name`: who one is there."""
+    """A server, and the token for it. `name`: the user's name on that server."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,12 +31,12 @@ class Login(BaseModel):
 
     @property
     def address(self) -> Address:
-        """The server as commands reach it."""
+        """The server's address for commands."""
         return Address(url=f"{self.url}/", pid=0, started="", key=self.token)
 
 
 class _Account(BaseModel):
-    """What a server says of whoever comes with a token."""
+    """What a server reports about the owner of a token."""
 
     name: str
     admin: bool
@@ -44,18 +44,18 @@ class _Account(BaseModel):
 
 
 def checked(url: str, token: str) -> Login:
-    """The login, after the server was asked whether it lets the token in.
+    """Return the login, after asking the server whether it accepts the token.
 
     Raises:
-        UsageError: the address is none, or would send the token over a network in the clear.
-        IactError: the server is not there, or refuses.
+        UsageError: the address is invalid, or the token would cross a network unencrypted.
+        IactError: the server can't be reached, or refuses.
     """
     parts = httpx.URL(url.rstrip("/"))
     if parts.scheme not in ("http", "https") or not parts.host:
-        raise UsageError(f"{url!r} is no address of a server, such as https://iact.example.org")
+        raise UsageError(f"{url!r} is not the address of a server. Write it like https://iact.example.org")
     if parts.scheme == "http" and parts.host not in ("127.0.0.1", "::1", "localhost"):
         raise UsageError(
-            f"{url} is not encrypted, so the token could be read on the way. Use its https address."
+            f"{url} is not encrypted, so others could read the token on the way. Use the server's https address."
         )
     base = f"{parts.scheme}://{parts.netloc.decode()}"
     try:
@@ -64,16 +64,16 @@ def checked(url: str, token: str) -> Login:
         raise IactError(f"The server at {base} can't be reached: {error}.") from error
     if answer.status_code == httpx.codes.UNAUTHORIZED:
         raise IactError(
-            f"{base} does not know this token, or not any more. Create one on its page, under Account."
+            f"{base} does not accept this token; it may have expired or been revoked. Create a new one on its page, under Account."
         )
     try:
         return Login(url=base, token=token, name=_Account.model_validate_json(answer.content).name)
     except ValidationError as error:
-        raise IactError(f"{base} is no iact server with accounts.") from error
+        raise IactError(f"{base} is not an iact server with accounts.") from error
 
 
 def keep(data: Path, login: Login) -> None:
-    """Remember a login, in place of the one before."""
+    """Store a login, replacing the previous one."""
     data.mkdir(parents=True, exist_ok=True, mode=0o700)
     whole_file.replace(data / FILE, (login.model_dump_json() + "\n").encode(), mode=0o600)
 
@@ -87,7 +87,7 @@ def read(data: Path) -> Login | None:
 
 
 def forget(data: Path) -> Login | None:
-    """Forget it; which it was."""
+    """Delete the login and return it."""
     found = read(data)
     (data / FILE).unlink(missing_ok=True)
     return found

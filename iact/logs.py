@@ -1,9 +1,9 @@
-"""What a process writes to standard error: lines for a person, or JSON for whoever collects them.
+"""Logging to standard error: lines for a person, or JSON for a log collector.
 
-A line for a person may quote what went wrong. A line of JSON goes to places that its writer does not know, so it is made of
-what can't hold content: the words of the program itself (the template of the message, never what is put into it, save
-numbers), fields that the caller names, and of an exception its type and where it came from, without what it says. What
-other people's libraries log below a warning is left out, for they log requests with their headers and bodies.
+A line for a person may quote what went wrong. A JSON line may be stored anywhere, so it only has parts that can't include
+content: the program's own words (the message template and its numbers, but no other arguments), fields that the caller
+names, and for an exception its type and where it was raised, but not its message. Messages of third-party libraries below
+a warning are left out, because they contain requests with headers and bodies.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _LOG: Final = logging.getLogger(__name__)
 _ROOM: Final = __name__.partition(".")[0]
 _STANDARD: Final = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asctime", "taskName"}
 _FRAMES: Final = 12
-"""Of an exception, from where it was raised upwards."""
+"""The maximum number of frames of an exception, starting where it was raised."""
 
 
 def begin(level: str, form: Format) -> None:
-    """Have what is logged from `level` on written. Called once, when a process begins."""
+    """Set up logging from `level` on. Called once, when a process starts."""
     if form == "text":
         logging.basicConfig(
             level=level.upper(), format="%(levelname)s %(name)s: %(message)s", stream=sys.stderr
@@ -41,7 +41,7 @@ def begin(level: str, form: Format) -> None:
 
 
 def tell(what: str) -> None:
-    """Say on standard error what this process does now, whatever is logged."""
+    """Print on standard error what this process is doing now, at any log level."""
     if any(isinstance(one.formatter, JsonLines) for one in logging.getLogger().handlers):
         _LOG.info(what)
     else:
@@ -52,7 +52,7 @@ class JsonLines(logging.Formatter):
     """One JSON object per line: `time`, `level`, `logger`, `event`, and fields such as `user` and `session`."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """A record as such a line."""
+        """Format a record as a JSON line."""
         line: dict[str, object] = {
             "time": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
             "level": record.levelname.lower(),
@@ -71,7 +71,7 @@ def _ours(logger: str) -> bool:
 
 
 def _event(record: logging.LogRecord) -> str:
-    """The words of the program. A library of others may have put anything into its own, unless it left that to the log."""
+    """The message template. A library's message may contain anything, unless its arguments are separate."""
     return str(record.msg) if _ours(record.name) or record.args else "a library has something to say"
 
 
@@ -83,7 +83,7 @@ def _fields(record: logging.LogRecord) -> Mapping[str, object]:
 
 
 def _errors(error: BaseException) -> Iterator[Mapping[str, object]]:
-    """An exception, those in it and the one behind it: their types, and where each was raised."""
+    """An exception, its nested exceptions and its cause: their types, and where each was raised."""
     frames = [
         f"{Path(frame.f_code.co_filename).name}:{line} {frame.f_code.co_name}"
         for frame, line in walk_tb(error.__traceback__)

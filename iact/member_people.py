@@ -1,7 +1,7 @@
-"""Who asks a host of a cluster with accounts: whoever a gateway says, and nobody by themselves.
+"""Identifies the users of a cluster host with accounts: only a gateway can name them.
 
-A host takes no cookie, no API token and no header of a proxy: those are for gateways. What somebody may do, and whether they
-still are who they were, it reads in the accounts itself.
+A host accepts no cookie, no API token and no proxy header: those are for gateways. It reads a user's rights, and whether
+the user is still valid, from the accounts itself.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from iact.web.safety import Asked
 
 
 class MemberPeople:
-    """`web.ports.People` of a host. `reader`: reads what gateways say; `known`: what is known of people."""
+    """`web.ports.People` of a host. `reader`: reads the statements of gateways. `known`: reads the accounts."""
 
     def __init__(self, reader: StatementReader, known: Authentication) -> None:
         self._reader = reader
         self._known = known
 
     def identify(self, asked: Asked) -> Principal | None:
-        """As of `People`."""
+        """See `People`."""
         who = self._reader.read(asked)
         return who if who is not None and (who == LOCAL or self._known.holds(who)) else None
 
     def holds(self, who: Principal) -> bool:
-        """As of `People`."""
+        """See `People`."""
         return self._known.holds(who)
 
     def grant(self, who: Principal, session: str | None) -> SharedSession | None:
-        """As of `People`."""
+        """See `People`."""
         return self._known.grant(who, session)

@@ -1,4 +1,4 @@
-"""The certificates with which hosts and gateways speak to each other, from the settings."""
+"""The certificates that hosts and gateways use to talk to each other, from the settings."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 
 def member_tls(settings: Settings) -> MemberTls | None:
-    """What members of the cluster encrypt with; None: they speak in clear.
+    """The TLS configuration of cluster members, or None if they communicate unencrypted.
 
     Raises:
-        UsageError: a file can't be used, or only some are named.
+        UsageError: a file can't be used, or only some of the files are named.
     """
     files = (settings.cluster_ca, settings.cluster_cert, settings.cluster_key)
     if files == (None, None, None):

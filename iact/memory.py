@@ -1,4 +1,4 @@
-"""The seams of memory: where it lies, what journals give it, and which model reads it."""
+"""Connects memory to the product: where it is stored, which journals feed it, and which model embeds it."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from iact.hippocampus.consolidation import Distill
 from iact.settings import Settings
 
 USER: Final = "local"
-"""The one user of an installation without accounts."""
+"""The only user of an installation without accounts."""
 
 FOLDER: Final = "memory"
 
 
 def journals(data: Path, user: str = USER) -> Iterator[tuple[str, MemoryEvent]]:
-    """The same of every journal of a data directory, with its user."""
+    """The memory events of all journals in a data directory, each with its user."""
     for happening in SessionStore(data).happenings():
         yield user, happening
 
 
 def choose_embedder(settings: Settings) -> Embedder:
-    """The embedded model, or the one that the settings name at an endpoint that speaks OpenAI's protocol."""
+    """Return the embedded model, or the configured model at an endpoint that speaks OpenAI's protocol."""
     if not settings.embeddings:
         return WordEmbedder()
-    from openai import AsyncOpenAI  # loaded only where it is used: it takes half a second
+    from openai import AsyncOpenAI  # imported only when used: it takes half a second
 
     client = AsyncOpenAI(
         base_url=settings.embeddings_url or settings.base_url,
@@ -45,9 +45,9 @@ def choose_embedder(settings: Settings) -> Embedder:
 async def open_memory(
     settings: Settings, *, user: str = USER, distill: Distill | None = None
 ) -> AsyncIterator[Hippocampus]:
-    """The memory of a data directory; catches up from its journals where it lacks something.
+    """Open the memory of a data directory, and catch up from its journals if something is missing.
 
-    `user`: whose journals these are. `distill`: the model that merges what belongs together, while the memory rests.
+    `user`: the owner of the journals. `distill`: the model that merges related memories while the memory is idle.
     """
     async with open_hippocampus(
         settings.data / FOLDER,
@@ -64,7 +64,7 @@ async def open_memory(
 
 @asynccontextmanager
 async def memory_at_rest(settings: Settings, user: str = USER) -> AsyncIterator[Memory | None]:
-    """What remembers earlier sessions, whether memory is on now or not; None if nothing was ever remembered."""
+    """Open the memory of earlier sessions, whether memory is on or off. Yields None if nothing was ever remembered."""
     if not settings.chroma_url and not (settings.data / FOLDER).is_dir():
         yield None
         return

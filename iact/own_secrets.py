@@ -9,13 +9,13 @@ from iact.sandbox.secrets import FILE, LENT, Secrets
 
 
 class OwnSecrets:
-    """Those of one data directory. Nothing of it is told but names."""
+    """The secrets of one data directory. Only their names can be read."""
 
     def __init__(self, data: Path) -> None:
         self._data = data
 
     def names(self, *, lent: bool) -> Sequence[str]:
-        """The names, in order. `lent`: of those for the modules of everybody.
+        """The names, in order. `lent`: of the secrets lent to shared modules.
 
         Raises:
             UsageError: the file can't be read.
@@ -23,18 +23,18 @@ class OwnSecrets:
         return self._of(lent).names()
 
     def store(self, name: str, value: str, *, lent: bool) -> None:
-        """Store one.
+        """Store a secret.
 
         Raises:
-            UsageError: the name or the value can't be.
+            UsageError: the name or the value is invalid.
         """
         self._of(lent).store(name, value)
 
     def remove(self, name: str, *, lent: bool) -> None:
-        """Remove one.
+        """Remove a secret.
 
         Raises:
-            UsageError: there is none of this name.
+            UsageError: there is no secret of this name.
         """
         self._of(lent).remove(name)
 

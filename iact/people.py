@@ -1,4 +1,4 @@
-"""Several users on one server: from the settings to what says who somebody is. Imported only where there are accounts."""
+"""Several users on one server: turns settings into authentication. Imported only if there are accounts."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from iact.wiring import shared_of
 
 @dataclass(frozen=True, slots=True)
 class ServerPeople:
-    """What a server needs to know who somebody is."""
+    """What a server needs to identify its users."""
 
     accounts: Accounts
     authentication: Authentication
@@ -32,7 +32,7 @@ class ServerPeople:
 
 
 def quota_holder(whose: str) -> str:
-    """What the database of accounts calls whoever has calls under way: one start of a host (its incarnation), or a directory."""
+    """The name in the accounts database for the holder of running calls: an incarnation of a host, or a directory."""
     return hashlib.sha256(whose.encode()).hexdigest()[:32]
 
 
@@ -40,15 +40,15 @@ def quota_holder(whose: str) -> str:
 def accounts_of(
     settings: Settings, clock: Callable[[], float] = time.time, *, incarnation: str = ""
 ) -> Iterator[Accounts]:
-    """The accounts that the settings name. `incarnation`: the start of a host that these are for.
+    """Open the accounts that the settings name. `incarnation`: the host incarnation that uses them.
 
     Raises:
-        UsageError: they can't be opened, or this installation has one user, or hosts would have different ones.
+        UsageError: they can't be opened, this installation has one user, or hosts would have different accounts.
     """
     about = settings.accounts
     if about.authenticator == "token":
         raise UsageError(
-            "This installation has one user. Choose how people sign in first: accounts.authenticator in iact.toml."
+            "This installation has only one user. First choose how people sign in: accounts.authenticator in iact.toml."
         )
     check_accounts(settings)
     with open_accounts(
@@ -63,30 +63,30 @@ def accounts_of(
 
 
 def check_remote(settings: Settings, host: str) -> None:
-    """See to it that a server which other machines reach is one that only a proxy with TLS does.
+    """Check that a server that other machines can reach is only reached through a proxy with TLS.
 
     Raises:
-        UsageError: passwords and cookies could go over the network in clear.
+        UsageError: passwords and cookies could cross the network unencrypted.
     """
     about = settings.accounts
     if not (about.url or "").lower().startswith("https://"):
         raise UsageError(
-            f"Binding to {host} would have people sign in without encryption. Put a proxy with TLS before this server, and "
-            "its address into accounts.url: https://…"
+            f"If this server listened on {host}, people would sign in without encryption. Put a proxy with TLS in front of "
+            "it, and set accounts.url to the proxy's address: https://…"
         )
     if not about.proxies:
         raise UsageError(
-            f"Binding to {host} would let anybody speak to this server without encryption. Name the addresses of the proxy "
-            "before it: accounts.proxies."
+            f"If this server listened on {host}, anyone could talk to it without encryption. Set accounts.proxies to the "
+            "addresses of the proxy in front of it."
         )
 
 
 @contextmanager
 def opened_people(settings: Settings, environment: Mapping[str, str]) -> Iterator[ServerPeople]:
-    """All that a server needs of people.
+    """Open everything that a server needs to identify its users.
 
     Raises:
-        UsageError: as `accounts_of`; or a setting can't be.
+        UsageError: as `accounts_of`; or a setting is invalid.
     """
     with accounts_of(settings) as accounts:
         authentication = authentication_of(settings, accounts)
@@ -96,7 +96,7 @@ def opened_people(settings: Settings, environment: Mapping[str, str]) -> Iterato
 
 
 def authentication_of(settings: Settings, accounts: Accounts) -> Authentication:
-    """Who somebody is, and what was granted to them, under these settings."""
+    """Return what identifies users and reads their grants under these settings."""
     about = settings.accounts
     rules = AuthenticationRules(
         authenticator=about.authenticator,
@@ -113,7 +113,7 @@ def authentication_of(settings: Settings, accounts: Accounts) -> Authentication:
 
 
 def doors(settings: Settings, people: ServerPeople, host: str) -> DoorOptions:
-    """How a server that listens on `host` is reached, where there are accounts.
+    """How a server with accounts that listens on `host` is reached.
 
     Raises:
         UsageError: as `check_remote`.
@@ -125,20 +125,20 @@ def doors(settings: Settings, people: ServerPeople, host: str) -> DoorOptions:
     return {
         "outside": settings.accounts.url,
         "allow_remote": remote,
-        # From this machine and the proxies, where others reach the address.
+        # Only from this machine and the proxies, if other machines can reach the address.
         "admits": (lambda peer: is_loopback(peer) or rules.trusts(peer)) if remote else lambda peer: True,
     }
 
 
 def cookie_name(settings: Settings) -> str:
-    """What the cookie of this server is called: the same after each start, and at all gateways of a store, and another one
-    for each server of a machine."""
+    """The name of this server's cookie: the same after each start and for all gateways of a store, but different for each
+    server on a machine."""
     what = settings.store or str(settings.data.resolve())
     return f"iact_{hashlib.sha256(what.encode()).hexdigest()[:8]}"
 
 
 def owner_of(settings: Settings, accounts: Accounts, session: str) -> str | None:
-    """Whose a session is; None: there is no such session of a user."""
+    """The id of a session's owner, or None if no user has such a session."""
     if not session or "/" in session or session.startswith("."):
         return None
     shared = shared_of(settings)

@@ -1,4 +1,4 @@
-"""What the page shows and changes of accounts (`web.ports.PeopleRegister`), over the database of accounts."""
+"""Accounts as the page shows and changes them (`web.ports.PeopleRegister`), on the accounts database."""
 
 from __future__ import annotations
 
@@ -29,8 +29,9 @@ _LOG: Final = logging.getLogger(__name__)
 
 
 class AccountRegister:
-    """`data`: where the sessions of all users are; `public_links`: whether a link can be made that works without an account.
+    """The accounts for the page.
 
+    `data`: where the sessions of all users are. `public_links`: whether links that work without an account are allowed.
     `stores`: as for `audit_lines`.
     """
 
@@ -49,18 +50,18 @@ class AccountRegister:
 
     @property
     def public_links(self) -> bool:
-        """Whether a link can be made that works without an account."""
+        """Whether links that work without an account are allowed."""
         return self._public_links
 
     # --- sharing ------------------------------------------------------------------------------------
 
     def shared_with(self, who: Principal) -> Sequence[SharedSession]:
-        """All that others share with somebody."""
+        """The sessions that others share with a user."""
         user = self._accounts.users.get(who.user)
         return () if user is None else self._accounts.sharing.shared_with(who, user.groups)
 
     def grants(self, who: Principal, session: str) -> Sequence[tuple[str, SessionGrant]]:
-        """The roles on a session of theirs, each with the name of the user or group."""
+        """The roles granted on a session of the user's, each with the name of the user or group."""
         grants = self._accounts.sharing.grants_of(who.user, session)
         return [(self._called(one), one) for one in grants]
 
@@ -71,15 +72,15 @@ class AccountRegister:
         return grant.subject if user is None else user.name
 
     def links(self, who: Principal, session: str) -> Sequence[ShareLink]:
-        """Those to a session of theirs, the newest first."""
+        """The links to a session of the user's, newest first."""
         return self._accounts.sharing.links_of(who.user, session)
 
     def share(self, who: Principal, session: str, name: str, role: Role, *, group: bool) -> None:
-        """Give somebody a role."""
+        """Grant a user or group a role on a session."""
         self._accounts.sharing.give(self._grant(who, session, name, role, group=group), by=_actor(who))
 
     def unshare(self, who: Principal, session: str, name: str, *, group: bool) -> None:
-        """Take it back."""
+        """Withdraw a role."""
         self._accounts.sharing.take(self._grant(who, session, name, "reader", group=group), by=_actor(who))
 
     def _grant(self, who: Principal, session: str, name: str, role: Role, *, group: bool) -> SessionGrant:
@@ -89,16 +90,16 @@ class AccountRegister:
     def create_link(
         self, who: Principal, session: str, view: LinkView, days: float, *, public: bool
     ) -> Shown:
-        """Make a link."""
+        """Create a link."""
         return self._accounts.sharing.create(
             self._self(who), session, view, days=days, public=public, by=_actor(who)
         )
 
     def revoke_link(self, who: Principal, link: str) -> None:
-        """End one."""
+        """Revoke a link."""
         self._accounts.sharing.revoke(self._self(who), link, by=_actor(who))
 
-    # --- one's own account --------------------------------------------------------------------------
+    # --- the user's own account --------------------------------------------------------------------------
 
     def _self(self, who: Principal) -> User:
         user = self._accounts.users.get(who.user)
@@ -107,28 +108,28 @@ class AccountRegister:
         return user
 
     def tokens(self, who: Principal) -> Sequence[ApiToken]:
-        """Theirs, the newest first."""
+        """The user's tokens, newest first."""
         return self._accounts.tokens.of(who.user)
 
     def create_token(self, who: Principal, name: str, scopes: Sequence[Scope], days: float) -> Shown:
-        """Make one."""
+        """Create a token."""
         return self._accounts.tokens.create(self._self(who), name, scopes, days=days, by=_actor(who))
 
     def revoke_token(self, who: Principal, token: str) -> None:
-        """End one."""
+        """Revoke a token."""
         self._accounts.tokens.revoke(self._self(who), token, by=_actor(who))
 
     def sign_ins(self, who: Principal) -> Sequence[SignIn]:
-        """Where they are signed in."""
+        """The places where the user is signed in."""
         return self._accounts.sign_ins.of(who.user)
 
     def sign_out(self, who: Principal, sign_in: str | None) -> None:
-        """Sign them out, there or everywhere."""
+        """Sign the user out, of one sign-in or everywhere."""
         self._accounts.sign_ins.end(who.user, sign_in)
         self._accounts.audit.tell("sign-out", _actor(who))
 
     def usage(self, who: Principal | None) -> Sequence[Used]:
-        """What somebody used of models this month; None: what everybody did, and every group."""
+        """What a user used of models this month; with None, what all users and groups used."""
         quotas = self._accounts.quotas
         names = {one.id: one.name for one in self._accounts.users.all()}
         rows: list[Used] = []
@@ -143,11 +144,11 @@ class AccountRegister:
     # --- for administrators -------------------------------------------------------------------------
 
     def users(self) -> Sequence[User]:
-        """Every account, by name."""
+        """All accounts, by name."""
         return self._accounts.users.all()
 
     def add_user(self, who: Principal, name: str, password: str | None, *, admin: bool) -> None:
-        """Make an account."""
+        """Create an account."""
         self._accounts.users.add(name, password=password, role="admin" if admin else "user", by=_actor(who))
 
     def change_user(
@@ -182,10 +183,10 @@ class AccountRegister:
     def audit_file(
         self, since: str | None, who: str | None, what: str | None
     ) -> Callable[[], Iterator[bytes]]:
-        """What gives all that is wanted of the audit, as lines of JSON.
+        """Return a function that yields the matching audit entries as lines of JSON.
 
         Raises:
-            UsageError: `since` is no date.
+            UsageError: `since` is not a date.
         """
         wanted = AuditFilter.of(since, who, what)
 
@@ -196,7 +197,7 @@ class AccountRegister:
         return content
 
     def tell(self, who: Principal, kind: AuditKind, about: Mapping[str, str]) -> None:
-        """Put into the audit what somebody did."""
+        """Record in the audit what a user did."""
         self._accounts.audit.tell(kind, _actor(who), **about)
 
 

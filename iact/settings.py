@@ -1,4 +1,4 @@
-"""The settings of a user: `iact.toml` in the working or the data directory, overridden by the environment."""
+"""The user's settings: `iact.toml` in the working directory or the data directory, overridden by the environment."""
 
 from __future__ import annotations
 
@@ -41,25 +41,25 @@ def _price(prompt: float | None, cached: float | None, completion: float | None)
 
 
 class BoundSettings(BaseModel):
-    """The bounds of new sessions, `[bounds]`; one that is hit is told."""
+    """The bounds of new sessions, `[bounds]`. When a bound is hit, it is reported."""
 
     model_config = ConfigDict(extra="forbid")
 
     depth: int = Field(default=_BOUNDS.depth, ge=0, le=64, description="levels of agents below the root")
-    agents: int = Field(default=_BOUNDS.agents, ge=1, description="agents of a session, over its whole life")
-    turns: int = Field(default=_BOUNDS.turns, ge=1, description="turns of an agent for one task")
-    tokens: int = Field(default=_BOUNDS.tokens, ge=1, description="tokens of a session, read and written")
-    tool: float = Field(default=_BOUNDS.tool, gt=0, description="seconds that a call of a tool may take")
-    reply_tokens: int = Field(
-        default=_BOUNDS.reply_tokens, ge=16, description="tokens of one reply of a model"
+    agents: int = Field(
+        default=_BOUNDS.agents, ge=1, description="agents of a session, over its whole lifetime"
     )
+    turns: int = Field(default=_BOUNDS.turns, ge=1, description="turns of an agent per task")
+    tokens: int = Field(default=_BOUNDS.tokens, ge=1, description="tokens of a session, input and output")
+    tool: float = Field(default=_BOUNDS.tool, gt=0, description="seconds that a tool call may take")
+    reply_tokens: int = Field(default=_BOUNDS.reply_tokens, ge=16, description="tokens of one model reply")
     money: float | None = Field(
-        default=None, gt=0, description="what a session's calls of models may cost; needs prices"
+        default=None, gt=0, description="what a session's model calls may cost; needs prices"
     )
 
 
 class ModelSettings(BaseModel):
-    """The model of one role, `[models.NAME]`. What is left out is as for all models; `model`: the endpoint's only one."""
+    """The model of one role, `[models.NAME]`. Missing values are as for all models; `model`: the endpoint's only one."""
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
@@ -67,25 +67,23 @@ class ModelSettings(BaseModel):
     key: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="the name of the environment variable, or of the stored secret (`iact secret`), that holds its key",
+        description="the name of the environment variable or stored secret (`iact secret`) that contains its key",
     )
-    model: str | None = Field(default=None, description="its name there")
-    context: int | None = Field(default=None, ge=512, description="its window in tokens")
-    takes: tuple[Medium, ...] | None = Field(
-        default=None, description="media that it understands beside text"
-    )
+    model: str | None = Field(default=None, description="its name at the endpoint")
+    context: int | None = Field(default=None, ge=512, description="its context window in tokens")
+    takes: tuple[Medium, ...] | None = Field(default=None, description="media that it accepts besides text")
     dialect: Literal["text", "tools"] | None = Field(
-        default=None, description="tools: it insists on function calls"
+        default=None, description="`tools`: for a model that insists on function calls"
     )
-    price_prompt: float | None = Field(
-        default=None, ge=0, description="of a million tokens that it reads anew"
+    price_prompt: float | None = Field(default=None, ge=0, description="price of a million input tokens")
+    price_cached: float | None = Field(
+        default=None, ge=0, description="price of a million cached input tokens"
     )
-    price_cached: float | None = Field(default=None, ge=0, description="likewise, read before")
-    price_completion: float | None = Field(default=None, ge=0, description="likewise, written")
+    price_completion: float | None = Field(default=None, ge=0, description="price of a million output tokens")
 
     @property
     def price(self) -> Price | None:
-        """What tokens cost; None where nothing is set. What is reused costs what is read anew, if nothing else is said."""
+        """What tokens cost, or None if no price is set. Without their own price, cached tokens cost as much as others."""
         return _price(self.price_prompt, self.price_cached, self.price_completion)
 
 
@@ -97,12 +95,15 @@ _PLANS = PlanBounds()
 
 
 class PlanSettings(BaseModel):
-    """The bounds and thresholds of plans, `[plans]`; each with where it comes from."""
+    """The bounds and thresholds of plans, `[plans]`, each with its source."""
 
     model_config = ConfigDict(extra="forbid")
 
     concurrency: int = Field(
-        default=_PLANS.concurrency, ge=1, le=256, description="steps that run at a time (KAIJU, section 5)"
+        default=_PLANS.concurrency,
+        ge=1,
+        le=256,
+        description="steps that run at the same time (KAIJU, section 5)",
     )
     nodes: int = Field(
         default=_PLANS.nodes, ge=1, le=20_000, description="steps over all versions (Graph Harness)"
@@ -111,23 +112,26 @@ class PlanSettings(BaseModel):
         default=_PLANS.calls,
         ge=1,
         le=10_000,
-        description="calls of models about one plan (KAIJU, table 3: budgets)",
+        description="model calls about one plan (KAIJU, table 3: budgets)",
     )
     patches: int = Field(
         default=_PLANS.patches,
         ge=0,
         le=1000,
-        description="failed steps that are replaced (Graph Harness, section 6)",
+        description="how many failed steps may be replaced (Graph Harness, section 6)",
     )
     replans: int = Field(
         default=_PLANS.replans,
         ge=0,
         le=100,
-        description="times that a plan is written anew (Graph Harness, section 6)",
+        description="how many times a plan may be rewritten (Graph Harness, section 6)",
     )
-    seconds: float = Field(default=_PLANS.seconds, gt=0, description="on the wall, pauses left out (KAIJU)")
+    seconds: float = Field(
+        default=_PLANS.seconds, gt=0, description="seconds of elapsed time, not counting pauses (KAIJU)"
+    )
     confidence: _Share = Field(
-        default=_PLANS.confidence, description="from here on an analysis stands (DAG mode: 0.8)"
+        default=_PLANS.confidence,
+        description="the confidence from which an analysis is accepted (DAG mode: 0.8)",
     )
     planner: _Role = Field(default="", description="the role that writes plans; empty: smart")
     judge: _Role = Field(
@@ -141,52 +145,53 @@ class PlanSettings(BaseModel):
     )
     risk_weights: tuple[_Share, _Share, _Share, _Share, _Share] = Field(
         default=(0.25, 0.25, 0.2, 0.15, 0.15),
-        description="of schema, planning, method, scale and history in a profile's risk; together 1 (PTR, formula 15)",
+        description="weights of schema, planning, method, scale and history in a profile's risk; they add up to 1 (PTR, formula 15)",
     )
     guarded_from: _Share = Field(
         default=_PLANS.guarded_from,
-        description="from this risk on a profile's branches hold (PTR, formula 18)",
+        description="from this risk on, a profile's branches apply (PTR, formula 18)",
     )
     repair_from: _Share = Field(
-        default=_PLANS.repair_from, description="from this risk on it is repair eligible (PTR, formula 18)"
+        default=_PLANS.repair_from,
+        description="from this risk on, a profile is eligible for repair (PTR, formula 18)",
     )
     trust_below: _Share = Field(
-        default=_PLANS.trust_below, description="below this trust it is repaired (PTR, formula 34)"
+        default=_PLANS.trust_below, description="below this trust, a profile is repaired (PTR, formula 34)"
     )
 
     trust_penalties: tuple[_Share, _Share, _Share, _Share, _Share, _Share] = Field(
         default=(0.3, 0.15, 0.05, 0.02, 0.05, 0.1),
-        description="what a step takes off trust that failed, gave nothing or next to nothing, was branched or "
-        "recovered, and a condition that was met (PTR, formula 33)",
+        description="how much trust is lost for a step that failed, returned nothing, returned almost nothing, was branched "
+        "or recovered, and for a condition that was met (PTR, formula 33)",
     )
     report: bool = Field(
         default=_PLANS.report,
-        description="modes that judge end with a report in words; PLAN's `report` overrides it",
+        description="modes in which a model judges end with a written report; PLAN's `report` overrides it",
     )
 
     @model_validator(mode="after")
     def _fits(self) -> PlanSettings:
         if abs(sum(self.risk_weights) - 1) > 1e-6:
-            raise ValueError(f"risk_weights must be 1 together, and are {sum(self.risk_weights):g}")
+            raise ValueError(f"risk_weights must add up to 1, but add up to {sum(self.risk_weights):g}")
         if self.guarded_from > self.repair_from:
             raise ValueError("guarded_from must not be above repair_from")
         return self
 
 
 class SessionSettings(BaseModel):
-    """How long sessions are kept, `[sessions]`. What is pinned or open always stays."""
+    """How long sessions are kept, `[sessions]`. Pinned and open sessions are always kept."""
 
     model_config = ConfigDict(extra="forbid")
 
     keep_days: float = Field(
-        default=0, ge=0, description="days after its last change that a session is deleted; 0: never"
+        default=0, ge=0, description="days after its last change until a session is deleted; 0: never"
     )
     keep_bytes: int = Field(
         default=0,
         ge=0,
-        description="bytes that all sessions together may take; the oldest are deleted beyond that; 0: any number",
+        description="bytes that all sessions together may take; above that, the oldest are deleted; 0: unlimited",
     )
-    trash_days: float = Field(default=7, ge=0, description="days that a deleted session can be restored")
+    trash_days: float = Field(default=7, ge=0, description="days for which a deleted session can be restored")
 
 
 class AccountSettings(BaseModel):
@@ -196,70 +201,76 @@ class AccountSettings(BaseModel):
 
     authenticator: AuthenticatorName = Field(
         default="token",
-        description="how people sign in. `token`: with the address that the server prints, one person; `password`: with a "
-        "name and a password (`iact user add`); `header`: a proxy says who it is; `oidc`: an OpenID Connect provider does",
+        description="how people sign in. `token`: one person, with the address that the server prints; `password`: with a "
+        "name and a password (`iact user add`); `header`: a proxy names the user; `oidc`: an OpenID Connect provider does",
     )
     url: str | None = Field(
         default=None,
         pattern=r"^https?://[^\s/?#@]+/?$",
-        description="the address under which people reach this server through a proxy: `https://iact.example.org`",
+        description="the address at which people reach this server through a proxy: `https://iact.example.org`",
     )
-    days: float = Field(default=14, gt=0, le=366, description="days after its last use that a sign-in ends")
+    days: float = Field(default=14, gt=0, le=366, description="days after its last use until a sign-in ends")
     admins: tuple[str, ...] = Field(
-        default=(), description="names of users who are admins; with `oidc` and `header` also names of groups"
+        default=(),
+        description="names of users who are admins; with `oidc` and `header`, also names of groups",
     )
     create: bool = Field(
         default=True,
-        description="with `header` and `oidc`: whoever signs in for the first time gets an account; false: only who was "
-        "added (`iact user add`)",
+        description="with `header` and `oidc`: a user who signs in for the first time gets an account; false: only users who "
+        "were added (`iact user add`) can sign in",
     )
     header: str = Field(
         default="X-Forwarded-User",
         pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$",
-        description="with `header`: the header in which the proxy says the name",
+        description="with `header`: the header in which the proxy sends the user's name",
     )
     groups_header: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z][A-Za-z0-9-]{0,63}$",
-        description="with `header`: that in which it says the groups, separated by commas",
+        description="with `header`: the header in which it sends the user's groups, separated by commas",
     )
     proxies: tuple[IPvAnyNetwork, ...] = Field(
         default=(),
-        description="the addresses from which the proxy comes (`10.0.0.5`, `fd00::/8`); what others say in its headers "
-        "counts for nothing, and a server that other machines reach (`--host`) answers no others",
+        description="the proxy's addresses (`10.0.0.5`, `fd00::/8`); these headers are ignored from any other address, and a "
+        "server that other machines can reach (`--host`) answers no other address",
     )
     issuer: str | None = Field(
         default=None, pattern=r"^https?://\S+$", description="with `oidc`: the provider's address, its issuer"
     )
-    client: str | None = Field(default=None, description="with `oidc`: this server's client id there")
+    client: str | None = Field(
+        default=None, description="with `oidc`: this server's client id at the provider"
+    )
     secret: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="with `oidc`: the name of the environment variable, or of the stored secret (`iact secret`), that holds "
-        "the client's secret; none: the client has none, and PKCE alone protects it",
+        description="with `oidc`: the name of the environment variable or stored secret (`iact secret`) that contains the "
+        "client's secret; none: the client has no secret, and only PKCE protects it",
     )
     oidc_scopes: tuple[str, ...] = Field(
-        default=("openid", "profile", "email"), description="with `oidc`: the scopes that are asked for"
+        default=("openid", "profile", "email"), description="with `oidc`: the requested scopes"
     )
     name_claim: str = Field(
         default="preferred_username",
-        description="with `oidc`: the claim that has the name; `sub` where it has none",
+        description="with `oidc`: the claim with the user's name; `sub` is used if it is missing",
     )
-    groups_claim: str = Field(default="groups", description="with `oidc`: the claim that has the groups")
+    groups_claim: str = Field(default="groups", description="with `oidc`: the claim with the user's groups")
     admins_see: bool = Field(
-        default=False, description="true: admins may read the sessions of others; it is in the audit"
+        default=False,
+        description="true: admins may read other users' sessions; this is recorded in the audit",
     )
     public_links: bool = Field(
-        default=False, description="true: a link can be made that works without an account"
+        default=False, description="true: people can create links that work without an account"
     )
 
     @model_validator(mode="after")
     def _complete(self) -> AccountSettings:
         if any(one.prefixlen == 0 for one in self.proxies):
-            raise ValueError("accounts.proxies names every address there is; name those of the proxy")
+            raise ValueError(
+                "accounts.proxies contains every possible address; give only the addresses of the proxy"
+            )
         if self.authenticator == "header" and not self.proxies:
             raise ValueError(
-                "accounts.authenticator is header, and accounts.proxies names no address; else everybody could say who they are"
+                "accounts.authenticator is header, but accounts.proxies is empty; anyone could then claim to be any user"
             )
         if self.authenticator == "oidc" and not (self.issuer and self.client and self.url):
             raise ValueError(
@@ -269,20 +280,22 @@ class AccountSettings(BaseModel):
 
 
 class RateSettings(BaseModel):
-    """How often steps of a plan may call a module or one of its functions, or a model's endpoint may be asked: `[rates.NAME]`.
+    """How often steps of a plan may call a module or one of its functions, or a model endpoint may be called: `[rates.NAME]`.
 
-    An endpoint is named by its host, with the port where its address has one: `[rates."api.example.com"]`."""
+    An endpoint is named by its host, with the port if its address has one: `[rates."api.example.com"]`."""
 
     model_config = ConfigDict(extra="forbid")
 
     per_second: float = Field(
         gt=0, le=10_000, description="calls per second (KAIJU: token bucket per endpoint)"
     )
-    burst: int = Field(default=1, ge=1, le=10_000, description="calls that may come at once after a rest")
+    burst: int = Field(
+        default=1, ge=1, le=10_000, description="calls that may come at the same time after a pause"
+    )
 
 
 class Settings(BaseModel):
-    """Everything that a user can set. No endpoint and no key: the embedded model is used."""
+    """Everything that a user can set. Without an endpoint and a key, the embedded model is used."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -291,18 +304,18 @@ class Settings(BaseModel):
         description="the data directory: sessions, memory, secrets, policy",
     )
     base_url: str | None = Field(
-        default=None, description="an endpoint that speaks the OpenAI protocol; none: the embedded model"
+        default=None, description="a model endpoint that speaks the OpenAI protocol; none: the embedded model"
     )
-    api_key: str | None = Field(default=None, repr=False, description="the endpoint's key, if it wants one")
+    api_key: str | None = Field(default=None, repr=False, description="the endpoint's key, if it needs one")
     model: str | None = Field(
-        default=None, description="the model's name there; not needed if it serves only one"
+        default=None, description="the model's name at the endpoint; not needed if it serves only one"
     )
-    model_smart: str | None = Field(default=None, description="another for the role `smart`")
-    model_fast: str | None = Field(default=None, description="another for the role `fast`")
-    context: int = Field(default=32_768, ge=512, description="the models' window in tokens")
+    model_smart: str | None = Field(default=None, description="another model for the role `smart`")
+    model_fast: str | None = Field(default=None, description="another model for the role `fast`")
+    context: int = Field(default=32_768, ge=512, description="the models' context window in tokens")
     takes: tuple[Medium, ...] = Field(
         default=(),
-        description="media that the models understand beside text: `image`, `audio`; in the variable separated by commas",
+        description="media that the models accept besides text: `image`, `audio`; in the variable, separated by commas",
     )
     dialect: Literal["text", "tools"] = Field(
         default="text", description="`tools`: for models that insist on function calls"
@@ -310,14 +323,15 @@ class Settings(BaseModel):
     price_prompt: float | None = Field(
         default=None,
         ge=0,
-        description="what a million tokens cost that a model reads anew, in whatever money you count; "
-        "without prices the page shows no cost",
+        description="the price of a million input tokens, in any currency; without prices, the page shows no cost",
     )
     price_cached: float | None = Field(
-        default=None, ge=0, description="likewise, of tokens that it had read before; none: as the others"
+        default=None,
+        ge=0,
+        description="the price of a million cached input tokens; none: the same as other input tokens",
     )
     price_completion: float | None = Field(
-        default=None, ge=0, description="likewise, of those that it writes"
+        default=None, ge=0, description="the price of a million output tokens"
     )
     sandbox: Literal["docker", "bubblewrap", "kubernetes", "off", "auto"] = Field(
         default="auto",
@@ -325,8 +339,8 @@ class Settings(BaseModel):
     )
     runtime: str = Field(
         default="auto",
-        description="the Docker engine's runtime for modules, by its name there; "
-        "`auto`: gVisor if the engine is set up for it. On Kubernetes the runtime class; `auto`: `gvisor`, `none`: "
+        description="the name of the Docker engine's runtime for modules; "
+        "`auto`: gVisor if the engine is set up for it. On Kubernetes, the runtime class; `auto`: `gvisor`; `none`: "
         "plain containers",
     )
     kubernetes_namespace: str = Field(
@@ -337,145 +351,145 @@ class Settings(BaseModel):
     kubernetes_images: str | None = Field(
         default=None,
         pattern=r"^[a-z0-9][a-z0-9._:/-]*$",
-        description="on Kubernetes, where nodes find the sandbox's images: `registry.example/iact`; `iact image push` puts "
-        "them there",
+        description="on Kubernetes, where nodes find the sandbox's images: `registry.example/iact`; `iact image push` "
+        "pushes them there",
     )
     kubernetes_volume: str | None = Field(
         default=None,
         pattern=r"^[a-z0-9][a-z0-9.-]*(/[A-Za-z0-9._-]+)*$",
-        description="on Kubernetes, the claim of the volume that holds the data directory, and its folder there: "
+        description="on Kubernetes, the claim of the volume that contains the data directory, and its folder on the volume: "
         "`CLAIM/FOLDER`",
     )
     kubernetes_node: str | None = Field(
         default=None,
-        description="on Kubernetes, the node that modules must run on, where the volume can be mounted on one alone",
+        description="on Kubernetes, the node that modules must run on, if the volume can only be mounted on one node",
     )
     warm: tuple[str, ...] = Field(
         default=(),
-        description="modules that are started with a session, so that their first call need not wait for a container; "
-        "in the variable separated by commas",
+        description="modules that are started together with a session, so that their first call need not wait for a "
+        "container; in the variable, separated by commas",
     )
     pool: int = Field(
         default=1,
         ge=0,
         le=16,
-        description="for how many new sessions `iact serve` keeps a shell and a files module running",
+        description="for how many new sessions `iact serve` keeps a shell and a files module ready",
     )
     idle: float = Field(
         default=900.0,
         ge=0,
-        description="seconds without a call after which a session's modules are stopped, until its next call; 0: never",
+        description="seconds without a call until a session's modules are stopped; its next call starts them again; 0: never",
     )
     session_idle: float = Field(
         default=1800.0,
         ge=0,
-        description="seconds at rest, with nobody watching, after which one of several hosts closes a session, until "
-        "somebody asks for it; 0: never",
+        description="seconds until a host of a cluster closes a session that is at rest and that no one is watching; it is "
+        "opened again on request; 0: never",
     )
     workspace_bytes: int = Field(
         default=2 << 30,
         ge=0,
-        description="bytes on disk that a session's own workspace may take, or what waits to be applied; 0: any number",
+        description="bytes on disk that a session's own workspace, or its waiting changes, may take; 0: unlimited",
     )
     search: str | None = Field(
         default=None,
         pattern=r"^https?://[^\s?#@]+$",
-        description="your SearXNG server, whose JSON form `web.search` asks; its host is then allowed for `web`",
+        description="your SearXNG server, which `web.search` asks for JSON; the module `web` may then reach its host",
     )
     inside: dict[str, str] = Field(
         default_factory=dict,
-        description="hosts that lead to a machine of yours, which modules could not reach otherwise: "
-        '`"search.lan:80" = "192.168.1.5:8888"`; each must be allowed for a module, as any other',
+        description="host names for machines of yours that modules could not reach otherwise: "
+        '`"search.lan:80" = "192.168.1.5:8888"`; like any other host, each must be allowed for a module',
     )
     store: str | None = Field(
         default=None,
-        description="where journals are that several hosts share: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or "
-        "`file:///DIRECTORY`; none: the data directory alone (`pip install 'iact[cluster]'`)",
+        description="the store of journals that several hosts share: `s3://BUCKET/PREFIX`, `gs://…`, `az://…` or "
+        "`file:///DIRECTORY`; none: only the data directory (`pip install 'iact[cluster]'`)",
     )
     host: str = Field(
         default_factory=socket.gethostname,
-        description="what this host is called in journals that several hosts share",
+        description="this host's name in journals that several hosts share",
     )
     cluster: str | None = Field(
         default=None,
-        description="how hosts that share a store find each other: `static`, by the store alone; `iact serve` is then the "
-        "way in to them",
+        description="how hosts that share a store find each other: `static` means through the store only; `iact serve` is "
+        "then their gateway",
     )
     cluster_ca: Path | None = Field(
         default=None,
-        description="the authority whose certificates hosts and gateways accept from each other, a PEM file; with it, and the "
-        "next two, they speak TLS 1.3 and nothing else",
+        description="a PEM file with the authority whose certificates hosts and gateways accept from each other; with this "
+        "and the next two settings, they use only TLS 1.3",
     )
     cluster_cert: Path | None = Field(
         default=None,
-        description="this member's certificate, a PEM file; it names the address at which others reach a host",
+        description="a PEM file with this member's certificate; it names the address at which others reach a host",
     )
-    cluster_key: Path | None = Field(default=None, description="the key of that certificate, a PEM file")
+    cluster_key: Path | None = Field(default=None, description="a PEM file with the key of that certificate")
     faces: int | None = Field(
         default=None,
         ge=0,
         le=65535,
-        description="the port on which `iact serve` also serves other people's programs (OpenAI's Responses and chat "
-        "completions, A2A, AG-UI, MCP), as `--faces`; `0`: a free one; none: they are not served (`pip install 'iact[http]'`)",
+        description="the port on which `iact serve` also serves other programs (OpenAI Responses and chat completions, A2A, "
+        "AG-UI, MCP), like `--faces`; `0`: a free port; none: they are not served (`pip install 'iact[http]'`)",
     )
     accounts_url: str | None = Field(
         default=None,
         repr=False,
-        description="a PostgreSQL database for the accounts, which hosts that share a store share, too: "
+        description="a PostgreSQL database for the accounts; hosts that share a store must share it as well: "
         "`postgresql://USER@HOST/NAME`; none: the file `accounts.db` in the data directory",
     )
     clearance_url: str | None = Field(
         default=None,
         pattern=r"^https?://\S+$",
-        description="an HTTP endpoint that is asked about every call, in place of a person",
+        description="an HTTP endpoint that is asked about every call, instead of a person",
     )
     clearance_both: Literal["on", "off"] = Field(
         default="off",
-        description="`on`: what that endpoint allows, and a rule of the policy or of provenance asks about, is put to a person, too",
+        description="`on`: a person is asked as well about calls that the endpoint allows but that a rule of the policy or of provenance asks about",
     )
     clearance_person: Literal["on", "off"] = Field(
         default="on",
-        description="`off`: nobody is there to answer questions, so that the policy's rules for that hold; `iact run` and `iact plan run` without a terminal behave so by themselves",
+        description="`off`: no one can answer questions, so the policy's rules for that case apply; this is automatic for `iact run` and `iact plan run` without a terminal",
     )
     clearance_url_seconds: float = Field(
         default=Clearance().endpoint_seconds,
         gt=0,
         le=3600,
-        description="how long that endpoint may take to answer",
+        description="seconds that the endpoint may take to answer",
     )
     clearance_seconds: float = Field(
         default=Clearance().person_seconds,
         gt=0,
         le=86_400,
-        description="how long a person may take; then the call is denied",
+        description="seconds that a person may take to answer; then the call is denied",
     )
     memory: Literal["on", "off"] = Field(
         default="on", description="`off`: nothing is remembered across sessions"
     )
     memory_budget: float = Field(
-        default=0.150, gt=0, le=60, description="seconds that a turn waits for what memory recalls"
+        default=0.150, gt=0, le=60, description="seconds that a turn waits for memory's recall"
     )
     embeddings: str | None = Field(
         default=None,
-        description="the model for memory's embeddings, at `embeddings_url` or else `base_url`; none: the one that comes along",
+        description="the model for memory's embeddings, at `embeddings_url` or else at `base_url`; none: the included one",
     )
     embeddings_url: str | None = Field(default=None, description="its endpoint")
     embeddings_key: str | None = Field(default=None, repr=False, description="that endpoint's key")
     chroma_url: str | None = Field(
-        default=None, description="a Chroma server that holds memory, in place of the data directory"
+        default=None, description="a Chroma server that stores memory, instead of the data directory"
     )
     log: Literal["debug", "info", "warning", "error"] = Field(
         default="warning",
-        description="what is written to stderr; `info`: also sign-ins, refusals, sessions that open and close, calls of "
-        "modules that fail",
+        description="what is logged to stderr; `info`: also sign-ins, refusals, opened and closed sessions, and failed module "
+        "calls",
     )
     log_format: Literal["text", "json"] = Field(
         default="text",
-        description="`json`: one JSON object per line, for whoever collects logs, with no content, token or secret in it",
+        description="`json`: one JSON object per line, for log collectors, without any content, token or secret",
     )
     bounds: BoundSettings = Field(default_factory=BoundSettings)
     models: dict[_RoleName, ModelSettings] = Field(default_factory=dict)
-    """Models of their own for roles, by name: `smart`, `fast`, or others that CALL, plans and `--model` name."""
+    """Models for roles, by the role's name: `smart`, `fast`, or others that CALL, plans and `--model` use."""
     plans: PlanSettings = Field(default_factory=PlanSettings)
     rates: dict[str, RateSettings] = Field(default_factory=dict)
     sessions: SessionSettings = Field(default_factory=SessionSettings)
@@ -483,7 +497,7 @@ class Settings(BaseModel):
 
     @property
     def price(self) -> Price | None:
-        """What tokens cost; None where nothing is set. What is reused costs what is read anew, if nothing else is said."""
+        """What tokens cost, or None if no price is set. Without their own price, cached tokens cost as much as others."""
         return _price(self.price_prompt, self.price_cached, self.price_completion)
 
     @property
@@ -493,7 +507,7 @@ class Settings(BaseModel):
 
     @property
     def kubernetes(self) -> NamespaceSettings:
-        """Where in a cluster modules run, if they do."""
+        """Where modules run on Kubernetes, if they do."""
         from iact.sandbox.kubernetes.namespace import NamespaceSettings
 
         return NamespaceSettings(
@@ -508,7 +522,7 @@ class Settings(BaseModel):
     @classmethod
     def _targets(cls, given: dict[str, str]) -> dict[str, str]:
         if given:
-            from iact.sandbox.egress import inside  # most commands have no use for it
+            from iact.sandbox.egress import inside  # most commands don't need it
 
             inside(given)
         return given
@@ -533,14 +547,14 @@ class Settings(BaseModel):
 
 
 FILE: Final = "iact.toml"
-"""In a data directory, or where a command is run."""
+"""The file's name in a data directory, or in the working directory of a command."""
 
 _OPENAI: Final = {"base_url": "OPENAI_BASE_URL", "api_key": "OPENAI_API_KEY"}
-"""Named as everybody names them."""
+"""Settings whose variables have their usual names."""
 
 
 def variable_of(field: str) -> str | None:
-    """The environment variable of a setting at the top of the file; the tables below have none."""
+    """The environment variable of a top-level setting. Settings in tables have none."""
     annotation = Settings.model_fields[field].annotation if field in Settings.model_fields else BaseModel
     if get_origin(annotation) is dict or (inspect.isclass(annotation) and issubclass(annotation, BaseModel)):
         return None
@@ -548,10 +562,10 @@ def variable_of(field: str) -> str | None:
 
 
 def load(*, data: str | None = None, environment: Mapping[str, str] | None = None) -> Settings:
-    """Read the settings. `data`: the command line's `--data`, which comes before everything else.
+    """Read the settings. `data`: the command line's `--data`, which takes precedence over everything else.
 
     Raises:
-        UsageError: a file or a variable holds something that can't be; the sentence names it.
+        UsageError: a file or a variable contains an invalid value; the message names it.
     """
     environment = os.environ if environment is None else environment
     given: dict[str, Any] = {}
@@ -590,5 +604,5 @@ def _sentence(error: ValidationError) -> str:
     variable = variable_of(field)
     where = f"{field} (or {variable})" if variable else field
     if not field or first["type"] == "value_error":
-        return f"The settings can't be: {first['msg'].removeprefix('Value error, ')}."
+        return f"The settings are invalid: {first['msg'].removeprefix('Value error, ')}."
     return f"The setting {where} can't be {first.get('input')!r}: {first['msg']}."

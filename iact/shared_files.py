@@ -1,7 +1,7 @@
-"""Approvals, policy, secrets, allowed hosts and kept plans, as all hosts of a shared store have them.
+"""Approvals, policy, secrets, allowed hosts and saved plans, shared by all hosts of a store.
 
-Without a store, this is nothing, and imports nothing. With one, a command fetches them before it begins and stores what
-it changed at its end; a server does so all the time.
+Without a store, this does and imports nothing. With one, a command fetches these files before it starts, and stores its
+changes at the end; a server does both continuously.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 _EVERY: Final = 2.0
-"""Seconds between two looks of a server."""
+"""Seconds between two synchronizations by a server."""
 
 
 @contextmanager
 def shared_files(settings: Settings) -> Iterator[None]:
-    """Around a command."""
+    """Synchronize before and after a command."""
     sync = _sync_of(settings)
     if sync is None:
         yield
@@ -37,14 +37,14 @@ def shared_files(settings: Settings) -> Iterator[None]:
 
 
 def fetch(settings: Settings) -> None:
-    """Once. Blocks."""
+    """Synchronize once. Blocks."""
     sync = _sync_of(settings)
     if sync is not None:
         _try(sync)
 
 
 async def follow(settings: Settings) -> None:
-    """Fetch and store changes until this is cancelled; ends at once where there is no store."""
+    """Fetch and store changes until this is cancelled. Returns immediately without a store."""
     sync, told = _sync_of(settings), ""
     while sync is not None:
         told = await asyncio.to_thread(_try, sync, told)
@@ -52,21 +52,21 @@ async def follow(settings: Settings) -> None:
 
 
 def _sync_of(settings: Settings) -> Callable[[], list[str]] | None:
-    """Compares the data directory with the store; None without a store, or before this host has the key of the others."""
+    """The function that synchronizes with the store, or None without a store or before this host has the shared key."""
     if settings.store is None or not (settings.data / "seal.key").is_file():
         return None
-    from iact.wiring import shared_of  # only now: without a store nothing of it is needed
+    from iact.wiring import shared_of  # imported late: not needed without a store
 
     shared = shared_of(settings)
     return shared.documents(settings.data).sync if shared is not None else None
 
 
 def _try(sync: Callable[[], list[str]], told: str = "") -> str:
-    """Why it was not possible, which is logged unless it was `told`; empty if it was."""
+    """Synchronize. Returns why it failed, or an empty string. A failure is logged unless it equals `told`."""
     try:
         sync()
     except JournalError as error:
         if str(error) != told:
-            _LOG.warning("Approvals, policy and secrets are those of this host alone for now: %s", error)
+            _LOG.warning("Approvals, policy and secrets can't be shared with other hosts for now: %s", error)
         return str(error)
     return ""

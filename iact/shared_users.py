@@ -1,7 +1,7 @@
-"""What each user has in a store that several hosts share: a part of it by itself, and a key of their seals.
+"""The parts that users have in a store shared by several hosts: a separate part for each, with its own seal key.
 
-A part is laid out like the store of an installation with one user, as a user's directory is laid out like its data
-directory. So whatever is read or listed for a user is of that user, and there is nothing to leave out.
+A part is laid out like the store of an installation with one user, just as a user's directory is laid out like its
+data directory. Reading or listing a user's part therefore returns only that user's data, without any filtering.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from iact.wiring import shared_of
 
 
 def check_accounts(settings: Settings) -> None:
-    """See to it that accounts are known to all hosts that share a store.
+    """Check that all hosts that share a store also share the accounts.
 
     Raises:
-        UsageError: they are in a file of this machine.
+        UsageError: the accounts are in a file on this machine.
     """
     if (
         settings.accounts.authenticator != "token"
@@ -32,7 +32,7 @@ def check_accounts(settings: Settings) -> None:
 
 
 def settings_of_user(settings: Settings, user: str) -> Settings:
-    """The same settings, over what is a user's. `user`: their id.
+    """The same settings, applied to a user's data. `user`: the user's id.
 
     Raises:
         UsageError: no user can have this id.
@@ -41,7 +41,7 @@ def settings_of_user(settings: Settings, user: str) -> Settings:
 
 
 def settings_of_all(settings: Settings) -> Settings:
-    """The same settings, over what is set for everybody."""
+    """The same settings, applied to what is set for all users."""
     return _below(settings, shared_folder(settings.data).relative_to(settings.data).as_posix())
 
 
@@ -51,11 +51,11 @@ def _below(settings: Settings, part: str) -> Settings:
 
 
 def stores_of(settings: Settings) -> dict[str, SharedStore]:
-    """What each user has in the store, by their id; by "", what the user `local` has. Nothing without a store. Blocks.
+    """The parts of all users in the store, by user id; "" is the part of the user `local`. Empty without a store. Blocks.
 
     Raises:
         UsageError: as `iact.wiring.shared_of`.
-        StoreUnavailable: it does not answer.
+        StoreUnavailable: the store does not answer.
     """
     shared = shared_of(settings)
     if shared is None:
@@ -69,9 +69,9 @@ def stores_of(settings: Settings) -> dict[str, SharedStore]:
 
 
 def share_key(settings: Settings, part: Settings) -> None:
-    """See to it that a part has the same key of its seals on all hosts. Nothing without a store. Blocks.
+    """Make sure that a part has the same seal key on all hosts. Does nothing without a store. Blocks.
 
-    `part`: as `settings_of_user` or `settings_of_all` gives it.
+    `part`: the result of `settings_of_user` or `settings_of_all`.
 
     Raises:
         JournalError: as `SharedStore.share_key`.
@@ -85,6 +85,6 @@ def holds(settings: Settings, shared: SharedStore, user: str, session: str) -> b
     """Whether a user has a session of this id in the store. Blocks.
 
     Raises:
-        StoreUnavailable: it does not answer.
+        StoreUnavailable: the store does not answer.
     """
     return shared.holds(folder_of(settings.data, user).relative_to(settings.data).as_posix(), session)

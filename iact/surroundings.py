@@ -1,4 +1,4 @@
-"""What the page is told of the product around it: settings, what works here, and journals as pages."""
+"""What the page shows of the product around it: settings, checks of this machine, and journals as pages."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ from iact.web.ports import Finding, Prices, Recorded
 
 
 class ServerSurroundings:
-    """Of one server (`web.ports.Product`). `choices`: what is chosen for all of it; `own`: what one user of it chooses.
+    """The surroundings of one server (`web.ports.Product`).
 
-    `data`: that user's directory; None: the one user's.
+    `choices`: the choices for the whole server. `own`: the choices of one user. `data`: that user's directory; by
+    default, the server's data directory.
     """
 
     def __init__(
@@ -32,12 +33,12 @@ class ServerSurroundings:
 
     @property
     def choices(self) -> ports.Choices:
-        """What a person chose, to be looked at and changed."""
+        """What a person chose and can change."""
         return self._choices
 
     @property
     def secrets(self) -> ports.OwnSecrets:
-        """Those of this user, for modules."""
+        """This user's secrets for modules."""
         return self._secrets
 
     @property
@@ -45,7 +46,7 @@ class ServerSurroundings:
         return self._server.settings
 
     def settings(self) -> Sequence[tuple[str, str]]:
-        """The settings in force; of the key only whether there is one."""
+        """The settings in force. For the key, only whether there is one."""
         one = self._settings
         return [
             ("Data directory", str(one.data)),
@@ -59,7 +60,7 @@ class ServerSurroundings:
         ]
 
     def prices(self) -> Prices | None:
-        """As they are set; what is not set costs nothing, but what is reused then costs what is read anew."""
+        """The configured prices. A missing price is zero, but a missing price for cached tokens is that of new ones."""
         one = self._settings
         own = {
             role.model: _prices(role.price)
@@ -71,15 +72,15 @@ class ServerSurroundings:
         return replace(_prices(one.price), models=own)
 
     def checks(self) -> Sequence[Finding]:
-        """What `iact doctor` finds."""
+        """The findings of `iact doctor`."""
         return [Finding(one.check, one.ok, one.detail, one.remedy) for one in checks(self._settings)]
 
     def examples(self) -> Sequence[Recorded]:
-        """Those that come with the product."""
+        """The examples that come with the product."""
         return [Recorded(one.name, one.title, one.about, one.folder) for one in EXAMPLES]
 
     def export(self, journal: Path, at: int | None) -> str:
-        """What `iact journal html` writes."""
+        """The page that `iact journal html` writes."""
         return page(journal, at=at)
 
 

@@ -1,9 +1,10 @@
-"""Everything that a command prints passes here, so that nothing from outside can steer a terminal or deceive its reader.
+"""Cleans everything that commands print, so that untrusted text can't control the terminal or deceive its reader.
 
-Names of agents, replies, sentences of endpoints and modules, progress lines, logs and tracebacks can all hold text
-that a model or a foreign journal chose. No command has to remember that: `clean` stands between `print` and the two
-standard streams for as long as a command runs. Terminal sequences are taken out, and what `core.characters` calls
-deceptive is escaped. With `--json` it is escaped as JSON does it, so that what a program reads is what was there.
+Agent names, replies, messages from endpoints and modules, progress lines, logs and tracebacks can all contain text
+that a model or a foreign journal chose. No command needs to take care of that: while a command runs, `clean` puts
+itself between `print` and the two standard streams. Terminal sequences are removed, and characters that
+`core.characters` calls deceptive are escaped. With `--json` they are escaped as in JSON, so a program reads the exact
+text.
 """
 
 from __future__ import annotations
@@ -17,12 +18,12 @@ from iact.core.characters import DECEPTIVE, HIDDEN, escaped, without_sequences
 
 
 def readable(text: str) -> str:
-    """`text` as a terminal may be given it: several lines, no sequences, nothing hidden."""
+    """Return `text` made safe for a terminal: it may have several lines, but no sequences and nothing hidden."""
     return escaped(without_sequences(text).replace("\r\n", "\n"))
 
 
 def as_json(text: str) -> str:
-    """JSON text with the same meaning in which nothing is hidden: such can be in its strings only."""
+    """Return JSON text with the same meaning and nothing hidden. Hidden characters can only be in its strings."""
     if not HIDDEN.search(text):
         return text
     return DECEPTIVE.sub(lambda match: match["flag"] or _escape(match.group()), text)
@@ -34,24 +35,24 @@ def _escape(character: str) -> str:
 
 
 class Screen:
-    """A text stream that cleans what is written to it; all else is the stream's own."""
+    """A text stream that cleans what is written to it. Everything else is passed to the wrapped stream."""
 
     def __init__(self, stream: TextIO, *, json: bool = False) -> None:
         self._stream = stream
         self._clean = as_json if json else readable
 
     def write(self, text: str) -> int:
-        """Write `text`, cleaned; its own length."""
+        """Write `text`, cleaned. Returns the length of the original text."""
         self._stream.write(self._clean(text))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write each."""
+        """Write each line."""
         for line in lines:
             self.write(line)
 
     def exact(self, text: str) -> None:
-        """Write `text` as it is, where no person reads it: into a file or a program, but not to a terminal."""
+        """Write `text` unchanged if the stream is a file or a program; clean it if the stream is a terminal."""
         if self._stream.isatty():
             self.write(text)
         else:
@@ -63,7 +64,7 @@ class Screen:
 
 @contextmanager
 def clean(*, json: bool = False) -> Iterator[None]:
-    """Let standard output and standard error be clean meanwhile. `json`: standard output is JSON."""
+    """Clean standard output and standard error inside this context. `json`: standard output is JSON."""
     output, errors = sys.stdout, sys.stderr
     sys.stdout = cast(TextIO, Screen(output, json=json))
     sys.stderr = cast(TextIO, Screen(errors))
@@ -74,7 +75,7 @@ def clean(*, json: bool = False) -> Iterator[None]:
 
 
 def print_exactly(text: str) -> None:
-    """Print what a program may read byte for byte, such as a patch."""
+    """Print text that a program may read byte for byte, such as a patch."""
     if isinstance(sys.stdout, Screen):
         sys.stdout.exact(text)
     else:

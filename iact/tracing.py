@@ -1,6 +1,6 @@
-"""Whether sessions are traced while they run: if the environment names a collector, and what speaks to it is installed.
+"""Live tracing of sessions, if the environment names a collector and the OpenTelemetry packages are installed.
 
-The variables are those that every program with OpenTelemetry knows; nothing of it is imported without them.
+The variables are the standard ones of OpenTelemetry. Without them, none of its packages is imported.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _LOG: Final = logging.getLogger(__name__)
 ENDPOINTS: Final = ("OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT")
-"""Variables that name a collector: for all signals, or for traces alone."""
+"""Variables that name a collector: for all signals, or only for traces."""
 _CONTENT: Final = "OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"
 _WITH_CONTENT: Final = frozenset({"true", "span_only", "span_and_event"})
 
@@ -32,15 +32,15 @@ def is_wanted(environment: Mapping[str, str]) -> bool:
 
 
 def with_content(environment: Mapping[str, str]) -> bool:
-    """Whether spans are to hold what was said."""
+    """Whether spans include what was said."""
     return environment.get(_CONTENT, "").strip().lower() in _WITH_CONTENT
 
 
 def open_export() -> OtlpExport:
-    """What sends spans to the collector that the environment names.
+    """Return the exporter that sends spans to the collector that the environment names.
 
     Raises:
-        UsageError: it names none, or a package is missing.
+        UsageError: the environment names no collector, or a package is missing.
     """
     if not is_wanted(os.environ):
         raise UsageError(
@@ -58,7 +58,7 @@ def open_export() -> OtlpExport:
 
 @asynccontextmanager
 async def tracing() -> AsyncIterator[Observe | None]:
-    """What sessions are to be told to, so that they are traced; None: they aren't. At the end the last spans are sent."""
+    """Yield the observer that traces sessions, or None if they are not traced. The last spans are sent at the end."""
     if not is_wanted(os.environ):
         yield None
         return

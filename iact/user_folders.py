@@ -1,4 +1,4 @@
-"""Where in a data directory the directories of its users are, each by the id of its user, and what all of them have."""
+"""The directories of users inside a data directory, named by user id, and the directory that they share."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from iact.core.errors import UsageError
 
 USERS: Final = "users"
 SHARED: Final = "shared"
-"""The directory with what administrators set for everybody: modules, approvals and secrets, as a data directory has them."""
+"""The directory with what administrators set for all users: modules, approvals and secrets, laid out like a data directory."""
 _ID: Final = re.compile(r"[a-z0-9][a-z0-9-]{0,62}")
 
 
 def shared_folder(data: Path) -> Path:
-    """Where what administrators set for everybody is."""
+    """The directory with what administrators set for all users."""
     return data / SHARED
 
 
 def folder_of(data: Path, user: str) -> Path:
-    """The data directory of a user. `user`: their id.
+    """The data directory of a user. `user`: the user's id.
 
     Raises:
         UsageError: no user can have this id.

@@ -1,7 +1,7 @@
-"""What several users of one server have: each a runtime on a directory of their own, opened at the first need.
+"""Runtimes for several users of one server: one per user, on the user's own directory, opened when first needed.
 
-Shared by all are the models, the policy and the engine that modules run in; of everything else there is one for each, so
-that nobody meets what is another's. The models are an administrator's to choose.
+All users share the models, the policy and the engine that modules run in. Everything else exists once per user, so no
+user sees another's data. An administrator chooses the models.
 """
 
 from __future__ import annotations
@@ -30,57 +30,58 @@ from iact.wiring import open_runtime
 
 
 class ElsewhereOptions(TypedDict, total=False):
-    """Arguments of `open_runtime` for what a host among others has."""
+    """Arguments of `open_runtime` for a host that is one of several."""
 
     claimed: Callable[[str, int], None]
     search_elsewhere: SearchElsewhere
 
 
 class UserLimits(ModelQuota, ConcurrencyLimits, Protocol):
-    """How much one user may use."""
+    """The limits of one user."""
 
 
 class UserChoices:
-    """`web.ports.Choices` of one user: their own first messages; models are the same for everybody."""
+    """`web.ports.Choices` of one user: the user's own first messages, and the models shared by all users."""
 
     def __init__(self, shared: Choices, own: Choices) -> None:
         self._shared = shared
         self._own = own
 
     def roles(self) -> Sequence[RoleView]:
-        """As of `Choices`."""
+        """See `Choices`."""
         return self._shared.roles()
 
     async def try_role(self, choice: RoleChoice) -> Tried:
-        """As of `Choices`."""
+        """See `Choices`."""
         return await self._shared.try_role(choice)
 
     async def choose_role(self, choice: RoleChoice) -> None:
-        """As of `Choices`, for everybody."""
+        """See `Choices`. Applies to all users."""
         await self._shared.choose_role(choice)
 
     async def forget_role(self, name: str) -> None:
-        """As of `Choices`, for everybody."""
+        """See `Choices`. Applies to all users."""
         await self._shared.forget_role(name)
 
     def first_messages(self) -> Sequence[FirstMessage]:
-        """As of `Choices`."""
+        """See `Choices`."""
         return self._own.first_messages()
 
     def keep_first_message(self, message: FirstMessage) -> None:
-        """As of `Choices`."""
+        """See `Choices`."""
         self._own.keep_first_message(message)
 
     def forget_first_message(self, name: str) -> None:
-        """As of `Choices`."""
+        """See `Choices`."""
         self._own.forget_first_message(name)
 
 
 @dataclass(frozen=True, slots=True)
 class AmongHosts:
-    """What a host has for its users. `claimed`: told of a user, a session's id and its epoch; `search`: asks the other hosts.
+    """What a host in a cluster needs for its users.
 
-    `running`: the runtimes that are open, by their user.
+    `claimed`: called with a user, a session id and its epoch. `search`: searches the other hosts. `running`: the open
+    runtimes, by user.
     """
 
     claimed: Callable[[str, str, int], None]
@@ -97,9 +98,10 @@ async def open_tenants(
     quota_of: Callable[[str], UserLimits],
     among: AmongHosts | None = None,
 ) -> AsyncIterator[UserTenants]:
-    """What the users of a server have. `models`: those of the server; `choices`: who chooses them; `scope`: of new sessions.
+    """Open the runtimes of a server's users.
 
-    `quota_of`: how much somebody may use, by their id. `among`: where the server is a host among others.
+    `models`: the server's models. `choices`: changes them. `scope`: the scope of new sessions. `quota_of`: returns the
+    limits of a user, by id. `among`: set if the server is one of several hosts.
     """
     open_one = partial(_open_tenant, settings, models, choices, scope, quota_of, among)
     async with UserTenants(open_one, SystemClock()) as tenants:

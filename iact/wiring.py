@@ -1,4 +1,4 @@
-"""Puts the rooms together: from settings to a runtime."""
+"""Assembles the packages: turns settings into a runtime."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from iact.tracing import tracing
 
 
 def endpoint_of(settings: Settings) -> Endpoint | None:
-    """The endpoint that the settings name; None: the embedded model is used."""
+    """The endpoint that the settings name, or None if the embedded model is used."""
     if settings.embedded or not (settings.base_url or settings.api_key):
         return None
     return Endpoint(
@@ -51,10 +51,10 @@ def endpoint_of(settings: Settings) -> Endpoint | None:
 
 
 def roles_of(settings: Settings, environment: Mapping[str, str] | None = None) -> dict[str, RoleModel]:
-    """The models that roles have of their own.
+    """The models of roles that have their own model.
 
     Raises:
-        UsageError: there is neither a variable nor a secret with the name that a model's key has.
+        UsageError: there is neither a variable nor a secret with the name of a model's key.
     """
     return {name: role_of(settings, name, one, environment) for name, one in settings.models.items()}
 
@@ -62,7 +62,7 @@ def roles_of(settings: Settings, environment: Mapping[str, str] | None = None) -
 def role_of(
     settings: Settings, name: str, one: ModelSettings, environment: Mapping[str, str] | None = None
 ) -> RoleModel:
-    """The model of one role, with what it does not say itself as it is for all.
+    """The model of one role. What it does not set is taken from the general settings.
 
     Raises:
         UsageError: as `roles_of`.
@@ -79,7 +79,7 @@ def role_of(
     elsewhere = one.base_url is not None and one.base_url != settings.base_url
     return RoleModel(
         url=one.base_url or settings.base_url or models.OPENAI,
-        # A key is for the endpoint that it was given for, and shown to no other.
+        # A key belongs to the endpoint that it was given for, and is sent to no other.
         key=key if key is not None or elsewhere else settings.api_key,
         model=one.model or (None if elsewhere else settings.model),
         context=settings.context if one.context is None else one.context,
@@ -99,7 +99,7 @@ def models_of(settings: Settings) -> models.Models:
 
 
 def endpoint_rates(settings: Settings) -> dict[str, Rate]:
-    """How often the endpoints of models may be asked, by host: the rates that are named after one."""
+    """The request rates of model endpoints, by host: the configured rates whose names are hosts."""
     urls = [settings.base_url or models.OPENAI, *(one.base_url or "" for one in settings.models.values())]
     hosts = {models.host_of(url) for url in urls}
     return {name: Rate(**one.model_dump()) for name, one in settings.rates.items() if name in hosts}
@@ -115,7 +115,7 @@ def plan_bounds(settings: Settings) -> PlanBounds:
 def options_of(
     settings: Settings, *, scope: str | None = None, workspace: Path | None = None, attended: bool = True
 ) -> RuntimeOptions:
-    """How sessions are run under these settings. `scope`, `workspace`: of new ones. `attended`: see `Clearance`."""
+    """How sessions run under these settings. `scope`, `workspace`: for new sessions. `attended`: see `Clearance`."""
     return RuntimeOptions(
         bounds=replace(RuntimeOptions().bounds, **settings.bounds.model_dump(), plans=plan_bounds(settings)),
         clearance=Clearance(
@@ -142,15 +142,15 @@ def target_of(url: str) -> str:
 
 
 def make_data_directory(settings: Settings) -> None:
-    """See to it that the data directory exists.
+    """Create the data directory if it does not exist.
 
     Raises:
-        UsageError: it can't be made.
+        UsageError: it can't be created.
     """
     try:
         settings.data.mkdir(parents=True, exist_ok=True, mode=0o700)
     except OSError as error:
-        raise UsageError(f"The data directory {settings.data} can't be made: {error.strerror}.") from error
+        raise UsageError(f"The data directory {settings.data} can't be created: {error.strerror}.") from error
 
 
 def retention_of(settings: Settings) -> Retention:
@@ -160,7 +160,7 @@ def retention_of(settings: Settings) -> Retention:
 
 
 _AHEAD: Final = ("shell",)
-"""What nearly every session calls: started with one in a directory of the user's, for which the pool can have nothing."""
+"""Modules that nearly every session calls. They start with sessions in a user's directory, which can't use the pool."""
 
 
 @asynccontextmanager
@@ -180,17 +180,17 @@ async def open_runtime(
     bound: Callable[[Bounds], Bounds] = lambda bounds: bounds,
     attended: bool = True,
 ) -> AsyncIterator[Runtime]:
-    """A runtime with the user's models, sandbox, policy and data directory; closes all of it at the end.
+    """Open a runtime with the user's models, sandbox, policy and data directory. Closes all of them at the end.
 
-    `scope`: of new sessions. `opened`: the models, `user`: whose memory it is;
-    `policy`: the data directory whose policy counts; `limits`: of what goes on at once;
-    `shared`: the directory with what an administrator set for everybody. Without, those of a server with
+    `scope`: the scope of new sessions. `opened`: the models. `user`: the user whose memory is used.
+    `policy`: the data directory whose policy applies. `limits`: limits of what runs at the same time.
+    `shared`: the directory with what an administrator set for all users. The defaults are those of a server with
     one user.
-    `workspace`: the directory in which new sessions work, in place of one of their own.
+    `workspace`: the directory in which new sessions work, instead of their own.
     `attended`: whether a person may come to answer questions.
-    `pool`: for how many new sessions modules run before they are called. `claimed`, `search_elsewhere`: as of
+    `pool`: for how many new sessions modules are started in advance. `claimed`, `search_elsewhere`: as in
     `SharedStore`.
-    `bound`: makes the bounds of new sessions from those of the settings.
+    `bound`: derives the bounds of new sessions from those in the settings.
     """
     make_data_directory(settings)
     await asyncio.to_thread(collect, settings.data)
@@ -225,10 +225,10 @@ def shared_of(
     claimed: Callable[[str, int], None] = lambda session, epoch: None,
     search: SearchElsewhere | None = None,
 ) -> SharedStore | None:
-    """The store of journals that several hosts share; None without. Only here is anything of it imported.
+    """The journal store that several hosts share, or None without one. Its packages are only imported here.
 
     Raises:
-        UsageError: it is none, or what speaks to it is not installed.
+        UsageError: the address is not a store, or a required package is not installed.
     """
     if settings.store is None:
         return None
@@ -237,13 +237,13 @@ def shared_of(
         from iact.cluster.objects import open_objects
     except ImportError as error:
         raise UsageError(
-            f"The store {settings.store} can't be used, since a package is missing ({error.name}). Install it: pip install 'iact[cluster]'."
+            f"The store {settings.store} can't be used because a package is missing ({error.name}). Install it: pip install 'iact[cluster]'."
         ) from error
     return SharedStore(open_objects(settings.store), settings.host, HostCipher, claimed, search)
 
 
 def open_store(settings: Settings, *, indexed: bool = False) -> SessionStore:
-    """The stored sessions, for commands that list, make, change or go on with one where no server runs.
+    """The stored sessions, for commands that list, create, change or continue sessions when no server runs.
 
     `indexed`: as for `SessionStore`.
 
@@ -259,5 +259,5 @@ def open_store(settings: Settings, *, indexed: bool = False) -> SessionStore:
 
 
 def open_versions() -> Versions | None:
-    """What keeps versions of workspaces; None without git."""
+    """The store of workspace versions, or None without git."""
     return GitVersions() if available() else None

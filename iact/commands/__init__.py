@@ -1,1 +1,1 @@
-"""What the commands do: one function per command, which prints and gives the exit status."""
+"""The work of the commands: one function per command, which prints its output and returns the exit status."""

@@ -16,10 +16,10 @@ from iact.wiring import open_runtime
 
 
 def acp(settings: Settings, *, intent: str | None, scope: str | None) -> int:
-    """Speak the protocol until the editor closes the connection, or SIGINT or SIGTERM; 0 after a clean end.
+    """Speak the protocol until the editor closes the connection, or SIGINT or SIGTERM. Returns 0 after a clean end.
 
     Raises:
-        UsageError: its package is not installed, or no program is at the other end.
+        UsageError: its package is not installed, or no program is connected.
     """
     try:
         import iact.faces.acp.stdio  # noqa: F401
@@ -29,10 +29,10 @@ def acp(settings: Settings, *, intent: str | None, scope: str | None) -> int:
         ) from error
     if not all(_connected(one) for one in (0, 1)):
         raise UsageError(
-            "An editor starts iact acp and speaks to it through pipes. Name the command in the editor's settings; "
-            "see docs/how-to/editors.md."
+            "iact acp is started by an editor, which talks to it through pipes. Enter the command in the editor's "
+            "settings; see docs/how-to/editors.md."
         )
-    # What is printed in this process by whomever must not get between the messages.
+    # Output that other code in this process prints must not mix with the messages.
     with FileIO(os.dup(0), "r") as reading, FileIO(os.dup(1), "w") as writing:
         sys.stdout.flush()
         os.dup2(2, 1)

@@ -1,4 +1,4 @@
-"""`iact audit`: prints who decided what (`iact.audit`); and what commands put into the audit of accounts."""
+"""`iact audit`: print who decided what (`iact.audit`). Also, how commands write to the accounts' audit."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 
 def audit(settings: Settings, *, since: str | None, who: str | None, what: str | None, as_json: bool) -> int:
-    """Print the audit. `since`: a date or time, UTC; `who`, `what`: as of `AuditFilter`.
+    """Print the audit. `since`: a date or time in UTC. `who`, `what`: as in `AuditFilter`.
 
     Raises:
-        UsageError: `since` is none.
+        UsageError: `since` is not a date or time.
     """
     for line in _found(settings, AuditFilter.of(since, who, what)):
         print(line.json if as_json else _shown(line))
@@ -51,12 +51,12 @@ def _shown(line: AuditLine) -> str:
 
 
 def whose(*, everybody: bool) -> Mapping[str, str]:
-    """What the audit says of something that everybody has, and of no other."""
+    """The audit's additional field for something that is shared by all users."""
     return {"for": "everybody"} if everybody else {}
 
 
 def tell(settings: Settings, kind: AuditKind, **about: str) -> None:
-    """Have it in the audit that whoever runs a command did something; nothing where there is one user."""
+    """Record in the audit what the user of a command did. Does nothing on an installation with a single user."""
     if settings.accounts.authenticator == "token":
         return
     from iact.commands.people import actor

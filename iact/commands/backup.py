@@ -11,29 +11,31 @@ from iact.backup import Tell, read_backup, write_backup
 from iact.settings import Settings
 
 _EACH: Final = 1.0
-"""Seconds between two lines about how far it is."""
+"""Seconds between two progress lines."""
 
 
 def back_up(settings: Settings, target: Path) -> int:
-    """Write all of the data directory into a file."""
+    """Write the whole data directory to a file."""
     left_out = write_backup(settings.data, target, _progress())
     print(
-        f"{target} holds all of {settings.data}, also its keys and secrets. Keep it where nobody else can read it."
+        f"{target} contains all of {settings.data}, including its keys and secrets. Keep it where no one else can read it."
     )
     if left_out:
-        print(f"Links that lead out of the data directory are not in it: {left_out}.", file=sys.stderr)
+        print(f"Not in the backup: {left_out} links that point outside the data directory.", file=sys.stderr)
     if settings.accounts_url is not None:
-        print("The accounts are in PostgreSQL and not in it; back them up with pg_dump.", file=sys.stderr)
+        print(
+            "The accounts are in PostgreSQL, not in the backup. Back them up with pg_dump.", file=sys.stderr
+        )
     if settings.store is not None:
-        print(f"Sessions are in {settings.store} and not in it.", file=sys.stderr)
+        print(f"Sessions are in {settings.store}, not in the backup.", file=sys.stderr)
     return 0
 
 
 def restore(settings: Settings, source: Path) -> int:
-    """Make the data directory of a backup."""
+    """Restore the data directory from a backup."""
     read_backup(source, settings.data, _progress())
     print(
-        f"{settings.data} is restored. Start iact serve on it; iact memory rebuild makes what is remembered anew."
+        f"{settings.data} is restored. Start iact serve on it, and rebuild the memory with: iact memory rebuild"
     )
     return 0
 

@@ -1,7 +1,7 @@
 """Commands about what runs in the sandbox: `module …`, `doctor`.
 
-A command that changes the catalogue is carried out by the server of the data directory if one runs, so that its
-sessions hear of it at once; otherwise here.
+If a server runs on the data directory, it carries out the commands that change the catalogue, so that its sessions
+are notified immediately. Otherwise, this process does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from iact.settings import Settings
 
 
 def list_modules(settings: Settings, *, everybody: bool, as_json: bool) -> int:
-    """Print the catalogue, or what everybody has. A module that has never run here and can't be started shows no functions."""
+    """Print the catalogue, or the modules shared by all users. A module that was never started here shows no functions."""
     found = asyncio.run(Everybody(settings).modules() if everybody else known_modules(settings))
     if as_json:
         print(json.dumps([one.to_json() for one in found], ensure_ascii=False, indent=2))
@@ -35,7 +35,7 @@ def list_modules(settings: Settings, *, everybody: bool, as_json: bool) -> int:
 
 
 async def known_modules(settings: Settings) -> Sequence[KnownModule]:
-    """Every module, with what it says of itself; those that have never run here are started once."""
+    """All modules with what they declare. Modules that have never run here are started once."""
     async with catalogue_of(settings) as catalogue:
         return await catalogue.described(_tell)
 
@@ -53,13 +53,14 @@ def _functions(one: KnownModule) -> str:
 
 
 def add_module(settings: Settings, source: str, *, everybody: bool, as_json: bool) -> int:
-    """Add the module at `source`, a path or an image, to the catalogue, or for everybody: it is started once, and asked
-    what it offers.
+    """Add the module at `source`, a path or an image, to the catalogue, or for all users.
+
+    The module is started once and asked what it offers.
 
     Raises:
-        UsageError: it can't be a module.
-        SandboxError: there is no sandbox, or it did not come up in it.
-        ModuleFault: what it says of itself breaks the rules.
+        UsageError: the source is not a module.
+        SandboxError: no sandbox is available, or the module did not start in it.
+        ModuleFault: its manifest breaks the rules.
     """
     place = source if names_image(source) else str(Path(source).resolve())
     message = "everybody.module.add" if everybody else "module.add"
@@ -75,9 +76,7 @@ def add_module(settings: Settings, source: str, *, everybody: bool, as_json: boo
     elif isinstance(fields, dict):
         print(f"{fields['name']}  {str(fields['digest'])[:12]}")
         how = " --everybody" if everybody else ""
-        _tell(
-            f"Its functions are not approved; look at them with: iact module describe {fields['name']}{how}"
-        )
+        _tell(f"Its functions are not approved yet. To see them: iact module describe {fields['name']}{how}")
     return 0
 
 
@@ -93,10 +92,10 @@ async def _add(settings: Settings, place: str, *, everybody: bool) -> ModuleRow:
 
 
 def remove_module(settings: Settings, name: str, *, everybody: bool) -> int:
-    """Take a module out of the catalogue, or away from everybody; sessions of the running server lose its functions.
+    """Remove a module from the catalogue, or for all users. Sessions on the running server lose its functions.
 
     Raises:
-        UsageError: there is none, or it ships with the product.
+        UsageError: there is no such module, or it ships with the product.
     """
     message = "everybody.module.remove" if everybody else "module.remove"
     if remote.ask_server(settings, {"type": message, "name": name}) is None:
@@ -117,12 +116,14 @@ def describe_module(settings: Settings, name: str, *, everybody: bool, as_json: 
     """Print what a module offers and needs: what a person should read before approving it.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such module.
     """
     listed = asyncio.run(Everybody(settings).modules() if everybody else known_modules(settings))
     found = {one.entry.name: one for one in listed}
     if name not in found:
-        raise UsageError(f"There is no module {name!r}; there are {', '.join(sorted(found)) or 'none'}.")
+        raise UsageError(
+            f"There is no module {name!r}. The modules are: {', '.join(sorted(found)) or 'none'}."
+        )
     one = found[name]
     if as_json:
         print(json.dumps(one.description(), ensure_ascii=False, indent=2))
@@ -147,9 +148,9 @@ def _needs(one: KnownModule) -> str:
 def approve_module(
     settings: Settings, name: str, functions: Sequence[str], *, digest: str, everybody: bool, as_json: bool
 ) -> int:
-    """Approve functions of a module, or of one of everybody's (none named: its whole manifest, with what it needs).
+    """Approve functions of a module, or of a shared one. If no functions are named, approve the whole manifest and its needs.
 
-    Sessions that run, in whatever process, see it at their next call.
+    Running sessions, in any process, see the approval at their next call.
 
     Raises:
         UsageError: there is no such module, version or function.
@@ -176,7 +177,7 @@ async def _approve(
 
 
 def doctor(settings: Settings, *, as_json: bool) -> int:
-    """Print what works here; 1 if something does not."""
+    """Print what works on this machine. Returns 1 if something does not."""
     found = checks(settings)
     if as_json:
         print(json.dumps([asdict(one) for one in found], ensure_ascii=False, indent=2))

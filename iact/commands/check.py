@@ -1,7 +1,7 @@
-"""`iact module check PATH`: whether a module keeps the contract, seen from inside its container, on each backend.
+"""`iact module check PATH`: check whether a module follows the protocol, inside its container, on each backend.
 
-The suite itself belongs to the SDK, which this process never imports: it runs as a program of its own, is
-handed the module's socket, and what it finds comes back as JSON.
+The test suite belongs to the SDK, which this process never imports. It runs as a separate program that is given the
+module's socket and returns its findings as JSON.
 """
 
 from __future__ import annotations
@@ -27,14 +27,17 @@ from iact.sandbox.module_versions import ModuleVersions
 from iact.settings import Settings
 
 Make = Callable[..., DockerHost | BubblewrapHost]
-"""Makes a host on a data directory."""
+"""Makes a sandbox host on a data directory."""
 _SUITE: Final = (sys.executable, "-m", "ext_modules.sdk", "check", "--json")
 _PATIENCE: Final = 600
-"""Seconds that the whole suite may take."""
+"""The maximum number of seconds for the whole suite."""
 
 
 class CheckFinding(BaseModel):
-    """How one check went; `advice`: it need not hold; `backend`: where, "" without a sandbox."""
+    """The result of one check.
+
+    `advice`: the check is only a recommendation. `backend`: where it ran, or "" without a sandbox.
+    """
 
     check: str
     ok: bool
@@ -49,19 +52,21 @@ _FINDINGS: Final = TypeAdapter(list[CheckFinding])
 def check_module(
     path: Path, settings: Settings, *, backend: str = "", here: bool = False, as_json: bool = False
 ) -> int:
-    """Check the module at `path`, a folder or a Python file, print what was found; 0 if it keeps the contract, else 1.
+    """Check the module at `path`, a folder or a Python file, and print the findings. Returns 0 if it passes, else 1.
 
-    `backend`: "docker", "bubblewrap", or "all" for every one that is present; "" for the one that the settings give.
-    `here`: as an ordinary process of this machine, without a sandbox.
+    `backend`: "docker", "bubblewrap", or "all" for every available one; "" for the configured one.
+    `here`: run the module as an ordinary process of this machine, without a sandbox.
 
     Raises:
-        UsageError: there is no module.
-        SandboxError: there is no sandbox, or the module did not come up in it.
+        UsageError: there is no module at `path`.
+        SandboxError: no sandbox is available, or the module did not start in it.
     """
     with _folder_of(path) as folder:
         if here:
             if not (folder / "module.py").is_file():
-                raise UsageError(f"{path} has a program of its own; check it in a sandbox.")
+                raise UsageError(
+                    f"{path} has its own program, which runs only in a sandbox. Leave out --here."
+                )
             findings = _read(_run([str(folder / "module.py")]))
         else:
             findings = asyncio.run(_on_each(folder, backend or settings.sandbox, settings.runtime))
@@ -74,11 +79,11 @@ def check_module(
 
 @contextmanager
 def _folder_of(path: Path) -> Iterator[Path]:
-    """The folder of the module at `path`; for a Python file one with a `module.toml` as `module add` would write it."""
+    """The folder of the module at `path`. For a Python file, a folder as `module add` would make it."""
     if path.suffix != ".py":
         folder = path.resolve()
         if not (folder / "module.toml").is_file():
-            raise UsageError(f"{path} holds no module.toml; give the folder of a module, or a .py file.")
+            raise UsageError(f"{path} contains no module.toml. Give the folder of a module, or a .py file.")
         yield folder
         return
     source = read_source(path)
@@ -96,10 +101,10 @@ async def _on_each(folder: Path, backend: str, runtime: str) -> list[CheckFindin
 
 
 async def _backends(backend: str, runtime: str) -> list[tuple[str, Make]]:
-    """The names of the backends that are present and meant by `backend`, and what makes their hosts.
+    """The available backends that `backend` selects: their names, and functions that make their hosts.
 
     Raises:
-        SandboxUnavailable: there is none.
+        SandboxUnavailable: none is available.
     """
     known: dict[str, Make] = {
         "docker": partial(DockerHost, runtime=runtime),
@@ -126,7 +131,7 @@ async def _backends(backend: str, runtime: str) -> list[tuple[str, Make]]:
 
 
 async def _in_container(folder: Path, make: Make) -> list[CheckFinding]:
-    """Start the module as the product would, in a workspace of its own, and check it."""
+    """Start the module as the product would, in its own workspace, and check it."""
     with tempfile.TemporaryDirectory(prefix="iact-check-") as temporary:
         data = Path(temporary)
         for name in ("shipped", "workspace"):
@@ -147,13 +152,13 @@ async def _in_container(folder: Path, make: Make) -> list[CheckFinding]:
     return [
         taken,
         *_read(said),
-        CheckFinding(check="the module is still there", ok=lost is None, detail=lost or ""),
+        CheckFinding(check="the module is still running", ok=lost is None, detail=lost or ""),
     ]
 
 
 async def _taken(target: str) -> CheckFinding:
-    """Whether the core takes what the module says of itself; it is stricter than the contract where that is safer."""
-    name = "describe: the core takes the manifest"
+    """Check whether the core accepts the module's manifest. It is stricter than the protocol where that is safer."""
+    name = "describe: the core accepts the manifest"
     try:
         await check_manifest(target)
     except (ModuleFault, ModuleLost) as error:
@@ -162,7 +167,7 @@ async def _taken(target: str) -> CheckFinding:
 
 
 def _run(arguments: Sequence[str], *, descriptors: Sequence[int] = ()) -> str:
-    """What the suite prints. Blocks."""
+    """Run the suite and return what it prints. Blocks."""
     try:
         done = subprocess.run(
             [*_SUITE, *arguments],
@@ -174,7 +179,7 @@ def _run(arguments: Sequence[str], *, descriptors: Sequence[int] = ()) -> str:
             pass_fds=descriptors,
         )
     except subprocess.TimeoutExpired as error:
-        raise ModuleLost(f"The checks did not end within {_PATIENCE} seconds.") from error
+        raise ModuleLost(f"The checks did not finish within {_PATIENCE} seconds.") from error
     if not done.stdout.strip():
         last = (done.stderr.strip().splitlines() or ["it gave no reason"])[-1]
         raise ModuleFault(f"The module could not be checked: {last[:300]}.")
@@ -185,7 +190,7 @@ def _read(said: str) -> list[CheckFinding]:
     try:
         return _FINDINGS.validate_json(said)
     except ValidationError as error:
-        raise IactError("The checks ended without an answer; run them again with --here.") from error
+        raise IactError("The checks ended without a result. Run them again with --here.") from error
 
 
 def _table(findings: Sequence[CheckFinding]) -> str:

@@ -1,4 +1,4 @@
-"""`iact cluster` and `iact serve --cluster`: hosts that share a store, gateways to them, and what is done with both."""
+"""`iact cluster` and `iact serve --cluster`: hosts that share a store, their gateways, and commands for both."""
 
 from __future__ import annotations
 
@@ -41,18 +41,18 @@ if TYPE_CHECKING:
     from iact.core.session.models import Models
 
 _AGAIN: Final = 1.0
-"""Seconds until a host that has ended is started again."""
+"""Seconds until a host that ended is restarted."""
 _LAST: Final = 60.0
-"""Seconds beyond its grace after which a host that is told to end ends, whatever it still has."""
+"""Seconds after its grace period at which a stopping host ends, even if it still has sessions."""
 _T = TypeVar("_T")
 
 
 def host(settings: Settings, *, bind: str, advertise: str, port: int, control_port: int, grace: float) -> int:
-    """Be one of the hosts of a store until SIGINT or SIGTERM, and pass all sessions on then.
+    """Run one of the hosts of a store until SIGINT or SIGTERM, then hand over all sessions.
 
     Raises:
-        UsageError: there is no store, or hosts would not have the same accounts; another server runs on the data directory,
-            or an address can't be had.
+        UsageError: there is no store, the hosts would not share accounts, another server runs on the data directory,
+            or an address is not available.
     """
     _wanted(settings)
     check_accounts(settings)
@@ -110,7 +110,7 @@ async def _host(
         page = WebServer(
             runtime, product=ServerSurroundings(choices), host=bind, port=port, names=(advertise,),
             tls=tls.server if tls else None,
-            # Where there are several users, to know this is not enough: who it is for must be said, and signed.
+            # With several users this key is not enough: a request must also name its user, and be signed.
             key=None if several else key,
             **(several.page if several else PeopleOptions(allow_remote=True)),
         )  # fmt: skip
@@ -128,7 +128,7 @@ async def _host(
             lease.serves(page=f"{advertise}:{page.port}", control=f"{advertise}:{control.port}")
             await served.start(_incarnation_before(settings, lease.incarnation))
             started = datetime.now(UTC).isoformat(timespec="seconds")
-            # A certificate is for the address at which others reach this host.
+            # The certificate is issued for the address at which others reach this host.
             url = f"https://{advertise}:{page.port}/" if tls else page.url
             published = address.Address(url=url, pid=os.getpid(), started=started, key=page.key)
             address.publish(settings.data, published)
@@ -141,7 +141,7 @@ async def _host(
                     working.append(follow(settings_of_all(settings)))
                 running = [tasks.create_task(one) for one in working]
                 await stop.wait()
-                logs.tell("passing on all sessions")
+                logs.tell("handing over all sessions")
                 with contextlib.suppress(IactError, TimeoutError):
                     async with asyncio.timeout(grace + _LAST):
                         await served.drain()
@@ -157,8 +157,10 @@ async def _host(
 
 @dataclass(frozen=True, slots=True)
 class _HostPeople:
-    """What a host with accounts has beside one without, of which nothing is imported there. `page`: for its page; `running`,
-    `lease`: the runtimes of users; `release`: gives back what a host holds of quotas that is dead."""
+    """The additional parts of a host with accounts. A host without accounts imports none of them.
+
+    `page`: for its page. `running`, `lease`: the runtimes of users. `release`: releases the quotas that a dead host held.
+    """
 
     page: PeopleOptions
     running: Mapping[str, UserRuntime]
@@ -222,7 +224,7 @@ async def _people(
 
 
 def _incarnation_before(settings: Settings, incarnation: str) -> str:
-    """Which incarnation of a host was on the data directory before this one, whose alone it is now; "": none."""
+    """Return the previous incarnation on the data directory, or "" if there was none, and record the new one."""
     path = settings.data / "incarnation"
     before = path.read_text(encoding="utf-8") if path.exists() else ""
     whole_file.replace(path, incarnation.encode())
@@ -230,9 +232,9 @@ def _incarnation_before(settings: Settings, incarnation: str) -> str:
 
 
 async def host_on_node(settings: Settings, bind: str, node: str) -> None:
-    """Be a host on a node of a Ray cluster. Its data directory is in that of the machine, beside those of other nodes.
+    """Run a host on a node of a Ray cluster. Its data directory is inside the machine's, next to those of other nodes.
 
-    `bind`: where it listens; empty: at the address of its node.
+    `bind`: the address to listen on; if empty, the address of the node.
 
     Raises:
         UsageError: as `host`.
@@ -247,8 +249,8 @@ async def host_on_node(settings: Settings, bind: str, node: str) -> None:
 
 
 def _on_this_machine(settings: Settings, name: str) -> Settings:
-    """The settings of one of several hosts on this machine: its own name and data directory, and the key and settings of
-    all."""
+    """The settings of one of several hosts on this machine: its own name and data directory, with the shared key and
+    settings."""
     folder = settings.data / "nodes" / name
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     key = folder / KEY
@@ -265,7 +267,7 @@ def up(settings: Settings, *, nodes: int, engine: str, port: int) -> int:
     """Run a whole cluster on this machine until SIGINT or SIGTERM. Without a store it uses a directory.
 
     Raises:
-        UsageError: what is wanted is not installed, or as `gateway`.
+        UsageError: a required package is not installed, or as `gateway`.
     """
     store = settings.store or f"file://{settings.data / 'store'}"
     settings = settings.model_copy(update={"store": store, "cluster": "static"})
@@ -300,7 +302,7 @@ async def _up(settings: Settings, nodes: int, port: int) -> int:
 
 
 async def _keep(settings: Settings, ready: asyncio.Event) -> None:
-    """Keep a host running in a process of its own; one that is killed is started again."""
+    """Keep a host running in its own process, and restart it if it is killed."""
     environment = {
         **os.environ, "IACT_DATA": str(settings.data), "IACT_HOST": settings.host, "IACT_STORE": _wanted(settings),
     }  # fmt: skip
@@ -321,7 +323,7 @@ async def _keep(settings: Settings, ready: asyncio.Event) -> None:
             if process.returncode is None:
                 process.terminate()
                 await process.wait()
-        print(f"iact: host {settings.host} ended and is started again", file=sys.stderr)
+        print(f"iact: host {settings.host} ended; restarting it", file=sys.stderr)
         await asyncio.sleep(_AGAIN)
 
 
@@ -329,8 +331,8 @@ def gateway(settings: Settings, *, host: str, port: int) -> int:
     """Serve the page for the hosts of a store until SIGINT or SIGTERM.
 
     Raises:
-        UsageError: there is no store, or hosts would not have the same accounts; another server runs on the data directory,
-            or the address can't be had.
+        UsageError: there is no store, the hosts would not share accounts, another server runs on the data directory,
+            or the address is not available.
     """
     _wanted(settings)
     check_accounts(settings)
@@ -345,8 +347,8 @@ async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") 
     stop = _stopped()
     key_of = await asyncio.to_thread(_keys, settings)
     async with _hosts_kept(settings, bind), _placement(settings) as placement, AsyncExitStack() as stack:
-        # All gateways have one key, so that a browser that signed in at one of them is known at the others.
-        _stopped(stop)  # Ray wants the signals for itself
+        # All gateways share one key, so that a browser that signed in at one of them is recognized by the others.
+        _stopped(stop)  # Ray has replaced the signal handlers
         tls = member_tls(settings)
         people, reached = _gateway_people(stack, settings, host)
         server = Gateway(
@@ -372,10 +374,10 @@ async def _gateway(settings: Settings, host: str, port: int, *, bind: str = "") 
 def _gateway_people(
     stack: AsyncExitStack, settings: Settings, host: str
 ) -> tuple[GatewayPeople | None, DoorOptions]:
-    """Who comes in at a gateway with accounts, and how that is reached; of which nothing is imported without.
+    """The people of a gateway with accounts, and how it is reached. Without accounts, none of this is imported.
 
     Raises:
-        UsageError: the accounts can't be opened, or passwords could go over a network in clear.
+        UsageError: the accounts can't be opened, or passwords would cross a network unencrypted.
     """
     if settings.accounts.authenticator == "token":
         return None, {"outside": None, "allow_remote": False, "admits": lambda peer: True}
@@ -393,7 +395,7 @@ def _gateway_people(
 
 
 def search(settings: Settings, query: str, limit: int) -> Sequence[TextHits]:
-    """What all hosts of the store that run have found in texts of their sessions."""
+    """Search the texts of sessions on all running hosts of the store."""
 
     async def run() -> Sequence[TextHits]:
         from iact.cluster.search import HostSearch
@@ -406,7 +408,7 @@ def search(settings: Settings, query: str, limit: int) -> Sequence[TextHits]:
 
 
 def status(settings: Settings, *, as_json: bool) -> int:
-    """Print which hosts there are."""
+    """Print the running hosts."""
     leases = _with_placement(settings, lambda placement: placement.hosts())
     if as_json:
         print(json.dumps([_row(one) for one in leases]))
@@ -415,27 +417,27 @@ def status(settings: Settings, *, as_json: bool) -> int:
         state = "draining" if one.draining else "ready"
         print(f"{one.host}  {state}  {one.sessions} sessions  at {one.page}")
     if not leases:
-        print("No host is running.")
+        print("No hosts are running.")
     return 0
 
 
 def drain(settings: Settings, host: str) -> int:
-    """Have a host pass on all of its sessions and take no more."""
+    """Make a host hand over all its sessions and accept no more."""
     passed = _with_placement(settings, lambda placement: placement.drain(host))
-    print(f"The host {host} passed on {passed} sessions and takes no more; it can be stopped.")
+    print(f"The host {host} handed over {passed} sessions and accepts no more. It can be stopped now.")
     return 0
 
 
 def move(settings: Settings, session: str, host: str) -> int:
-    """Have a session go on at another host."""
+    """Move a session to another host."""
     name = _name_of(settings, session)
     at = _with_placement(settings, lambda placement: placement.place(name, host=host))
-    print(f"The session {session} is at the host {at.lease.host} now (epoch {at.epoch}).")
+    print(f"The session {session} is now on the host {at.lease.host} (epoch {at.epoch}).")
     return 0
 
 
 def _name_of(settings: Settings, session: str) -> str:
-    """What hosts call a session, whosever it is."""
+    """The name that hosts use for a session, whoever its owner is."""
     from iact.cluster.user_sessions import name_of
 
     if settings.accounts.authenticator == "token":
@@ -460,18 +462,18 @@ def _wanted(settings: Settings) -> str:
     """The address of the store.
 
     Raises:
-        UsageError: there is none.
+        UsageError: no store is configured.
     """
     if settings.store is None:
         raise UsageError(
-            "Several machines need a store that all of them reach. Name it with --store, or set IACT_STORE; a directory will "
-            "do on one machine: file:///DIRECTORY."
+            "Several machines need a store that all of them can reach. Give it with --store or IACT_STORE. On one machine, "
+            "it can be a directory: file:///DIRECTORY."
         )
     return settings.store
 
 
 def _keys(settings: Settings) -> Callable[[str], str]:
-    """What a host wants to be shown, by its incarnation. It follows from the key that all hosts have."""
+    """Return a function that derives a host's key from its incarnation and the key that all hosts share."""
     seal = open_store(settings).sealer().seal
 
     def key_of(incarnation: str) -> str:
@@ -481,7 +483,7 @@ def _keys(settings: Settings) -> Callable[[str], str]:
 
 
 def _stopped(stop: asyncio.Event | None = None) -> asyncio.Event:
-    """What is set by a signal to end; it is said again after somebody else took the signals."""
+    """Return an event that SIGINT and SIGTERM set. Call it again after other code replaced the signal handlers."""
     stop = stop or asyncio.Event()
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
@@ -491,10 +493,12 @@ def _stopped(stop: asyncio.Event | None = None) -> asyncio.Event:
 
 @asynccontextmanager
 async def _hosts_kept(settings: Settings, bind: str) -> AsyncIterator[None]:
-    """Meanwhile each node of the Ray cluster that the settings name has a host. `bind`: where those listen.
+    """Keep a host running on each node of the configured Ray cluster inside this context.
+
+    `bind`: the address that the hosts listen on.
 
     Raises:
-        UsageError: there is no cluster at the address, or what speaks to it is not installed.
+        UsageError: there is no cluster at the address, or Ray is not installed.
     """
     if settings.cluster in (None, "static"):
         yield
@@ -503,7 +507,7 @@ async def _hosts_kept(settings: Settings, bind: str) -> AsyncIterator[None]:
         from iact.cluster.ray_engine import RayHosts
     except ImportError as error:
         raise UsageError(
-            f"The cluster {settings.cluster} can't be used, since a package is missing ({error.name}). Install it: "
+            f"The cluster {settings.cluster} can't be used because a package is missing ({error.name}). Install it: "
             "pip install 'iact[cluster]'."
         ) from error
     hosts = RayHosts(settings.cluster, partial(host_on_node, settings, bind))
@@ -518,7 +522,7 @@ async def _hosts_kept(settings: Settings, bind: str) -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def _placement(settings: Settings) -> AsyncIterator[StaticPlacement]:
-    """Finds hosts, whoever started them, and looks again and again which there are."""
+    """Find hosts, no matter who started them, and keep the list up to date."""
     placement = await _placed(settings)
     async with asyncio.TaskGroup() as tasks:
         watching = tasks.create_task(_watch(placement))
@@ -529,10 +533,10 @@ async def _placement(settings: Settings) -> AsyncIterator[StaticPlacement]:
 
 
 async def _placed(settings: Settings) -> StaticPlacement:
-    """Finds hosts by the store alone.
+    """Find hosts through the store only.
 
     Raises:
-        UsageError: there is no store.
+        UsageError: no store is configured.
     """
     from iact.cluster.objects import open_objects
     from iact.cluster.placement import StaticPlacement

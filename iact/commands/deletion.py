@@ -1,7 +1,7 @@
-"""Commands that delete sessions and take that back: `session delete | restore | tidy`.
+"""Commands that delete and restore sessions: `session delete | restore | tidy`.
 
-What deletes a session ends what runs for it and lets memory forget it. Where a server runs on the data directory, both
-are the server's; where none runs, the commands do it themselves.
+Deleting a session also ends what runs for it and removes its memories. If a server runs on the data directory, the
+server does that; otherwise the commands do it themselves.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ from iact.settings import Settings
 
 
 def delete(settings: Settings, sessions: Sequence[str], *, now: bool, as_json: bool) -> int:
-    """Move sessions to the trash; with `now`, remove them for good, also such as are in the trash already.
+    """Move sessions to the trash. With `now`, delete them permanently, including sessions that are in the trash.
 
     Raises:
         UsageError: none of them could be deleted.
-        MemoryUnavailable: memory can't let go of what is to be removed for good; nothing was removed.
+        MemoryUnavailable: memory can't forget the sessions to be deleted permanently; nothing was deleted.
     """
     if not now:
         done = _do(settings, "session.delete", "session.deleted", sessions, Deletion.delete)
-        return _report(done, "deleted; take it back with: iact session restore ID", as_json)
+        return _report(done, "deleted; to restore it: iact session restore ID", as_json)
     store = SessionStore(settings.data)
     there = [one for one in sessions if store.trash.find(one) is None]
     moved = (
@@ -54,10 +54,10 @@ def delete(settings: Settings, sessions: Sequence[str], *, now: bool, as_json: b
 
 
 def restore(settings: Settings, sessions: Sequence[str], *, as_json: bool) -> int:
-    """Take sessions back from the trash.
+    """Restore sessions from the trash.
 
     Raises:
-        UsageError: none of them could be.
+        UsageError: none of them could be restored.
     """
     return _report(
         _do(settings, "session.restore", "session.restored", sessions, Deletion.restore), "restored", as_json
@@ -65,7 +65,7 @@ def restore(settings: Settings, sessions: Sequence[str], *, as_json: bool) -> in
 
 
 def tidy(settings: Settings) -> int:
-    """Delete what is kept no longer, and empty the trash of what is old."""
+    """Delete sessions past their retention time, and remove old ones from the trash."""
     done = asyncio.run(_deletion(settings).tidy())
     for session in done.sessions:
         print(session)
@@ -129,6 +129,6 @@ def _report(done: DeletionOutcome, what: str, as_json: bool) -> int:
 def _notes(done: DeletionOutcome) -> None:
     if done.sessions:
         for session, why in done.refused.items():
-            print(f"note: {session} was left as it is: {why}", file=sys.stderr)
+            print(f"note: {session} was not changed: {why}", file=sys.stderr)
     if done.note:
         print(f"note: {done.note}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""`iact eval`: questions with known answers through an endpoint of one's own, in several ways of working."""
+"""`iact eval`: ask questions with known answers through the user's endpoint, in several ways of working."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ SEVEN = "seven_groups"
 
 @dataclass(frozen=True, slots=True)
 class EvaluationRequest:
-    """What the command line says. `place`: where the questions are; `ways`: names with commas between."""
+    """The command's options. `place`: where the questions are. `ways`: names separated by commas."""
 
     name: str
     place: str | None
@@ -38,15 +38,15 @@ class EvaluationRequest:
 
 
 def evaluate(settings: Settings, asked: EvaluationRequest, *, as_json: bool) -> int:
-    """Work until all is done, and print the tables; 0 if all is done.
+    """Work until all runs are done, and print the tables. Returns 0 if all are done.
 
     Raises:
-        UsageError: questions or prices are missing, or the folder holds something else.
-        IactError: the budget is used up, or the models can't be asked. What is done is kept and printed.
+        UsageError: questions or prices are missing, or the folder contains something else.
+        IactError: the budget is used up, or the models can't be reached. Finished runs are kept and printed.
     """
     priced = _priced(settings)
     if asked.budget.money is not None and not priced:
-        raise UsageError("A budget of money needs prices: set price_prompt and price_completion.")
+        raise UsageError("A budget of money needs prices. Set price_prompt and price_completion.")
     questions, arms = chosen(_questions(asked), asked.limit, asked.seed), _arms(asked)
     folder = Path(asked.out or f"eval-{asked.name}").absolute()
     return asyncio.run(_evaluate(settings, asked, questions, arms, folder, priced=priced, as_json=as_json))
@@ -68,8 +68,8 @@ async def _evaluate(
         await models.close()
     if not finished:
         raise IactError(
-            f"The budget is used up: {len(kept.done)} of {len(work.pairs)} runs are done. The same command with a larger "
-            "budget goes on from here."
+            f"The budget is used up; {len(kept.done)} of {len(work.pairs)} runs are done. To continue, run the same command "
+            "with a larger budget."
         )
     return 0
 
@@ -89,7 +89,7 @@ def _priced(settings: Settings) -> bool:
 def _questions(asked: EvaluationRequest) -> list[EvalQuestion]:
     if asked.name == SEVEN:
         if asked.place is not None:
-            raise UsageError("The tasks of seven_groups are made by the program; leave --questions out.")
+            raise UsageError("The tasks of seven_groups are generated. Leave out --questions.")
         return seven_groups.questions()
     return load(asked.name, Path(asked.place or ".").expanduser())
 
@@ -100,7 +100,7 @@ def _arms(asked: EvaluationRequest) -> list[Arm]:
     unknown = [name for name in named if name not in ARMS]
     if unknown or not named:
         raise UsageError(
-            f"There is no way of working {', '.join(unknown) or 'named'}; there are {', '.join(ARMS)}."
+            f"Unknown way of working: {', '.join(unknown) or '(none given)'}. The ways are: {', '.join(ARMS)}."
         )
     return [ARMS[name] for name in named]
 
@@ -108,7 +108,7 @@ def _arms(asked: EvaluationRequest) -> list[Arm]:
 def _terms(
     asked: EvaluationRequest, questions: Sequence[EvalQuestion], arms: Sequence[Arm], models: Models
 ) -> dict[str, JSON]:
-    """What makes the runs of one folder comparable."""
+    """The terms that must be the same for all runs in a folder."""
     text = json.dumps([(one.id, one.text, one.answers) for one in questions])
     return {
         "set": asked.name,

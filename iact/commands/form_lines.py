@@ -1,4 +1,4 @@
-"""A form that a module puts to a person, asked at a terminal: whether at all, then field by field."""
+"""A module's form, asked at a terminal: first whether to answer at all, then field by field."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _NO: Final = frozenset({"n", "no"})
 
 
 class FormLines:
-    """One form that is being answered, by the lines that a person types.
+    """A form that a person answers line by line.
 
-    `answered`: what they said: the values, None for a no; it counts once `done`.
+    `answered`: the values, or None if the person declined. It is valid once `done` is true.
     """
 
     def __init__(self, asked: FormAsk) -> None:
@@ -32,17 +32,17 @@ class FormLines:
 
     @property
     def prompt(self) -> str:
-        """What the next line answers."""
+        """The prompt for the next line."""
         if not self._begun and self._skill:
             return "Approve it? [y]es, [N]o: "
         if not self._begun:
-            return "You opened it? [y]es, [N]o: " if self._url else "Answer it? [y]es, [N]o: "
+            return "Did you open it? [y]es, [N]o: " if self._url else "Answer it? [y]es, [N]o: "
         field = self._left[0]
-        left_out = "" if field.required and field.default is None else " (empty: as it is)"
+        left_out = "" if field.required and field.default is None else " (leave empty to keep it)"
         return f"{field_words(field)}{left_out}: "
 
     def take(self, line: str) -> str:
-        """The next line; gives what is wrong with it, if something is."""
+        """Process the next line. Returns what is wrong with it, or an empty string."""
         said = line.strip()
         if not self._begun:
             self._begun = said.lower() in _YES
@@ -63,11 +63,11 @@ class FormLines:
 
 
 def _missing(field: FormField) -> str | None:
-    return "This is needed." if field.required and field.default is None else None
+    return "This field is required." if field.required and field.default is None else None
 
 
 def _value(field: FormField, said: str) -> JSON:
-    """What a line says of a field; None if it says nothing."""
+    """The value of a field in a line, or None if the line is empty."""
     if not said:
         return None
     match field.kind:

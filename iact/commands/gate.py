@@ -1,7 +1,7 @@
 """Commands about the gate: `gate explain JOURNAL N` and `gate test FUNCTION …`, for administrators.
 
-`test` answers what the gate would say to one call by a person's own agent, without making it: no module is
-started, and no clearance is asked.
+`test` reports what the gate would decide about one call by a person's own agent, without making it: no module is
+started, and no clearance is requested.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ from iact.sandbox import open_host
 from iact.settings import Settings
 
 _ASKED: Final = ("to", "rule", "reason", "provenance", "read")
-"""What `explain` repeats of a question."""
+"""The fields of a question that `explain` repeats."""
 
 
 def explain(path: Path, n: int, *, as_json: bool) -> int:
-    """Print the decision behind record `n`: the newest about the call that a gate, clearance, call or result is of.
+    """Print the newest decision about the call that record `n` (a gate, clearance, call or result) belongs to.
 
     Raises:
         UsageError: there is no such record, or it has no decision.
     """
     records = read_records(path)
     if not 1 <= n <= len(records):
-        raise UsageError(f"The journal has records 1 to {len(records)}, and no record {n}.")
+        raise UsageError(f"There is no record {n}: the journal has records 1 to {len(records)}.")
     n, agent, gate = _decision(records, records[n - 1])
     fields: dict[str, JSON] = {
         "record": n, "agent": agent, "function": gate.function, "allow": gate.allow,
@@ -58,18 +58,18 @@ def explain(path: Path, n: int, *, as_json: bool) -> int:
 
 
 def _origins(n: int, asked: ClearanceAsk) -> str:
-    """Where the arguments of a call that somebody was asked about came from."""
+    """The origins of the arguments of a call that a person or agent was asked about."""
     named = "; ".join(f"{name} from {', '.join(labels)}" for name, labels in asked.provenance.items())
     return f"record {n}: the {asked.to} was asked" + (f"; {named}." if named else ".")
 
 
 def _decision(records: Sequence[Record], at: Record) -> tuple[int, str, Gate]:
-    """The decision about the call that a record is of: its number, whose call it is, and what it says."""
+    """The decision about the call that a record belongs to: its record number, the calling agent, and the decision."""
     if isinstance(at.content, Gate):
         return at.n, at.agent, at.content
     if not isinstance(at.content, Call | Result | Select | ClearanceAsk | ClearanceAnswer):
         raise UsageError(
-            f"Record {at.n} is a {at.kind} without a decision; give the number of a gate, call or result."
+            f"Record {at.n} is a {at.kind} without a decision. Give the number of a gate, call or result."
         )
     asked = isinstance(at.content, ClearanceAsk | ClearanceAnswer)
     key = (at.agent, at.content.turn, at.content.action)
@@ -78,9 +78,9 @@ def _decision(records: Sequence[Record], at: Record) -> tuple[int, str, Gate]:
         if isinstance(gate, Gate) and (record.agent, gate.turn, gate.action) == key:
             return record.n, record.agent, gate
     if asked:
-        raise UsageError(f"The call that record {at.n} is about was not decided.")
+        raise UsageError(f"There is no decision yet about the call of record {at.n}.")
     raise UsageError(
-        f"Record {at.n} is a {at.kind} without a decision; give the number of a gate, call or result."
+        f"Record {at.n} is a {at.kind} without a decision. Give the number of a gate, call or result."
     )
 
 
@@ -95,10 +95,10 @@ def test(
     intent: float | str,
     as_json: bool,
 ) -> int:
-    """Print what the gate would say to a call. `given`: `key=value` words. Exit status 0 also for a denial.
+    """Print what the gate would decide about a call. `given`: `key=value` words. Returns 0 for a denial as well.
 
     Raises:
-        UsageError: the arguments or the scope can't be; says which.
+        UsageError: an argument or the scope is invalid.
     """
     module = asyncio.run(_known(settings, module_of(function)))
     verdict = verdict_on(
@@ -126,7 +126,7 @@ def _print(verdict: CallVerdict, *, as_json: bool) -> None:
 
 
 def _arguments(given: Sequence[str]) -> dict[str, JSON]:
-    """`key=value` words; a value that is JSON of a number, truth value, list or object is taken as that."""
+    """Parse `key=value` words. Values that are JSON (numbers, booleans, lists, objects) are decoded."""
     found: dict[str, JSON] = {}
     for word in given:
         key, equals, text = word.partition("=")
@@ -140,7 +140,7 @@ def _arguments(given: Sequence[str]) -> dict[str, JSON]:
 
 
 async def _known(settings: Settings, module: str) -> KnownModule | None:
-    """What the catalogue says of a module; None where there is no sandbox, or no such module."""
+    """The catalogue's entry for a module, or None if no sandbox is available or there is no such module."""
     try:
         host = await open_host(
             settings.data, backend=settings.sandbox, runtime=settings.runtime, kubernetes=settings.kubernetes

@@ -1,6 +1,6 @@
 """Commands about hosts that modules may reach: `module allow`, `module hosts`.
 
-A host is allowed by a file that every session follows while it runs, in whatever process.
+Allowed hosts are kept in a file that every running session follows, in any process.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ Row = dict[str, str]
 def allow(
     settings: Settings, module: str, hosts: Sequence[str], *, session: str, remove: bool, as_json: bool
 ) -> int:
-    """Let a module reach hosts, or take that back; sessions that run follow at the module's next connection.
+    """Let a module reach hosts, or withdraw that. Running sessions follow at the module's next connection.
 
     Raises:
-        UsageError: there is no such module or session, or one is not a host.
+        UsageError: there is no such module or session, or a host is invalid.
     """
     make_data_directory(settings)
     _check_module(settings, module)
@@ -40,7 +40,7 @@ def allow(
 
 
 def show(settings: Settings, module: str, *, session: str, as_json: bool) -> int:
-    """Print the hosts that modules may reach without a question, and who allowed each.
+    """Print the hosts that modules may reach without asking, and who allowed each.
 
     Raises:
         UsageError: there is no such module or session, or the policy can't be read.
@@ -88,11 +88,11 @@ def _print(rows: Sequence[Row]) -> None:
 def _check_module(settings: Settings, name: str) -> None:
     known = {entry.name for entry in Catalogue(settings.data).entries()}
     if name not in known:
-        raise UsageError(f"There is no module {name!r}; there are {', '.join(sorted(known))}.")
+        raise UsageError(f"There is no module {name!r}. The modules are: {', '.join(sorted(known))}.")
 
 
 def _folder(settings: Settings, session: str) -> Path:
-    """Where what is allowed is kept: for all sessions, or for one.
+    """The folder where allowed hosts are kept, for all sessions or for one.
 
     Raises:
         UsageError: there is no such session.

@@ -1,4 +1,4 @@
-"""`iact image build` and `push`: what tools run in, and the workshop that a person's shell has."""
+"""`iact image build` and `push`: the images that tools run in, and the workshop image of a user's shell."""
 
 from __future__ import annotations
 
@@ -33,24 +33,28 @@ def build_image(
     add: bool = False,
     plain: bool = False,
 ) -> int:
-    """Build the sandbox's images unless they are there; what is named becomes the workshop.
+    """Build the sandbox's images unless they exist. The packages named become the workshop image.
 
     Raises:
-        UsageError: the options contradict each other, or something is no name of a package.
+        UsageError: the options contradict each other, or a package name is invalid.
     """
     wanted = workshop.chosen(profiles, packages, wheels)
     named = bool(wanted.packages or wanted.asked)
     if plain and named:
-        raise UsageError("--plain goes without --profile, --with and --wheels: it takes them all away.")
+        raise UsageError(
+            "--plain can't be used with --profile, --with and --wheels, because it removes everything that they add."
+        )
     if named and source == "registry":
-        raise UsageError("A workshop is made of Debian packages; leave out --from registry.")
+        raise UsageError(
+            "A shell with more packages is built from Debian packages. Leave out --from registry."
+        )
     make_data_directory(settings)
     if named:
         kept = workshop.load(settings.data) if add else None
         wanted = kept.with_more(wanted) if kept is not None else wanted
         made = build.make_workshop(settings.data, wanted, _tell, settings.sandbox)
         print(made.name)
-        _tell("each shell that is started from now on has it")
+        _tell("all shells that start from now on use it")
         return 0
     print(build.system(_tell, settings.sandbox, source=source).name)
     if plain:
@@ -61,14 +65,14 @@ def build_image(
 
 
 def push(settings: Settings, modules: Sequence[str]) -> int:
-    """Put the images that modules run in into the registry that the settings name.
+    """Push the images that modules run in to the registry that the settings name.
 
     Raises:
-        UsageError: they name none.
+        UsageError: the settings name no registry.
     """
     if not settings.kubernetes_images:
         raise UsageError(
-            "Nothing says where images go. Set IACT_KUBERNETES_IMAGES, such as registry.example/iact."
+            "There is no registry to push images to. Set IACT_KUBERNETES_IMAGES, for example to registry.example/iact."
         )
     make_data_directory(settings)
     for name in push_images(settings.data, settings.kubernetes_images, modules, _tell):
@@ -77,16 +81,18 @@ def push(settings: Settings, modules: Sequence[str]) -> int:
 
 
 def offer(settings: Settings) -> int:
-    """Ask on the terminal which tools the shell is to have, and build that; an empty line is none."""
-    print("The shell that agents work in has the usual commands, git and Python. It can have more:")
+    """Ask on the terminal which tools the shell should have, and build its image. An empty line means none."""
+    print("The shell that agents work in has the usual commands, git and Python. You can add more:")
     for name, each in PROFILES.items():
         print(f"  {name}  {each.summary}")
         print(
             f"  {'':{len(name)}}  {each.size / 1e6:.0f} MB on disk, {each.seconds} seconds or more to build"
         )
-    said = input("Which of them (data, dev, both; empty for none, iact image build adds it later)? ").strip()
+    said = input(
+        "Which of these do you want (data, dev or both; empty for none, you can add them later with iact image build)? "
+    ).strip()
     if said not in _ANSWERS:
-        print(f"{said[:40]!r} is none of these, so nothing is added; see: iact image build --help")
+        print(f"{said[:40]!r} is not one of these, so nothing was added. See: iact image build --help")
         return 0
     return build_image(settings, None, profiles=_ANSWERS[said]) if _ANSWERS[said] else 0
 

@@ -1,4 +1,4 @@
-"""`iact journal inspect`: a session as a log of Inspect."""
+"""`iact journal inspect`: a session as an Inspect log."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def write(settings: Settings, journal: str, *, at: int | None, out: str | None) 
 
         from iact.faces.inspect.log import log_of
     except ModuleNotFoundError as error:
-        raise UsageError("Inspect is not installed: pip install 'iact[inspect]'.") from error
+        raise UsageError("Inspect is not installed. Install it: pip install 'iact[inspect]'.") from error
 
     if out is not None and Path(out).suffix not in {".eval", ".json"}:
-        raise UsageError(f"Inspect's logs end in .eval or .json, and {out} does not.")
+        raise UsageError(f"The name of an Inspect log must end in .eval or .json, unlike {out}.")
     found = replay(journals.find(settings, journal), at=at)
     known = found.view.is_action("/") or looks_like_action
     log = log_of(

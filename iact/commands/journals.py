@@ -1,4 +1,4 @@
-"""Commands that read a journal: `replay`, `context`, and all of `journal`."""
+"""Commands that read a journal: `replay`, `context`, and `journal …`."""
 
 from __future__ import annotations
 
@@ -34,25 +34,25 @@ from iact.wiring import shared_of
 
 _FORM_DECISIONS: Final = {"accept": "answered", "decline": "refused", "cancel": "not answered"}
 _WIDTH: Final = 160
-"""Characters of what a record says, in a line about it."""
+"""The maximum number of characters in a line about a record."""
 
 
 def find(settings: Settings, name: str) -> Path:
-    """A journal by its file, its session's directory, its session's id, or the name of an example.
+    """Find a journal by its file, its session's directory, its session's id, or the name of an example.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such journal.
     """
     for path in (Path(name), settings.data / "sessions" / name):
         if journal_file(path) is not None:
             return path
     if (example := examples.find(name)) is not None:
         return example.folder
-    raise UsageError(f"There is no journal {name}: give its file, or the id of a session in {settings.data}.")
+    raise UsageError(f"There is no journal {name}. Give its file, or the id of a session in {settings.data}.")
 
 
 def replay(settings: Settings, path: Path, *, at: int | None, verify: bool, tree: bool, as_json: bool) -> int:
-    """Rebuild a session; print what was asked for."""
+    """Rebuild a session and print the requested report."""
     found = SessionStore(settings.data).read(path, at=at, verify=verify)
     view, plans = found.view, found.view.plans()
     agents = [node for node in view.nodes() if node.kind == "agent"]
@@ -70,13 +70,13 @@ def replay(settings: Settings, path: Path, *, at: int | None, verify: bool, tree
         return 0
     if found.torn and at is None:
         print(f"note: an unfinished append of {found.torn} bytes at the end was left out.")
-    verified = ", verified: every context and call is what the core makes of it" if verify else ""
+    verified = ", verified: every context and call was computed again and is the same" if verify else ""
     print(
         f"session {view.id}: {found.at} records, {len(agents)} agent{'s' if len(agents) != 1 else ''}{verified}"
     )
     if verify and found.verified_from > 1:
         print(
-            f"note: records 1 to {found.verified_from - 1} were written by another version and were only read."
+            f"note: records 1 to {found.verified_from - 1} were written by another version; they were read but not verified."
         )
     if found.foreign:
         print(f"note: this session is foreign: {found.foreign}.")
@@ -96,7 +96,7 @@ def _agent_line(node: NodeView) -> str:
 
 
 def _plan_line(plan: PlanView) -> str:
-    """A plan in the call tree: what became of its steps."""
+    """A plan in the call tree, with the states of its steps."""
     counts = Counter(step.state for step in plan.steps.values())
     steps = ", ".join(f"{count} {state}" for state, count in counts.items()) or "no steps"
     version = f", version {plan.version}" if plan.version else ""
@@ -114,7 +114,7 @@ def _agent(node: NodeView) -> dict[str, object]:
 
 
 def context(path: Path, agent: str, *, at: int | None, as_json: bool) -> int:
-    """Print the message list that a model saw."""
+    """Print the list of messages that a model was sent."""
     seen = read_context(path, agent, at=at)
     if as_json:
         messages = [
@@ -130,7 +130,9 @@ def context(path: Path, agent: str, *, at: int | None, as_json: bool) -> int:
             )
         )
         return 0
-    print(f"# what {seen.agent} saw at record {seen.record}; = marks what it had seen before, + what is new")
+    print(
+        f"# context of {seen.agent} at record {seen.record}; = marks what it had seen before, + what is new"
+    )
     for one in seen.messages:
         mark = "=" if one.reused else "+"
         print(f"\n{mark} [{one.role}]")
@@ -141,10 +143,10 @@ def context(path: Path, agent: str, *, at: int | None, as_json: bool) -> int:
 
 
 def check(path: Path, *, as_json: bool) -> int:
-    """Check a journal's form, its chain, and the blobs that it names; 0 if all of it is there as it was written.
+    """Check a journal's format, its chain, and the blobs it refers to. Returns 0 if all of it is intact.
 
     Raises:
-        JournalError: something is not, unless a report as JSON is wanted.
+        JournalError: it is damaged, unless the report is JSON.
     """
     found = check_integrity(path)
     if found.error is not None and not as_json:
@@ -152,7 +154,7 @@ def check(path: Path, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(_checked(found), ensure_ascii=False))
         return 0 if found.error is None else 1
-    torn = f"; {found.torn} bytes of an unfinished append are after them" if found.torn else ""
+    torn = f"; {found.torn} bytes of an unfinished append follow them" if found.torn else ""
     kept = f", {found.blobs} blob{'s' if found.blobs != 1 else ''}" if found.blobs else ""
     print(f"{found.journal}: {found.records} records{kept}, unbroken{torn}.")
     return 0
@@ -172,11 +174,11 @@ def _checked(found: Integrity) -> dict[str, object]:
 
 
 def export(settings: Settings, session: str, *, out: str | None) -> int:
-    """Write a session's journal, byte for byte as one machine alone would have it.
+    """Write a session's journal, byte for byte as a single machine would have written it.
 
     Raises:
         UsageError: there is no such session.
-        JournalError: it is damaged, or the store does not answer.
+        JournalError: the journal is damaged, or the store does not answer.
     """
     data = _stored(settings, session)
     if data is None:
@@ -190,16 +192,16 @@ def export(settings: Settings, session: str, *, out: str | None) -> int:
 
 
 def _stored(settings: Settings, session: str) -> bytes | None:
-    """The journal as the shared store has it; None: it is not there, or there is no such store."""
+    """The journal in the shared store, or None if it is not there or there is no shared store."""
     shared = shared_of(settings)
     journals = shared.journals(settings.data) if shared is not None else None
     return journals.export(session) if journals is not None and journals.has(session) else None
 
 
 def tail(path: Path, *, follow: bool, last: int | None) -> int:
-    """Print one line for each record, or for the `last` ones only; then, with `follow`, for each as it comes.
+    """Print one line for each record, or only for the `last` ones. With `follow`, also print each new record.
 
-    Following ends when the session is closed for good, or by an interrupt.
+    Following ends when the session is closed permanently, or by an interrupt.
     """
     records = Tail(path, follow=follow, last=last)
     try:
@@ -210,12 +212,12 @@ def tail(path: Path, *, follow: bool, last: int | None) -> int:
             raise
         return 0
     if records.torn:
-        print(f"note: {records.torn} bytes of an unfinished append are after these records.", file=sys.stderr)
+        print(f"note: {records.torn} bytes of an unfinished append follow these records.", file=sys.stderr)
     return 0
 
 
 def line(record: Record) -> str:
-    """A record as one line for a terminal, whatever it holds."""
+    """A record as one line that is safe for a terminal."""
     when = record.at[:19].replace("T", " ")
     body = "" if isinstance(record.content, Module) else record.body[: 4 * _WIDTH]
     who = record.content.who if isinstance(record.content, PersonContent) else ""
@@ -292,14 +294,14 @@ def _facts(record: Record) -> Iterator[str]:
 def fork(
     settings: Settings, path: Path, *, at: int | None, text: str | None, as_json: bool, run: bool = False
 ) -> int:
-    """Make a new session from the first records of a journal; with `text`, say that in it and wait for the reply.
+    """Make a new session from the first records of a journal. With `text`, send it that message and wait for the reply.
 
-    `run`: what was under way there is carried out; without, it is dropped.
+    `run`: finish the work that was in progress; otherwise it is dropped.
     """
     if text is not None and not text.strip():
         raise UsageError("The message is empty.")
 
-    from iact.wiring import open_store  # loads the sandbox, which readers of journals do without
+    from iact.wiring import open_store  # loads the sandbox, which commands that only read journals don't need
 
     made = open_store(settings).fork(path, at, run=run)
     if made.left_out:
@@ -322,7 +324,7 @@ def fork(
 
 
 def _go_on(settings: Settings, session: str, text: str, as_json: bool) -> int:
-    from iact.commands import run  # loaded only where something runs
+    from iact.commands import run  # loaded only when something runs
 
     return run.run(
         settings,
@@ -337,7 +339,7 @@ def _go_on(settings: Settings, session: str, text: str, as_json: bool) -> int:
 
 
 def timeline(path: Path, *, at: int | None, as_json: bool) -> int:
-    """Print what each agent did when; a star stands before what the answers waited for."""
+    """Print what each agent did and when, with a star before the work that the answers waited for."""
     told = waterfall(read_replay(path, at=at).records)
     if as_json:
         print(json.dumps(timeline_fields(told), ensure_ascii=False, indent=2))
@@ -348,13 +350,13 @@ def timeline(path: Path, *, at: int | None, as_json: bool) -> int:
         lasts = f"{end - one.begin:9.2f} s{' so far' if one.end is None else ''}"
         line = f"{star} {one.begin:9.2f} {lasts}  {one.kind:8}  {one.agent}  {one.label}"
         print(visible(without_escapes(line)))
-    print(f"{told.seconds:.2f} s in all; the answers waited for {told.critical:.2f} s of work (*).")
+    print(f"{told.seconds:.2f} s in total; the answers waited for {told.critical:.2f} s of work (*).")
     return 0
 
 
 def html(path: Path, *, at: int | None, out: str | None) -> int:
-    """Write a journal as one page, to a file or to standard output."""
-    from iact import export  # loaded only where it is used: it brings the renderer
+    """Write a journal as one HTML page, to a file or to standard output."""
+    from iact import export  # loaded only when used: it imports the renderer
 
     page = export.page(path, at=at)
     if out is None:

@@ -1,4 +1,4 @@
-"""`iact mcp`: sessions for clients of the Model Context Protocol, on standard input and output or by HTTP."""
+"""`iact mcp`: sessions for Model Context Protocol clients, on standard input and output or over HTTP."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ from iact.settings import Settings
 from iact.wiring import make_data_directory, open_runtime
 
 KEY: Final = "mcp.key"
-"""The file in the data directory with the key that clients by HTTP send. It stays, for they have it in their settings."""
+"""The file in the data directory with the key that HTTP clients send. It is kept, because clients have it configured."""
 _HOST: Final = "127.0.0.1"
 
 
 def mcp(settings: Settings, *, workspace: str | None, intent: str, scope: str, http: int | None) -> int:
-    """Serve until the client closes our standard input, or a signal ends it; 0 after a clean end. `http`: the port; None:
-    standard input and output.
+    """Serve until the client closes standard input or a signal arrives. Returns 0 after a clean end.
+
+    `http`: the port, or None for standard input and output.
 
     Raises:
-        UsageError: what it takes is not installed, the port can't be had, or there is no such directory or scope.
+        UsageError: a package is missing, the port is not available, or the directory or scope is unknown.
     """
     if any(
         find_spec(one) is None for one in ("mcp", *(("starlette", "uvicorn") if http is not None else ()))
@@ -73,10 +74,10 @@ async def _by_http(settings: Settings, workspace: Path | None, intent: str, scop
 
 
 def _key(file: Path) -> str:
-    """The key in a file that only its owner can read; it is made if there is none.
+    """Return the key from a file that only its owner can read. The file is created if it is missing.
 
     Raises:
-        UsageError: the file holds none.
+        UsageError: the file contains no key.
     """
     if not file.exists():
         temporary = file.with_name(f".{file.name}-{secrets.token_hex(8)}")
@@ -84,9 +85,11 @@ def _key(file: Path) -> str:
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:
             stream.write(secrets.token_urlsafe(32) + "\n")
         with contextlib.suppress(FileExistsError):
-            os.link(temporary, file)  # of two that start at once, one makes it
+            os.link(temporary, file)  # if two processes start at the same time, one of them creates it
         temporary.unlink()
     found = file.read_bytes().strip()
     if not re.fullmatch(rb"[A-Za-z0-9_-]{32,200}", found):
-        raise UsageError(f"{file} holds no key. Remove it, and start again: a new one is made.")
+        raise UsageError(
+            f"{file} contains no valid key. Remove the file and start again; a new key is then created."
+        )
     return found.decode("ascii")

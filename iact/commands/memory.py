@@ -1,7 +1,7 @@
-"""`iact memory …`: what is remembered, for people.
+"""`iact memory …`: search and change memory on the command line.
 
-The store has one owner. Where a server runs on the data directory that is the server, and the commands go
-through it, in the page's own protocol; where none runs they open the store themselves.
+The memory store has one owner. If a server runs on the data directory, the server owns it, and the commands use the
+page's protocol. Otherwise they open the store themselves.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from iact.memory import USER, open_memory
 from iact.settings import Settings
 
 Result = TypeVar("Result")
-_UNKNOWN = "There is no memory {}; `iact memory search QUERY` lists them."
+_UNKNOWN = "There is no memory {}. To find memories: iact memory search QUERY"
 
 
 def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
     """`iact memory search QUERY [--limit N] [--json]`
 
     Raises:
-        IactError: memory can't answer, or the server refuses; so with all commands here.
+        IactError: memory can't answer, or the server refuses. This applies to all commands here.
     """
 
     async def here(memory: Memory) -> object:
@@ -38,7 +38,7 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
 
 
 def show(settings: Settings, identity: str) -> int:
-    """`iact memory show ID`: one fragment with all that is known of it, as JSON."""
+    """`iact memory show ID`: print one fragment with everything known about it, as JSON."""
 
     async def here(memory: Memory) -> object:
         return await memory.show(identity)
@@ -51,7 +51,7 @@ def show(settings: Settings, identity: str) -> int:
 
 
 def forget(settings: Settings, ids: Sequence[str]) -> int:
-    """`iact memory forget ID…`: remove them, and all that came from the same records, for good."""
+    """`iact memory forget ID…`: permanently remove fragments, and everything that came from the same records."""
 
     async def here(memory: Memory) -> object:
         return await memory.forget(ids)
@@ -59,30 +59,30 @@ def forget(settings: Settings, ids: Sequence[str]) -> int:
     gone = _ask(settings, {"type": "memory.forget", "memories": list(ids)}, "count", here)
     if not gone:
         raise UsageError(_UNKNOWN.format(", ".join(ids)))
-    print(f"{gone} forgotten; the session's journal keeps its record of it.")
+    print(f"{gone} forgotten. The session's journal still contains the original text.")
     return 0
 
 
 def edit(settings: Settings, identity: str, text: str) -> int:
-    """`iact memory edit ID TEXT`: let it read so from now on; nothing is left of the old text but in the journal."""
+    """`iact memory edit ID TEXT`: replace the text of a fragment. The old text is then only in the journal."""
 
     async def here(memory: Memory) -> object:
         await memory.edit(identity, text)
         return None
 
     _ask(settings, {"type": "memory.edit", "memory": identity, "text": text}, "memory", here)
-    print("Edited; the session's journal keeps its record of the old text.")
+    print("Edited. The session's journal still contains the old text.")
     return 0
 
 
 def rebuild(settings: Settings) -> int:
-    """`iact memory rebuild`: empty the memory and fill it from all journals."""
+    """`iact memory rebuild`: clear the memory and fill it from all journals."""
 
     async def here(memory: Memory) -> object:
         return await memory.rebuild()
 
     count = _ask(settings, {"type": "memory.rebuild"}, "count", here, patience=None)
-    print(f"{count} memories from the journals in {settings.data / 'sessions'}.")
+    print(f"Restored {count} memories from the journals in {settings.data / 'sessions'}.")
     return 0
 
 
@@ -94,7 +94,7 @@ def _ask(
     *,
     patience: float | None = 60.0,
 ) -> object:
-    """Field `field` of the server's answer; what `here` gives if no server runs."""
+    """Return the field `field` of the server's answer, or the result of `here` if no server runs."""
     answer = ask_server(settings, message, patience=patience)
     return answer.get(field) if answer is not None else asyncio.run(_with_memory(settings, here))
 

@@ -1,6 +1,6 @@
-"""Commands about people, on the database of accounts: `iact user …`, `iact token …`, `iact share …`, `iact login`.
+"""Commands about people, on the accounts database: `iact user …`, `iact token …`, `iact share …`, `iact login`.
 
-Whoever may run them on a data directory may do all that is done here: they can read every file in it anyway.
+These commands check no rights: a person who can run them on a data directory can read every file in it anyway.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DAY: Final = "%Y-%m-%d %H:%M"
 
 
 def actor() -> Actor:
-    """Whoever runs the command, as the system knows them."""
+    """The operating system user who runs the command."""
     try:
         name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:
@@ -41,7 +41,7 @@ def actor() -> Actor:
 def add_user(
     settings: Settings, name: str, *, role: ServerRole, groups: Sequence[str], with_password: bool | None
 ) -> int:
-    """Make an account. `with_password`: None: where people sign in with one.
+    """Create an account. `with_password`: None means a password is set if people sign in with passwords.
 
     Raises:
         UsageError: as `Users.add`.
@@ -55,7 +55,7 @@ def add_user(
 
 
 def list_users(settings: Settings, *, as_json: bool) -> int:
-    """Print every account."""
+    """Print all accounts."""
     with accounts_of(settings) as accounts:
         users = accounts.users.all()
     rows = [
@@ -79,7 +79,7 @@ def list_users(settings: Settings, *, as_json: bool) -> int:
 
 
 def remove_user(settings: Settings, name: str) -> int:
-    """Remove an account; what is theirs stays on disk."""
+    """Remove an account. The user's sessions and files stay on disk."""
     with accounts_of(settings) as accounts:
         user = accounts.users.named(name)
         accounts.users.remove(name, by=actor())
@@ -90,14 +90,14 @@ def remove_user(settings: Settings, name: str) -> int:
 
 
 def set_disabled(settings: Settings, name: str, *, disabled: bool) -> int:
-    """Let somebody in no more, or again."""
+    """Disable or enable a user."""
     with accounts_of(settings) as accounts:
         (accounts.users.disable if disabled else accounts.users.enable)(name, by=actor())
     return 0
 
 
 def set_password(settings: Settings, name: str) -> int:
-    """Give somebody another password; they are signed out everywhere."""
+    """Set a user's password, and sign the user out everywhere."""
     with accounts_of(settings) as accounts:
         accounts.users.named(name)
         accounts.users.set_password(name, _asked(f"New password of {name}"), by=actor())
@@ -105,26 +105,26 @@ def set_password(settings: Settings, name: str) -> int:
 
 
 def set_role(settings: Settings, name: str, role: ServerRole) -> int:
-    """Make somebody an administrator, or no longer one."""
+    """Make a user an administrator or an ordinary user."""
     with accounts_of(settings) as accounts:
         accounts.users.set_role(name, role, by=actor())
     return 0
 
 
 def set_groups(settings: Settings, name: str, groups: Sequence[str]) -> int:
-    """Put somebody into these groups, and no others."""
+    """Put a user into exactly these groups."""
     with accounts_of(settings) as accounts:
         accounts.users.set_groups(name, groups, by=actor())
     return 0
 
 
 def _asked(what: str) -> str:
-    """A password that is typed twice without being shown, or comes from standard input."""
+    """Read a password, typed twice without being shown, or from standard input."""
     if not sys.stdin.isatty():
         return sys.stdin.read().removesuffix("\n")
     first = getpass.getpass(f"{what}: ")
     if getpass.getpass("Once more: ") != first:
-        raise UsageError("The two are not the same. Nothing was changed.")
+        raise UsageError("The two passwords are not the same. Nothing was changed.")
     return first
 
 
@@ -134,18 +134,18 @@ def _asked(what: str) -> str:
 def create_token(
     settings: Settings, user: str, name: str, scopes: Sequence[Scope], *, days: float, as_json: bool
 ) -> int:
-    """Make an API token of a user, and print it this once."""
+    """Create an API token for a user and print it. It is shown only this once."""
     with accounts_of(settings) as accounts:
         shown = accounts.tokens.create(accounts.users.named(user), name, scopes, days=days, by=actor())
     if as_json:
         return _print_json({"id": shown.id, "token": shown.secret})
     print(shown.secret)
-    print("This is shown once. Whoever has it may do what it was made for.", file=sys.stderr)
+    print("This token is shown only once. Anyone who has it can use it, so keep it secret.", file=sys.stderr)
     return 0
 
 
 def list_tokens(settings: Settings, user: str, *, as_json: bool) -> int:
-    """Print a user's tokens, but not what they are."""
+    """Print a user's tokens without their secrets."""
     with accounts_of(settings) as accounts:
         tokens = accounts.tokens.of(accounts.users.named(user).id)
     if as_json:
@@ -169,7 +169,7 @@ def list_tokens(settings: Settings, user: str, *, as_json: bool) -> int:
 
 
 def revoke_token(settings: Settings, user: str, token: str) -> int:
-    """Let nobody in with a token any more."""
+    """Revoke a token."""
     with accounts_of(settings) as accounts:
         accounts.tokens.revoke(accounts.users.named(user), token, by=actor())
     return 0
@@ -189,7 +189,7 @@ def create_link(
     public: bool,
     as_json: bool,
 ) -> int:
-    """Make a link to a session of a user, and print it this once."""
+    """Create a link to a session of a user and print it. It is shown only this once."""
     view = LinkView(at=at, hides=frozenset(hides), variables=frozenset(variables))
     with accounts_of(settings) as accounts:
         owner = _owner(settings, accounts, session)
@@ -202,7 +202,7 @@ def create_link(
 
 
 def list_links(settings: Settings, session: str, *, as_json: bool) -> int:
-    """Print the links to a session, but not what they are, and how often each was followed."""
+    """Print the links to a session without their secrets, and how often each was opened."""
     with accounts_of(settings) as accounts:
         links = accounts.sharing.links_of(_owner(settings, accounts, session).id, session)
     if as_json:
@@ -239,7 +239,7 @@ def list_links(settings: Settings, session: str, *, as_json: bool) -> int:
 
 
 def revoke_link(settings: Settings, session: str, link: str) -> int:
-    """Let nobody in by a link any more."""
+    """Revoke a link."""
     with accounts_of(settings) as accounts:
         accounts.sharing.revoke(_owner(settings, accounts, session), link, by=actor())
     return 0
@@ -263,21 +263,21 @@ def _page(settings: Settings) -> str:
 
 
 def log_in(settings: Settings, url: str) -> int:
-    """Remember a server and a token for it; the token is typed without being shown, or comes from standard input."""
+    """Remember a server and a token for it. The token is typed without being shown, or read from standard input."""
     typed = sys.stdin.isatty()
     token = getpass.getpass(f"API token for {url}: ") if typed else sys.stdin.read()
     found = login.checked(url, token.strip())
     login.keep(settings.data, found)
-    print(f"Logged in to {found.url} as {found.name}. To end that, run: iact logout", file=sys.stderr)
+    print(f"Logged in to {found.url} as {found.name}. To log out: iact logout", file=sys.stderr)
     return 0
 
 
 def log_out(settings: Settings) -> int:
-    """Forget it. The token stays good until it is revoked."""
+    """Forget the server and the token. The token stays valid until it is revoked."""
     found = login.forget(settings.data)
     if found is None:
         raise UsageError("You are not logged in to a server.")
-    print(f"Logged out of {found.url}. The token is good until it is revoked there.", file=sys.stderr)
+    print(f"Logged out of {found.url}. The token stays valid until it is revoked there.", file=sys.stderr)
     return 0
 
 

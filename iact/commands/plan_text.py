@@ -1,4 +1,4 @@
-"""Plans for a terminal: the graph in layers with the states of its steps, and what would happen, in words. Pure."""
+"""Plans as text for a terminal: the graph in layers with the states of its steps, and an explanation. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _WHY: Final = 100
 
 
 def layers_of(steps: Mapping[str, StepView]) -> list[list[str]]:
-    """Ids by dependency wave: what is in a layer needs only what is above it."""
+    """Group step ids by dependency wave: the steps of a layer need only steps of the layers above."""
     rows: list[list[str]] = [[] for _ in range(1 + max((one.layer for one in steps.values()), default=-1))]
     for one, step in steps.items():
         rows[step.layer].append(one)
@@ -25,7 +25,7 @@ def layers_of(steps: Mapping[str, StepView]) -> list[list[str]]:
 
 
 def draw(steps: Mapping[str, StepView]) -> str:
-    """The graph: a box for each step, layer by layer, with what it waits for and, if it ran, its state."""
+    """Draw the graph: a box for each step, layer by layer, with what it waits for and, if it ran, its state."""
     lines: list[str] = []
     for number, row in enumerate(layers_of(steps), 1):
         if lines:
@@ -53,7 +53,7 @@ def _needs(step: StepView) -> str:
 
 
 def what(step: StepView) -> str:
-    """What a step does, in a few words."""
+    """Describe briefly what a step does."""
     if step.kind == "agent":
         return f"agent {step.call}"
     return step.call if step.kind == "tool" else step.kind.replace("_", " ")
@@ -63,7 +63,7 @@ def what(step: StepView) -> str:
 
 
 def explain(plan: WrittenPlan, mode: str, intent: float, impacts: Mapping[str, float]) -> str:
-    """What would run in which order, what it may change, and what could keep it from being done."""
+    """Explain what would run, in which order, what it may change, and what could stop it."""
     steps = plan.steps()
     parts = [
         _head(plan.goal, steps, mode),
@@ -75,11 +75,11 @@ def explain(plan: WrittenPlan, mode: str, intent: float, impacts: Mapping[str, f
 
 
 JUDGED: Final[Mapping[str, str]] = {
-    "static": "nobody judges it while it runs; a step that fails is retried if that may help",
+    "static": "no model judges it while it runs; a step that fails is retried if that may help",
     "reflect": "after each wave a model judges the evidence; the next wave waits for the verdict",
     "nreflect": "a model judges the evidence after every few finished steps, and nothing waits for it",
     "orchestrator": "a model looks at each result, and may add or cancel steps",
-    "analyze": "when all has run, a model judges whether the goal was reached, and plans anew if not",
+    "analyze": "when everything has run, a model judges whether the goal was reached, and plans again if not",
     "profile": "rules adapt it while it runs, and one model call reports at the end",
 }
 
@@ -108,7 +108,7 @@ def _impacts(steps: Mapping[str, StepView], intent: float, impacts: Mapping[str,
     by_impact: dict[float, list[str]] = {}
     for one, step in steps.items():
         if step.kind == "agent":
-            by_impact.setdefault(intent, []).append(f"{one} (whatever its agent does)")
+            by_impact.setdefault(intent, []).append(f"{one} (anything its agent does)")
         else:
             by_impact.setdefault(impacts[one], []).append(one)
     for impact, ids in sorted(by_impact.items()):
@@ -117,13 +117,13 @@ def _impacts(steps: Mapping[str, StepView], intent: float, impacts: Mapping[str,
 
 
 def _blocks(steps: Mapping[str, StepView]) -> Iterator[str]:
-    """Which failures would keep what from running."""
+    """List which failures would keep which steps from running."""
     for one, step in steps.items():
         lost = sorted(_lost_with(steps, one), key=list(steps).index)
         if lost:
             yield f"If {one} fails, {', '.join(lost)} can't run."
         if step.timeout is not None:
-            yield f"{one} is stopped after {step.timeout:g} s."
+            yield f"{one} is stopped if it takes longer than {step.timeout:g} s."
     writers: dict[str, list[str]] = {}
     for one, step in steps.items():
         shared = (f"the agent {step.call}",) if step.kind == "agent" else step.writes
@@ -131,13 +131,13 @@ def _blocks(steps: Mapping[str, StepView]) -> Iterator[str]:
             writers.setdefault(name, []).append(one)
     for name, ids in writers.items():
         if len(ids) > 1:
-            yield f"{', '.join(ids)} take turns, for each needs {name} to itself."
+            yield f"{', '.join(ids)} run one after another, because each needs {name} to itself."
     if len(steps) > CONCURRENCY:
-        yield f"At most {CONCURRENCY} steps run at a time."
+        yield f"At most {CONCURRENCY} steps run at the same time."
 
 
 def _lost_with(steps: Mapping[str, StepView], failed: str) -> set[str]:
-    """The steps that can't run once `failed` has failed for good."""
+    """The steps that can't run once `failed` has failed permanently."""
     lost = {failed}
     grew = True
     while grew:
@@ -151,5 +151,5 @@ def _lost_with(steps: Mapping[str, StepView], failed: str) -> set[str]:
 
 
 def edges_of(steps: Mapping[str, StepView]) -> Sequence[tuple[str, str]]:
-    """Pairs (from, to), in the order of the plan."""
+    """The edges as pairs (from, to), in the order of the plan."""
     return [(one, step.id) for step in steps.values() for one in step.needs if one in steps]

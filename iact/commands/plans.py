@@ -1,7 +1,7 @@
-"""Commands about plans: `plan run`, `check`, `graph`, `explain`, and those about a plan of a session.
+"""Commands about plans: `plan run`, `check`, `graph`, `explain`, and commands for a plan of a session.
 
-A plan is run as in a dialogue: in a session of its own, through the gate, in containers, with a journal. The steps are
-those of the file; for a goal alone, a planner writes them.
+A plan runs as it would in a dialogue: in its own session, through the gate, in containers, with a journal. The steps
+are those in the file. If there is only a goal, a planner model writes them.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from iact.wiring import open_runtime
 
 _LARGEST: Final = 1 << 20
 _PARTIAL: Final = 3
-"""The exit status of a plan that came back with some of its results, or did not reach its goal."""
+"""The exit status of a plan that finished with only some of its results, or did not reach its goal."""
 
 
 def wanted(settings: Settings, path: str | None, *, template: str | None, goal: str | None) -> WrittenPlan:
-    """The plan that is to run: the one in a file, one that was kept, or one that a planner writes for a goal.
+    """Return the plan to run: from a file, from the saved plans, or to be written by a planner for a goal.
 
     Raises:
-        UsageError: it can't be read, or not exactly one is named.
+        UsageError: it can't be read, or not exactly one source is given.
     """
     if [path, template, goal].count(None) != 2:
-        raise UsageError("Give one of a FILE with a plan, --from NAME and --goal TEXT.")
+        raise UsageError("Give exactly one of these: a FILE with a plan, --from NAME, or --goal TEXT.")
     if goal is not None:
         if not goal.strip():
             raise UsageError("The goal is empty.")
@@ -52,19 +52,19 @@ def wanted(settings: Settings, path: str | None, *, template: str | None, goal: 
 
 
 def read(path: str, *, goal_alone: bool = False) -> WrittenPlan:
-    """A plan file; - is standard input. `goal_alone`: it needs no steps.
+    """Read a plan file; - is standard input. `goal_alone`: the plan needs no steps.
 
     Raises:
-        UsageError: it can't be read, or is no plan with steps.
+        UsageError: it can't be read, or is not a plan with steps.
     """
     plan = _parse(text_of(path), path)
     if not plan.steps() and not goal_alone:
-        raise UsageError(f"{path} has a goal and no steps; `iact plan run` has a planner write them.")
+        raise UsageError(f"{path} has a goal and no steps. `iact plan run` lets a planner write them.")
     return plan
 
 
 def text_of(path: str) -> str:
-    """What a plan file holds; - is standard input.
+    """Return the text of a plan file; - is standard input.
 
     Raises:
         UsageError: it can't be read.
@@ -92,8 +92,11 @@ def run(
     scope: str | None,
     as_json: bool,
 ) -> int:
-    """Run a plan to its end; 0 if it concluded, 3 if it came back with some of its results or waits for a person
-    who is not there, 1 if it failed."""
+    """Run a plan to its end.
+
+    Returns 0 if it concluded, 3 if it finished with only some of its results or waits for a person who is not present,
+    and 1 if it failed.
+    """
     return asyncio.run(_run(settings, plan, mode, options, intent, scope, as_json))
 
 
@@ -139,7 +142,7 @@ async def _run(
 
 
 def check(settings: Settings, path: str, *, mode: str, as_json: bool) -> int:
-    """Say whether a plan can run; 1 if not."""
+    """Report whether a plan can run. Returns 1 if it can't."""
     plan = read(path)
     found, steps = plan.check(_modules(settings), mode), plan.steps()
     if as_json:
@@ -161,7 +164,7 @@ def check(settings: Settings, path: str, *, mode: str, as_json: bool) -> int:
 
 
 def graph(settings: Settings, path: str, *, as_json: bool) -> int:
-    """Draw a plan from its file, or the plans of a journal with what became of their steps."""
+    """Draw a plan from its file, or the plans of a journal with the states of their steps."""
     drawn: list[tuple[str, str]] = []
     report: list[dict[str, JSON]] = []
     for name, steps in _graphs(settings, path):
@@ -191,12 +194,12 @@ def _graphs(settings: Settings, path: str) -> list[tuple[str, Mapping[str, StepV
         return [(path, read(path).steps())]
     plans = replay(journal).view.plans()
     if not plans:
-        raise UsageError(f"The journal {journal_file(journal)} holds no plan.")
+        raise UsageError(f"The journal {journal_file(journal)} contains no plan.")
     return [(name, plan.steps) for name, plan in plans.items()]
 
 
 def explain(settings: Settings, path: str, *, mode: str, intent: str, as_json: bool) -> int:
-    """Say in words what a plan would do, in which order, and what could keep it from being done."""
+    """Describe what a plan would do, in which order, and what could stop it."""
     plan = read(path)
     modules = _modules(settings)
     if problems := plan.check(modules).problems:
@@ -210,31 +213,34 @@ def explain(settings: Settings, path: str, *, mode: str, intent: str, as_json: b
 
 
 def _modules(settings: Settings) -> Sequence[KnownModule] | None:
-    """The modules of the catalogue; None, with a note, where there is no sandbox to ask."""
+    """Return the modules of the catalogue, or None, with a note, if no sandbox is available."""
     try:
         return asyncio.run(catalogue.known_modules(settings))
     except SandboxError as error:
-        print(f"note: functions were not looked at: {error}", file=sys.stderr)
+        print(f"note: functions were not checked: {error}", file=sys.stderr)
         return None
 
 
-# --- kept plans, and plans of sessions ---------------------------------------------------------------------------
+# --- saved plans, and plans of sessions --------------------------------------------------------------------------
 
 
 def templates(settings: Settings, *, as_json: bool) -> int:
-    """List the plans that were kept."""
+    """List the saved plans."""
     names = Templates(settings.data).names()
     if as_json:
         print(json.dumps(names))
     elif names:
         print("\n".join(names))
     else:
-        print("No plans were kept yet; `iact plan save` and the page's plan view keep one.", file=sys.stderr)
+        print(
+            "No plans are saved yet. Save one with `iact plan save` or in the page's plan view.",
+            file=sys.stderr,
+        )
     return 0
 
 
 def show(settings: Settings, session: str, path: str, *, as_json: bool) -> int:
-    """Print a plan of a session that the server runs, as a person would write it."""
+    """Print a plan of a session running on the server, as a person would write it."""
     answer = remote.ask_session(settings, session, {"type": "plan.text", "path": path})
     text = str(answer.get("text", ""))
     print(json.dumps({"text": text}, ensure_ascii=False) if as_json else text.rstrip("\n"))
@@ -242,7 +248,7 @@ def show(settings: Settings, session: str, path: str, *, as_json: bool) -> int:
 
 
 def save(settings: Settings, session: str, path: str, name: str, *, as_json: bool) -> int:
-    """Keep a plan of a session that the server runs, and print its file."""
+    """Save a plan of a session running on the server, and print its file."""
     answer = remote.ask_session(settings, session, {"type": "plan.save", "path": path, "name": name})
     print(json.dumps({"file": answer.get("file")}, ensure_ascii=False) if as_json else answer.get("file"))
     return 0

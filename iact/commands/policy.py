@@ -19,10 +19,10 @@ def show(settings: Settings) -> int:
 
 
 def replace(settings: Settings, source: str) -> int:
-    """Put another policy in place of the one that there is, if it is one. `source`: a file, `-`: standard input.
+    """Replace the policy, if the new one is valid. `source`: a file, or `-` for standard input.
 
     Raises:
-        UsageError: it can't be read, is no policy, or can't be written.
+        UsageError: the new policy can't be read, is invalid, or can't be written.
     """
     try:
         text = sys.stdin.read() if source == "-" else Path(source).read_text(encoding="utf-8")

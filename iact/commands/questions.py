@@ -1,7 +1,7 @@
-"""Asks the person at the terminal about calls that wait for clearance; those that are one question, all at once.
+"""Asks the person at the terminal about calls that wait for approval. Calls that form one question are asked together.
 
-The same question may be answered elsewhere, or run out of time: the terminal then goes on with the next. Lines are
-read when they are there, by the loop itself, so that a question which nobody answers keeps no thread.
+The same question may be answered elsewhere, or time out; the terminal then continues with the next one. The event loop
+reads lines when they arrive, so a question that is never answered occupies no thread.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from iact.core.session.session import Session
 _QUESTION: Final = "Allow it? [y]es, [a]lways for exactly this call, [N]o: "
 _ALL: Final = "Allow them? [y]es to all {count}, [o]ne by one, [N]o to all: "
 _REST: Final = 0.4
-"""Seconds for which a call that joins others on the terminal can't be answered: the line was typed for those before it."""
+"""Seconds during which a call that joins others on the terminal can't be answered: the line was typed for the others."""
 _START: Final = "Start this plan? [y]es, [N]o (cancels it): "
 _VERDICTS: Final[dict[str, tuple[bool, JSON]]] = {
     "y": (True, None), "yes": (True, None), "a": (True, "call"), "always": (True, "call"),
@@ -48,18 +48,18 @@ class TerminalQuestions:
         self._spawn = spawn
         self._questions = OpenQuestions()
         self._shown: dict[int, float] = {}
-        """The questions that a line answers, and when each was shown."""
+        """The questions that the next line answers, and when each was shown."""
         self._sent: set[int] = set()
-        """Those that the person has answered here, until the answers stand in the journal."""
+        """Questions that the person answered here, until the answers are in the journal."""
         self._apart = False
         self._form: FormLines | None = None
-        """The form that is filled in."""
+        """The form that is being filled in."""
         self._plans: list[str] = []
-        """Plans that were shown, the one that is asked about last."""
+        """Plans that were shown; the question is about the last one."""
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Read answers from standard input meanwhile, if that is a terminal."""
+        """Read answers from standard input inside this context, if standard input is a terminal."""
         if not sys.stdin.isatty():
             yield
             return
@@ -71,13 +71,13 @@ class TerminalQuestions:
             loop.remove_reader(descriptor)
 
     def begin(self, records: Iterable[Record]) -> None:
-        """What a session that is gone on with was asking when it was left."""
+        """Take over the open questions of a session that is continued."""
         for record in records:
             self._questions.add(record)
         self._show()
 
     def take(self, record: Record) -> None:
-        """The next record of the session."""
+        """Process the next record of the session."""
         self._questions.add(record)
         waiting = {one.n for one in self._waiting}
         if self._shown and not waiting >= self._shown.keys():
@@ -89,12 +89,15 @@ class TerminalQuestions:
                 self._plans.append(path)
                 text = escaped(self._session.plan_text(path), every=False)
                 print(
-                    f"The plan {path} waits for you:\n\n{text}\n{_START}", end="", file=sys.stderr, flush=True
+                    f"The plan {path} is waiting for you:\n\n{text}\n{_START}",
+                    end="",
+                    file=sys.stderr,
+                    flush=True,
                 )
 
     @property
     def _waiting(self) -> tuple[Record, ...]:
-        """The questions that are put to the person now."""
+        """The questions that the person is asked now."""
         together = self._questions.together(self._sent)
         self._apart = self._apart and len(together) > 1
         return together[:1] if self._apart else together
@@ -119,7 +122,7 @@ class TerminalQuestions:
                 question = self._form.prompt
             else:
                 assert isinstance(asked, ClearanceAsk)
-                # The call is named again behind what may have been pages of text.
+                # Name the call again, after what may have been pages of text.
                 texts.append(words(one.agent, asked))
                 question = f"{one.agent} asks to run {asked.function}. {_QUESTION}"
         if len(self._shown) > 1:
@@ -165,7 +168,7 @@ class TerminalQuestions:
             print(f"note: {error}", file=sys.stderr, flush=True)
 
     def _fill_in(self, ask: int, form: FormLines, line: str) -> None:
-        """A line for the form that is shown."""
+        """Process a line for the form that is shown."""
         why = form.take(line)
         if form.done:
             self._form = None
@@ -182,5 +185,5 @@ class TerminalQuestions:
     async def _begin(self, path: str, start: bool) -> None:
         try:
             await (self._session.start_plan(path) if start else self._session.cancel(path))
-        except UsageError as error:  # it was settled elsewhere meanwhile
+        except UsageError as error:  # it was settled elsewhere in the meantime
             print(f"note: {error}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""`iact quota …` and `iact usage`, on the database of accounts."""
+"""`iact quota …` and `iact usage`, on the accounts database."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _MONTH: Final = re.compile(r"\d{4}-(0[1-9]|1[0-2])")
 
 
 def set_quota(settings: Settings, user: str | None, group: str | None, quota: AccountQuota) -> int:
-    """Set the quota of a user or a group, or of each user without one.
+    """Set the quota of a user or a group, or of each user without their own.
 
     Raises:
-        UsageError: there is no such user, both are named, or money can't be counted.
+        UsageError: there is no such user, both are given, or there are no prices for a quota of money.
     """
     if user is not None and group is not None:
-        raise UsageError("A quota is of a user or of a group. Name one of them.")
+        raise UsageError("A quota is for a user or for a group. Give only one of --user and --group.")
     if quota.money is not None and settings.price is None and not settings.embedded:
-        raise UsageError("A quota of money needs prices: set price_prompt and price_completion.")
+        raise UsageError("A quota of money needs prices. Set price_prompt and price_completion.")
     with accounts_of(settings) as accounts:
         kind: QuotaKind = "user" if user is not None else "group" if group is not None else "each"
         subject = accounts.users.named(user).id if user is not None else group or ""
         accounts.quotas.set(kind, subject, quota, by=actor())
     bounds = _bounds(quota)
     whose = user or (f"the group {group}" if group else "each user without a quota of their own")
-    print(f"{whose}: {', '.join(bounds) or 'no bound'}.", file=sys.stderr)
+    print(f"{whose}: {', '.join(bounds) or 'no limit'}.", file=sys.stderr)
     return 0
 
 
 def list_quotas(settings: Settings, *, as_json: bool) -> int:
-    """Print every quota."""
+    """Print all quotas."""
     with accounts_of(settings) as accounts:
         names, quotas = _names(accounts), accounts.quotas.all()
         rows: list[dict[str, object]] = [
@@ -59,13 +59,13 @@ def list_quotas(settings: Settings, *, as_json: bool) -> int:
 
 
 def usage(settings: Settings, month: str | None, *, as_json: bool) -> int:
-    """Print what was used in a month, and of how much.
+    """Print what was used in a month, and the limits.
 
     Raises:
-        UsageError: that is no month.
+        UsageError: the month is invalid.
     """
     if month is not None and not _MONTH.fullmatch(month):
-        raise UsageError(f"{month!r} is no month, such as 2026-11.")
+        raise UsageError(f"{month!r} is not a month. Write it like 2026-11.")
     with accounts_of(settings) as accounts:
         names = _names(accounts)
         used = [(one, accounts.quotas.bound(one.kind, one.subject)) for one in accounts.quotas.used(month)]

@@ -1,8 +1,7 @@
-"""Commands on a session that a running server holds: `say`, `inject`, `pause`, `resume`, `cancel`, `clear`.
+"""Commands for a session running on a server: `say`, `inject`, `pause`, `resume`, `cancel`, `clear`.
 
-They speak the page's own websocket protocol, so what a person can do in the page a script can do from
-a shell, with the same checks and the same acknowledgements: a command ends well when its record is in
-the journal, and prints that record's number.
+They use the page's websocket protocol, so a script can do from a shell what a person can do on the page, with the same
+checks and acknowledgements. A command succeeds when its record is in the journal, and prints the number of that record.
 """
 
 from __future__ import annotations
@@ -39,11 +38,11 @@ _RESTING: Final = ("idle", "done", "failed", "cancelled")
 
 
 def control(settings: Settings, session: str, *messages: Frame, as_json: bool) -> int:
-    """Send control messages to a session, one after the other, and print the number of the first one's record.
+    """Send control messages to a session, one after another, and print the record number of the first.
 
     Raises:
-        UsageError: no such session, agent or argument.
-        IactError: no server runs, or it refuses; the sentence is its own.
+        UsageError: the session, agent or argument is unknown or invalid.
+        IactError: no server runs, or the server refuses; the message is the server's.
     """
     with _connected(settings, session, WaitedAnswer()) as (wire, answer):
         n, *_ = [_number(wire.ask(message, answer.take)) for message in messages]
@@ -52,7 +51,7 @@ def control(settings: Settings, session: str, *messages: Frame, as_json: bool) -
 
 
 def queued(settings: Settings, session: str, agent: str, *, as_json: bool) -> int:
-    """Print what was said to an agent and waits, with the numbers of its records.
+    """Print the messages that wait for an agent, with their record numbers.
 
     Raises:
         UsageError: there is no such agent.
@@ -79,7 +78,7 @@ def queued(settings: Settings, session: str, agent: str, *, as_json: bool) -> in
 
 
 def _texts(settings: Settings, session: str, numbers: Sequence[JSON]) -> dict[int, str]:
-    """What the messages of some records say, in the words that were chosen last."""
+    """The texts of the messages at some records, as last edited."""
     records = read_records(SessionStore(settings.data).path_of(session))
     texts = {n: records[n - 1].body for n in numbers if isinstance(n, int) and 0 < n <= len(records)}
     for record in records:
@@ -89,7 +88,7 @@ def _texts(settings: Settings, session: str, numbers: Sequence[JSON]) -> dict[in
 
 
 def ask_session(settings: Settings, session: str, message: Frame) -> Frame:
-    """Send one message about a session, and give the server's answer.
+    """Send one message about a session and return the server's answer.
 
     Raises:
         UsageError, IactError: as `control`.
@@ -99,12 +98,12 @@ def ask_session(settings: Settings, session: str, message: Frame) -> Frame:
 
 
 def ask_server(settings: Settings, message: Frame, *, patience: float | None = _PATIENCE) -> Frame | None:
-    """Send one message that is about no session to the server of the data directory; None if none runs.
+    """Send one message that concerns no session to the server of the data directory. Returns None if no server runs.
 
-    `patience`: seconds to wait for the answer; None: as long as it takes.
+    `patience`: seconds to wait for the answer; None waits as long as it takes.
 
     Raises:
-        UsageError, IactError: it refuses; the sentence is its own.
+        UsageError, IactError: the server refuses; the message is the server's.
     """
     try:
         there = address.find(settings.data)
@@ -115,20 +114,20 @@ def ask_server(settings: Settings, message: Frame, *, patience: float | None = _
 
 
 def ask_logged_in(settings: Settings, message: Frame) -> Frame:
-    """Send one message that is about no session to the server that one is logged in to; gives its answer.
+    """Send one message that concerns no session to the server that the user is logged in to. Returns its answer.
 
     Raises:
-        UsageError, IactError: nobody is logged in, or it refuses; the sentence is its own.
+        UsageError, IactError: the user is not logged in, or the server refuses; the message is the server's.
     """
     logged_in = login.read(settings.data)
     if logged_in is None:
-        raise UsageError("You are logged in to no server. Log in first: iact login ADDRESS")
+        raise UsageError("You are not logged in to a server. Log in first: iact login ADDRESS")
     with _socket(logged_in.address) as socket:
         return Wire(socket).ask(message, lambda frame: None)
 
 
 def new_address(settings: Settings, *, as_json: bool) -> int:
-    """Print an address that lets one more browser in.
+    """Print an address that lets one more browser sign in.
 
     Raises:
         IactError: no server runs.
@@ -140,10 +139,10 @@ def new_address(settings: Settings, *, as_json: bool) -> int:
 
 
 def say(settings: Settings, session: str, message: Frame, *, wait: bool, as_json: bool) -> int:
-    """Say something to the root, a `say` of the protocol; with `wait`, print what it answers, when it has come to rest.
+    """Send the root a message, a `say` of the protocol. With `wait`, wait for its answer and print it.
 
     Raises:
-        UsageError, IactError: as `control`; also if the root came to rest without success.
+        UsageError, IactError: as `control`; also if the root stopped without success.
     """
     if not wait:
         return control(settings, session, message, as_json=as_json)
@@ -163,12 +162,12 @@ def say(settings: Settings, session: str, message: Frame, *, wait: bool, as_json
 
 
 def _wait(wire: Wire, answer: WaitedAnswer, n: int, session: str) -> WaitedReply:
-    """Take frames until the root has answered record `n`; a root that is paused can't, which is told once."""
+    """Take frames until the root has answered record `n`. If the root is paused and can't, that is printed once."""
     told = False
     while (reply := answer.to(n)) is None:
         if answer.state == "paused" and not told:
             print(
-                f"note: the root is paused; let it go on with: iact resume --session {session}",
+                f"note: the root is paused; resume it with: iact resume --session {session}",
                 file=sys.stderr,
             )
             told = True
@@ -180,7 +179,7 @@ def _wait(wire: Wire, answer: WaitedAnswer, n: int, session: str) -> WaitedReply
 
 @dataclass(frozen=True, slots=True)
 class WaitedReply:
-    """A message of the root to the user. `whole`: `body` is all of it."""
+    """A message from the root to the user. `whole`: `body` is the complete text."""
 
     n: int
     body: str
@@ -190,9 +189,9 @@ class WaitedReply:
 
 @dataclass(slots=True)
 class WaitedAnswer:
-    """Watches the root in a stream of frames: its replies, and whether it rests. Takes frames in any order.
+    """Watches the root in a stream of frames: its replies, and whether it is at rest. Takes frames in any order.
 
-    `failure`: why the session has stopped, if it has.
+    `failure`: why the session stopped, if it did.
     """
 
     replies: list[WaitedReply] = field(default_factory=list)
@@ -201,7 +200,7 @@ class WaitedAnswer:
     failure: str = ""
 
     def take(self, frame: Frame) -> None:
-        """The next frame."""
+        """Process the next frame."""
         match frame:
             case {"type": "record", "kind": "reply", "agent": "/", "n": int(n), "body": str(body)}:
                 status = frame.get("status")
@@ -213,7 +212,7 @@ class WaitedAnswer:
                 self.failure = text
 
     def to(self, n: int) -> WaitedReply | None:
-        """The root's last reply behind record `n`, once it rests with that; None before."""
+        """The root's last reply after record `n`, or None until the root is at rest with that reply."""
         late = [reply for reply in self.replies if reply.n > n]
         rests = self.state in _RESTING
         return late[-1] if late and rests and self.record >= late[-1].n else None
@@ -229,17 +228,17 @@ class Wire:
     def ask(
         self, message: Frame, other: Callable[[Frame], None], patience: float | None = _PATIENCE
     ) -> Frame:
-        """Send a message and give its `ok`, within `patience` seconds; what comes in between goes to `other`.
+        """Send a message and return its `ok`, within `patience` seconds. Other frames are passed to `other`.
 
         Raises:
-            UsageError: the server says that the message is wrong.
-            IactError: it refuses for another reason, or is gone.
+            UsageError: the server reports that the message is invalid.
+            IactError: the server refuses for another reason, or is gone.
         """
         identity = f"iact-{next(self._numbers)}"
         text = json.dumps({**message, "id": identity}, ensure_ascii=False)
         if len(text.encode("utf-8", "replace")) > MAX_MESSAGE:
             raise UsageError(
-                f"The message is longer than the {MAX_MESSAGE // 1024} kB that the server takes."
+                f"The message is longer than the {MAX_MESSAGE // 1024} kB that the server accepts."
             )
         try:
             self._socket.send(text)
@@ -260,7 +259,7 @@ class Wire:
         """The next frame.
 
         Raises:
-            IactError: the server is gone, or sends none within `seconds`.
+            IactError: the server is gone, or sends no frame within `seconds`.
         """
         try:
             frame = json.loads(self._socket.recv(timeout=seconds))
@@ -269,20 +268,20 @@ class Wire:
         except ConnectionClosed as error:
             raise _gone(error) from error
         except ValueError as error:
-            raise IactError("The server sent something that is not a message of ours.") from error
+            raise IactError("The server sent something that is not a message of iact's protocol.") from error
         return frame if isinstance(frame, dict) else {}
 
 
 def _gone(error: ConnectionClosed) -> IactError:
     said = f" ({error.rcvd.reason})" if error.rcvd is not None and error.rcvd.reason else ""
     return IactError(
-        f"The server closed the connection{said}; what it had acknowledged is in the session's journal."
+        f"The server closed the connection{said}. Everything that it had acknowledged is in the session's journal."
     )
 
 
 @contextmanager
 def _connected(settings: Settings, session: str, answer: WaitedAnswer) -> Iterator[tuple[Wire, WaitedAnswer]]:
-    """A connection that watches `session` from here on: to where one is logged in, or to the data directory's server."""
+    """Open a connection that watches `session`, to the server the user is logged in to, or else to the local one."""
     logged_in = login.read(settings.data)
     there = address.find(settings.data) if logged_in is None else logged_in.address
     with _socket(there, _tls(settings, there)) as socket:
@@ -293,7 +292,7 @@ def _connected(settings: Settings, session: str, answer: WaitedAnswer) -> Iterat
 
 
 def _tls(settings: Settings, there: address.Address) -> SSLContext | None:
-    """What the server of the data directory wants to be shown, where it is a host that speaks encrypted."""
+    """The client certificate that the data directory's server requires, if it is a host that uses TLS."""
     if not there.pid or not there.url.startswith("https://"):
         return None
     tls = member_tls(settings)
@@ -321,12 +320,12 @@ def _socket(there: address.Address, tls: SSLContext | None = None) -> Iterator[C
 def _number(frame: Frame) -> int:
     n = frame.get("n")
     if not isinstance(n, int):
-        raise IactError("The server acknowledged without saying at which record.")
+        raise IactError("The server acknowledged the message without a record number.")
     return n
 
 
 def _whole(settings: Settings, session: str, reply: WaitedReply) -> str:
-    """The whole text of a reply; the server sends only the beginning of very long ones."""
+    """The complete text of a reply. The server sends only the beginning of very long ones."""
     if reply.whole or login.read(settings.data) is not None:
         return reply.body
     return read_records(SessionStore(settings.data).path_of(session))[reply.n - 1].body

@@ -1,4 +1,4 @@
-"""At the end of `iact run`: what waits in the user's directory, asked about at a terminal or told on standard error."""
+"""Waiting changes at the end of `iact run`: asked about at a terminal, otherwise reported on standard error."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from iact.core.session.effects import SettledChanges
 from iact.core.session.session import Session
 
 _MOST: Final = 40
-"""So many paths are listed; the rest is counted."""
+"""The number of paths that are listed; the rest are only counted."""
 _QUESTION: Final = "[a]pply all, [d]iff, [c]hoose one by one, [x] drop all, or [L]eave them for later: "
 _EACH: Final = "[y]es apply, [n]o leave it, [x] drop it, [q]uit: "
 
 
 async def review(session: Session, *, asks: bool) -> list[str]:
-    """Tell of what waits and, if `asks`, let the person decide; gives the paths that still wait."""
+    """Report the waiting changes and, if `asks`, let the person decide. Returns the paths that still wait."""
     found = await session.effects.rows()
     if found and asks:
         await _ask(session, found)
         found = await session.effects.rows()
     if found:
-        some = "1 change waits" if len(found) == 1 else f"{len(found)} changes wait"
+        some = "1 change is waiting" if len(found) == 1 else f"{len(found)} changes are waiting"
         print(f"{some} for you. {how(session.id)}", file=sys.stderr)
     return _paths(found)
 
@@ -62,7 +62,7 @@ async def _ask(session: Session, found: Sequence[Row]) -> None:
 async def _choose(session: Session, paths: Sequence[str], since: int) -> None:
     for path in paths:
         if path not in _paths(await session.effects.rows(fresh=False)):
-            continue  # it came, or went, with another one
+            continue  # applied or dropped together with another path
         _say(await session.effects.patch(path))
         try:
             match await _line(_EACH):
@@ -87,7 +87,7 @@ def _say(text: str) -> None:
 
 
 async def _line(prompt: str) -> str:
-    """A line that the person types; at the end of the input, nothing."""
+    """The line that the person types, or an empty string at the end of the input."""
     print(prompt, end="", file=sys.stderr, flush=True)
     return (await _when_readable(sys.stdin.readline)).strip().lower()
 

@@ -1,6 +1,6 @@
-"""Changes that wait in a directory of the user's: `workspace pending`, `diff`, `apply`, `drop`.
+"""Changes that wait to be applied to a directory of the user's: `workspace pending`, `diff`, `apply`, `drop`.
 
-A running server that has the session does what is asked; without one it is done here, on the session as it lies.
+If a server is running, it carries out the command. Otherwise this process does, on the stored session.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from iact.terminal import print_exactly
 from iact.web.records import Fields
 
 Row: TypeAlias = Mapping[str, object]
-"""A change that waits, as the server or this process tells of it: see `core.session.review.PendingRow`."""
+"""A waiting change, as the server or this process reports it: see `core.session.review.PendingRow`."""
 
 _Result = TypeVar("_Result")
 
 _PAGE: Final = 1000
 _SIGN: Final = {"add": "+", "modify": "~", "delete": "-"}
 _SENT: Final = 500
-"""Paths in one message to the server, which takes no long ones."""
+"""The maximum number of paths in one message; the server accepts no long messages."""
 
 
 def is_live(settings: Settings, session: str) -> bool:
@@ -44,7 +44,7 @@ def is_live(settings: Settings, session: str) -> bool:
 
 
 def pending(settings: Settings, session: str, *, as_json: bool) -> int:
-    """List what waits, each with why.
+    """List the waiting changes, each with its reason.
 
     Raises:
         UsageError: there is no such session.
@@ -53,18 +53,18 @@ def pending(settings: Settings, session: str, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"session": session, "pending": [dict(row) for row in found]}, ensure_ascii=False))
         return 0
-    print("\n".join(listing(found)) or "No changes wait.")
+    print("\n".join(listing(found)) or "No changes are waiting.")
     if found:
         print(how(session), file=sys.stderr)
     return 0
 
 
 def diff(settings: Settings, session: str, paths: Sequence[str]) -> int:
-    """Print what waits as a unified diff, of `paths` or of everything.
+    """Print the waiting changes as a unified diff, for `paths` or for everything.
 
     Raises:
-        UsageError: there is no such session, or nothing waits at a path.
-        JournalLocked: another process than the server has the session open.
+        UsageError: there is no such session, or no change waits at a path.
+        JournalLocked: a process other than the server has the session open.
     """
     try:
         for path in _chosen([str(row["path"]) for row in _served(settings, session)], paths):
@@ -81,11 +81,11 @@ def diff(settings: Settings, session: str, paths: Sequence[str]) -> int:
 
 
 def apply(settings: Settings, session: str, paths: Sequence[str], *, force: bool, as_json: bool) -> int:
-    """Make changes real; 1 if some could not be.
+    """Apply changes. Returns 1 if some could not be applied.
 
     Raises:
-        UsageError: there is no such session, or nothing waits at a path.
-        JournalLocked: another process than the server has the session open.
+        UsageError: there is no such session, or no change waits at a path.
+        JournalLocked: a process other than the server has the session open.
     """
 
     async def work(effects: SessionEffects) -> Fields:
@@ -100,7 +100,7 @@ def apply(settings: Settings, session: str, paths: Sequence[str], *, force: bool
 
 
 def drop(settings: Settings, session: str, paths: Sequence[str], *, as_json: bool) -> int:
-    """Forget changes. Raises as `apply`."""
+    """Drop changes. Raises as `apply`."""
 
     async def work(effects: SessionEffects) -> Fields:
         return (await effects.drop(list(paths) or None)).to_json()
@@ -109,7 +109,7 @@ def drop(settings: Settings, session: str, paths: Sequence[str], *, as_json: boo
 
 
 def listing(found: Iterable[Row], lines: Mapping[str, tuple[int, int] | None] | None = None) -> list[str]:
-    """What waits, a line for each path. `lines`: how many each adds and takes away, where that is known."""
+    """The waiting changes, one line per path. `lines`: how many lines each adds and removes, where known."""
     shown: list[str] = []
     for row in found:
         path = str(row["path"])
@@ -122,27 +122,29 @@ def listing(found: Iterable[Row], lines: Mapping[str, tuple[int, int] | None] | 
         )
         count = (lines or {}).get(path)
         numbers = f"  +{count[0]} -{count[1]}" if count else ""
-        conflict = "  CONFLICT: changed in the directory meanwhile" if row.get("conflict") else ""
+        conflict = (
+            "  CONFLICT: the file changed in the directory in the meantime" if row.get("conflict") else ""
+        )
         why = f"  {row['why']}" if row.get("impact") == 2 else ""
         shown.append(f"{_SIGN[str(row['kind'])]} {path}{numbers}{about}{conflict}{why}")
     return shown
 
 
 def how(session: str) -> str:
-    """What to do about what waits."""
+    """The hint that says how to handle waiting changes."""
     return (
-        f"Nothing of this is in the directory yet. See it with: iact workspace diff --session {session}; then: "
-        f"iact workspace apply --session {session} [PATH…], or drop in place of apply."
+        f"None of this is in the directory yet. To see it: iact workspace diff --session {session}. To apply it: "
+        f"iact workspace apply --session {session} [PATH…]; to discard it, use drop instead of apply."
     )
 
 
 async def count_all(effects: SessionEffects, paths: Iterable[str]) -> dict[str, tuple[int, int] | None]:
-    """Lines that each change adds and takes away."""
+    """Count the lines that each change adds and removes."""
     return {path: counts(await effects.patch(path)) for path in paths}
 
 
 def _rows(settings: Settings, session: str) -> Sequence[Row]:
-    """What waits: as the server sees it or, without one, as the journal says."""
+    """The waiting changes according to the server or, if none runs, to the journal."""
     try:
         return _served(settings, session)
     except NoServer:
@@ -153,14 +155,14 @@ def _rows(settings: Settings, session: str) -> Sequence[Row]:
         async def work(effects: SessionEffects) -> list[PendingRow]:
             return await effects.rows()
 
-        return _at_rest(settings, session, work)  # which first finishes what was cut off
+        return _at_rest(settings, session, work)  # this first finishes what was interrupted
 
 
 def _served(settings: Settings, session: str) -> list[Row]:
-    """What waits, as the server sees it; it opens the session if need be.
+    """The waiting changes according to the server, which opens the session if necessary.
 
     Raises:
-        NoServer: there is none.
+        NoServer: no server runs.
     """
     SessionStore(settings.data).path_of(session)
     found: list[Row] = []
@@ -192,7 +194,7 @@ def _do(
     paths: Sequence[str],
     work: Callable[[SessionEffects], Awaitable[Fields]],
 ) -> Fields:
-    """Let the server do it, some paths at a time, or do it here."""
+    """Let the server do the work, some paths at a time. Without a server, do it here."""
     SessionStore(settings.data).path_of(session)
     try:
         pieces: list[JSON] = [list[JSON](paths[at : at + _SENT]) for at in range(0, len(paths), _SENT)]
@@ -225,7 +227,9 @@ def _tell(done: str, session: str, answer: Fields, *, as_json: bool) -> int:
     for one in left:
         print(f"{one['path']}: {one['why']}", file=sys.stderr)
     if any(one.get("outcome") == "conflict" for one in left):
-        print("note: --force overwrites what changed in the directory meanwhile.", file=sys.stderr)
+        print(
+            "note: --force overwrites files that changed in the directory in the meantime.", file=sys.stderr
+        )
     return 1 if left else 0
 
 

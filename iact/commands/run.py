@@ -1,4 +1,4 @@
-"""`iact run`: one message, headless. The reply goes to stdout, progress to stderr."""
+"""`iact run`: send one message without a page. The reply goes to stdout, progress to stderr."""
 
 from __future__ import annotations
 
@@ -44,15 +44,15 @@ def run(
     add_tokens: int = 0,
     add_money: float = 0.0,
 ) -> int:
-    """Give `task` to the root of a session; 0 if it answered, 3 if it waits for a person who is not there. `release`: agents that are paused are resumed.
+    """Give `task` to the root of a session. Returns 0 if it answered, 3 if it waits for a person who is not present.
 
-    `add_tokens`, `add_money`: by so much its budget is raised first.
+    `release`: resume agents that are paused. `add_tokens`, `add_money`: by how much to raise the budget first.
     """
     if not task.strip():
         raise UsageError("The task is empty.")
     if plan_first and not sys.stdin.isatty():
         raise UsageError(
-            "--plan-first needs a terminal, where you are asked whether the plan shall start. Leave it out, or give "
+            "--plan-first needs a terminal, where you are asked whether to start the plan. Leave it out, or give "
             "the task on the page (iact serve)."
         )
     folder = Path(workspace) if workspace else None
@@ -64,7 +64,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A message, and how it is to be worked on."""
+    """A message, and how to work on it."""
 
     text: str
     mode: Way
@@ -140,11 +140,11 @@ async def _run(
 
 
 HELD: Final = 3
-"""The exit status of what is not done, and goes on when a person has answered."""
+"""The exit status of a task that is unfinished and continues when a person has answered."""
 
 
 def tell_held(session: Session, *, as_json: bool) -> int:
-    """Say which calls wait for a person, since nobody was there to ask, and how to answer them."""
+    """Print which calls wait for a person, because no one could be asked, and how to answer them."""
     waiting = OpenQuestions(session.records()).waiting
     if as_json:
         held = [{"record": one.n, "agent": one.agent, **about(one)} for one in waiting]
@@ -156,7 +156,7 @@ def tell_held(session: Session, *, as_json: bool) -> int:
     for one in waiting:
         print(f"Record {one.n}: {told(one)}", file=sys.stderr)
     print(
-        f"note: the task is not finished: the calls above need your approval, and nobody was there to give it. Answer on "
+        f"note: the task is not finished: the calls above need your approval, and no one could be asked. Answer on "
         f"the page (iact serve), or with: iact clear --session {session.id} RECORD --allow",
         file=sys.stderr,
     )
@@ -164,17 +164,17 @@ def tell_held(session: Session, *, as_json: bool) -> int:
 
 
 def _way(session: Session, said: Record) -> tuple[Way, str]:
-    """How a message was worked on, and why."""
+    """Return how a message was worked on, and why."""
     chosen = next((one.content for one in session.records(said.n) if isinstance(one.content, Choose)), None)
     if chosen is not None:
         return chosen.mode, chosen.why
     assert isinstance(said.content, Say)
-    asked = "It is the usual way." if said.content.mode == "dialogue" else "You chose it."
+    asked = "This is the default." if said.content.mode == "dialogue" else "You chose it."
     return said.content.mode, asked
 
 
 def _why_not(session: Session, reply: Record) -> str:
-    """Why there is no answer, and what to do; what was written so far goes to stdout."""
+    """Return why there is no answer, and what to do. Prints what was written so far to stdout."""
     if not isinstance(reply.content, Reply) or reply.content.bound != "tokens":
         return reply.body
     why, _, written = reply.body.partition("\n\n")
@@ -186,7 +186,7 @@ def _why_not(session: Session, reply: Record) -> str:
 
 
 def _tell_of_budget(session: Session, told: bool) -> bool:
-    """Say once that most of the budget is used; whether that was said."""
+    """Print once that most of the budget is used. Returns whether that has been printed."""
     budget = session.view.budget
     if told or budget is None or budget.used < _MOST_OF_IT * budget.tokens:
         return told
@@ -200,11 +200,11 @@ def _tell_of_budget(session: Session, told: bool) -> bool:
 
 
 class _Failed(IactError):
-    """The report on stdout said it already."""
+    """A failure that the report on stdout already describes."""
 
 
 def _tell_of_pauses(session: Session) -> None:
-    """Nobody else can resume an agent here, for the session is this process's own.
+    """Report paused agents. No one else can resume them, because the session belongs to this process.
 
     Raises:
         IactError: the root is paused.
@@ -225,7 +225,7 @@ def _tell_of_pauses(session: Session) -> None:
 async def _release(session: Session) -> None:
     for node in session.tree():
         if node.paused:
-            print(f"note: {node.path} was paused; it goes on now.", file=sys.stderr)
+            print(f"note: {node.path} was paused; it continues now.", file=sys.stderr)
             await session.resume(node.path)
 
 
@@ -238,19 +238,19 @@ def _since(now: Usage, before: Usage) -> Usage:
 
 
 _MOST_OF_IT: Final = 0.8
-"""Share of a session's tokens from which on people are told."""
+"""The used share of a session's tokens at which the user is notified."""
 
 _KEPT_WAITING: Final = ("limited", "retrying", "stalled", "slot")
 
 
 def _wait(kept: Activity) -> dict[str, object]:
-    """A wait for a model's endpoint, as the report has it."""
+    """A wait for a model's endpoint, in the form that the report has."""
     told = {"agent": kept.agent, "state": kept.state, "since": kept.since, "until": kept.until}
     return {**told, "attempt": kept.attempt, "of": kept.of, "why": kept.why}
 
 
 def _kept_waiting(kept: Activity) -> str:
-    """What keeps an agent waiting, as a line for a terminal."""
+    """The reason why an agent is waiting, as a line for a terminal."""
     if kept.until:
         seconds = (datetime.fromisoformat(kept.until) - datetime.fromisoformat(kept.since)).total_seconds()
         which = f"attempt {kept.attempt} of {kept.of} " if kept.of else "asked again "
@@ -262,9 +262,9 @@ def _kept_waiting(kept: Activity) -> str:
 async def show_progress(
     session: Session, asking: TerminalQuestions, waits: list[Activity] | None = None
 ) -> None:
-    """Tell on stderr what happens, from here on, until this is cancelled or the session is closed.
+    """Print on stderr what happens from now on, until this is cancelled or the session is closed.
 
-    `waits`: takes what kept models waiting.
+    `waits`: collects the waits for models.
     """
     last, behind, warned = len(session.records()), True, False
     asking.begin(session.records())
@@ -290,7 +290,7 @@ async def show_progress(
 
 
 def _tell(record: Record, asking: TerminalQuestions) -> int:
-    """Print the line about a record, if there is one, and ask what it asks; gives the record's number."""
+    """Print the line about a record, if it has one, and ask its question. Returns the record's number."""
     line = progress_line(record)
     if line:
         print(line, file=sys.stderr, flush=True)

@@ -1,6 +1,6 @@
 """Commands about secrets: `secret set`, `secret list`, `secret remove`. No command prints a value.
 
-A person who is logged in to a server has theirs there; else they are those of the data directory.
+If the user is logged in to a server, the secrets are those on that server; otherwise those of the data directory.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from iact.wiring import make_data_directory
 
 
 def store(settings: Settings, name: str, *, everybody: bool, lent: bool) -> int:
-    """Store a secret that is typed without being shown, or comes from standard input.
+    """Store a secret, typed without being shown or read from standard input.
 
     Raises:
-        UsageError: the name or the value can't be.
+        UsageError: the name or the value is invalid.
     """
     place = _place(settings, everybody=everybody, lent=lent)
     typed = sys.stdin.isatty()
@@ -37,7 +37,7 @@ def store(settings: Settings, name: str, *, everybody: bool, lent: bool) -> int:
 
 
 def names(settings: Settings, *, everybody: bool, lent: bool, as_json: bool) -> int:
-    """Print the names."""
+    """Print the names of the secrets."""
     found = _place(settings, everybody=everybody, lent=lent).names()
     print(
         json.dumps(found) if as_json else "".join(f"{name}\n" for name in found), end="\n" if as_json else ""
@@ -46,17 +46,17 @@ def names(settings: Settings, *, everybody: bool, lent: bool, as_json: bool) -> 
 
 
 def remove(settings: Settings, name: str, *, everybody: bool, lent: bool) -> int:
-    """Remove a secret; a module that was given it keeps it until it is started anew.
+    """Remove a secret. A module that was given it keeps it until it is restarted.
 
     Raises:
-        UsageError: there is none of this name.
+        UsageError: there is no secret of this name.
     """
     _place(settings, everybody=everybody, lent=lent).remove(name)
     return 0
 
 
 class _Place(Protocol):
-    """Where the secrets of a command are."""
+    """The secrets that a command works on."""
 
     def names(self) -> Sequence[str]: ...
     def store(self, name: str, value: str) -> None: ...
@@ -66,7 +66,7 @@ class _Place(Protocol):
 def _place(settings: Settings, *, everybody: bool, lent: bool) -> _Place:
     if everybody and lent:
         raise UsageError(
-            "A secret is everybody's, or your own that you lend. Leave out --everybody or --lend."
+            "A secret is either shared by all users (--everybody) or your own (--lend). Leave out one of the options."
         )
     if everybody:
         return _Everybodys(settings)
@@ -74,7 +74,7 @@ def _place(settings: Settings, *, everybody: bool, lent: bool) -> _Place:
 
 
 class _Everybodys:
-    """Those that an administrator sets for the modules of everybody, in this data directory."""
+    """Secrets that an administrator sets for shared modules, in this data directory."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
@@ -97,7 +97,7 @@ class _Everybodys:
 
 
 class _Own:
-    """Those of this data directory's one user."""
+    """Secrets of the only user of this data directory."""
 
     def __init__(self, settings: Settings, lent: bool) -> None:
         self._settings = settings
@@ -117,7 +117,7 @@ class _Own:
 
 
 class _Remote:
-    """Those of the user that one is logged in as, on their server."""
+    """Secrets of the user who is logged in, on their server."""
 
     def __init__(self, settings: Settings, lent: bool) -> None:
         self._settings = settings

@@ -1,4 +1,4 @@
-"""`iact serve`: the server with the browser page, until a signal ends it."""
+"""`iact serve`: run the server with the browser page until a signal stops it."""
 
 from __future__ import annotations
 
@@ -34,13 +34,15 @@ def serve(
     open_browser: bool,
     faces: int | None = None,
 ) -> int:
-    """Serve until SIGINT or SIGTERM; 0 after a clean end. `faces`: the port for other people's programs; None: none.
+    """Serve until SIGINT or SIGTERM. Returns 0 after a clean shutdown.
+
+    `faces`: the port for other programs, or None to serve none.
 
     Raises:
-        UsageError: another server runs on the data directory, the address can't be had, or there is no such scope.
+        UsageError: another server runs on the data directory, the address is not available, or the scope is unknown.
     """
     make_data_directory(settings)
-    read_policies(settings.data).chosen(scope)  # what is wrong there is told now, not to the first session
+    read_policies(settings.data).chosen(scope)  # report errors in the policy now, not to the first session
     with address.claimed(settings.data):
         folder = Path(workspace) if workspace else None
         return asyncio.run(_serve(settings, host, port, folder, scope, open_browser, faces))
@@ -59,7 +61,7 @@ async def _serve(
     loop = asyncio.get_running_loop()
     for one in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(one, stop.set)
-    # A session in a directory of the user's can be given none of the pool.
+    # A session in a directory of the user's can't use containers from the pool.
     pool = settings.pool if workspace is None else 0
     async with AsyncExitStack() as stack:
         models = models_of(settings)
@@ -78,7 +80,7 @@ async def _serve(
                     serving(visitors, host, faces, settings.accounts.url)
                 )
             started = datetime.now(UTC).isoformat(timespec="seconds")
-            # Before the ready line: whoever waits for that line may use the other commands at once.
+            # Before the ready line: a program that waits for that line may use the other commands immediately.
             published = address.Address(url=server.url, pid=os.getpid(), started=started, key=server.key)
             address.publish(settings.data, published)
             print(f"iact: ready {server.url}", flush=True)
@@ -105,7 +107,7 @@ async def _serve(
 async def _people(
     stack: AsyncExitStack, settings: Settings, models: Models, choices: Choices, scope: str, host: str
 ) -> PeopleOptions:
-    """What a server with accounts has beside one without, of which nothing is imported there."""
+    """The additional parts of a server with accounts. A server without accounts imports none of them."""
     if settings.accounts.authenticator == "token":
         return {}
     from iact.accounts.quotas import UserQuota

@@ -24,7 +24,7 @@ from iact.web.safe_text import visible, without_escapes
 
 
 def list_sessions(settings: Settings, *, as_json: bool) -> int:
-    """Print the stored sessions, the one that changed last first."""
+    """Print the stored sessions, the most recently changed first."""
     found = _store(settings).sessions()
     if as_json:
         print(json.dumps([_fields(one) for one in found], ensure_ascii=False, indent=2))
@@ -37,15 +37,15 @@ def list_sessions(settings: Settings, *, as_json: bool) -> int:
         )
     if any(one.foreign for one in found):
         print(
-            "note: foreign sessions were not made by this installation, or before it sealed what it writes. They can "
-            "be shown, verified, replayed and exported; to go on with one: iact session adopt ID",
+            "note: foreign sessions were made by another installation, or before this one sealed what it writes. They "
+            "can be shown, verified, replayed and exported. To continue one: iact session adopt ID",
             file=sys.stderr,
         )
     return 0
 
 
 def list_deleted(settings: Settings, *, as_json: bool) -> int:
-    """Print what is in the trash, the newest first."""
+    """Print the sessions in the trash, newest first."""
     found = SessionStore(settings.data).deleted()
     if as_json:
         rows = [
@@ -61,7 +61,7 @@ def list_deleted(settings: Settings, *, as_json: bool) -> int:
 
 
 def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
-    """Print the sessions in which something is found, each with the newest line."""
+    """Print the sessions that match, each with its newest matching line."""
     store = _store(settings)
     if store.index is not None:
         store.index.update(store.folder)
@@ -78,7 +78,7 @@ def search(settings: Settings, query: str, *, limit: int, as_json: bool) -> int:
 
 
 def _elsewhere(settings: Settings, query: str, limit: int) -> Sequence[TextHits]:
-    """What the hosts find, if sessions are in a store that several have."""
+    """The results of other hosts, if sessions are in a store that several hosts share."""
     if settings.store is None:
         return ()
     from iact.commands import cluster
@@ -101,7 +101,7 @@ def rename(settings: Settings, session: str, title: str) -> int:
 
 
 def pin(settings: Settings, session: str, *, pinned: bool) -> int:
-    """Pin a session, or don't any more.
+    """Pin or unpin a session.
 
     Raises:
         UsageError: there is no such session.
@@ -114,11 +114,11 @@ def pin(settings: Settings, session: str, *, pinned: bool) -> int:
 
 
 def export(settings: Settings, session: str, out: str | None) -> int:
-    """Write a session as an archive; print where it is.
+    """Write a session to an archive and print the path of the archive.
 
     Raises:
-        UsageError: there is no such session, or there is something at `out`.
-        JournalError: it can't be read, or not be written there.
+        UsageError: there is no such session, or `out` exists already.
+        JournalError: the session can't be read, or the archive can't be written.
     """
     from iact.wiring import open_versions
 
@@ -133,7 +133,7 @@ def export(settings: Settings, session: str, out: str | None) -> int:
                 file.unlink(missing_ok=True)
                 raise
     except FileExistsError as error:
-        raise UsageError(f"There is a file {file} already; give another with -o.") from error
+        raise UsageError(f"The file {file} exists already. Choose another one with -o.") from error
     except OSError as error:
         raise UsageError(f"The archive can't be written to {file}: {error.strerror}.") from error
     if left_out:
@@ -143,10 +143,10 @@ def export(settings: Settings, session: str, out: str | None) -> int:
 
 
 def take_in(settings: Settings, source: str, *, as_json: bool) -> int:
-    """Take in a session from an archive; print its id.
+    """Import a session from an archive and print its id.
 
     Raises:
-        UsageError: it holds no session, or one that is here already.
+        UsageError: it contains no session, or one that exists here already.
         JournalError: its journal can't be read, or it can't be stored.
     """
     from iact.wiring import make_data_directory
@@ -157,14 +157,14 @@ def take_in(settings: Settings, source: str, *, as_json: bool) -> int:
     made = open_store(settings).import_session(Path(source))
     missing = ", ".join(f"{count} {name}" for name, count in made.left_out.items() if count)
     if missing:
-        print(f"note: what could not come along: {missing}.", file=sys.stderr)
+        print(f"note: could not be copied: {missing}.", file=sys.stderr)
     if as_json:
         report = {"session": made.session, "foreign": bool(made.foreign), "left_out": dict(made.left_out)}
         print(json.dumps(report, ensure_ascii=False))
         return 0
     if made.foreign:
         print(
-            f"note: it is foreign: {made.foreign}. To go on with it: iact session adopt {made.session}",
+            f"note: this session is foreign: {made.foreign}. To continue it: iact session adopt {made.session}",
             file=sys.stderr,
         )
     print(made.session)
@@ -172,7 +172,7 @@ def take_in(settings: Settings, source: str, *, as_json: bool) -> int:
 
 
 def _store(settings: Settings) -> SessionStore:
-    """With the index, where there is a data directory to keep one in, and with what other hosts say."""
+    """Open the store with an index, if the data directory is writable, and with what other hosts report."""
     indexed = os.access(settings.data, os.W_OK)
     if settings.store is None:
         return SessionStore(settings.data, indexed=indexed)
@@ -215,11 +215,11 @@ def _fields(one: SessionInfo) -> dict[str, object]:
 
 
 def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope: str, as_json: bool) -> int:
-    """Make a session of one's own from a foreign one; print its id.
+    """Make a session of this installation from a foreign one, and print its id.
 
     Raises:
         UsageError: there is no such session, record, scope or level of intent.
-        JournalError: it can't be read, or the new one not be stored.
+        JournalError: the session can't be read, or the new one can't be stored.
     """
     from iact.core.session.adopt import Terms
     from iact.core.session.models import open_models
@@ -236,7 +236,7 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
     made = open_store(settings).adopt(path, at, terms)
     missing = ", ".join(f"{count} {name}" for name, count in made.left_out.items() if count)
     if missing:
-        print(f"note: what could not come along: {missing}.", file=sys.stderr)
+        print(f"note: could not be copied: {missing}.", file=sys.stderr)
     if as_json:
         report = {
             "session": made.session,

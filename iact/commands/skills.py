@@ -19,8 +19,8 @@ def add(settings: Settings, folder: str) -> int:
     """Add the skill in `folder` to the catalogue.
 
     Raises:
-        UsageError: it breaks the specification.
-        SandboxError: there is no sandbox, or it did not come up in it.
+        UsageError: the skill breaks the specification.
+        SandboxError: no sandbox is available, or the skill did not start in it.
     """
     skill, files = read_files(Path(folder))
     with tempfile.TemporaryDirectory(prefix="iact-skill-") as made:
@@ -35,13 +35,13 @@ def add(settings: Settings, folder: str) -> int:
 
 
 def check(folder: str) -> int:
-    """Say whether a folder is a skill.
+    """Report whether a folder is a skill.
 
     Raises:
-        UsageError: it breaks the specification.
+        UsageError: the folder breaks the specification.
     """
     skill = read_skill(Path(folder))
-    print(f"{skill.name}: {len(skill.files)} files, {len(skill.scripts)} scripts that can be run.")
+    print(f"{skill.name}: {len(skill.files)} files, {len(skill.scripts)} runnable scripts.")
     return 0
 
 
@@ -55,7 +55,7 @@ def list_skills(settings: Settings, *, as_json: bool) -> int:
         mark = "" if one.manifest and len(one.approved) == len(one.manifest.functions) else "  (not approved)"
         print(f"{one.entry.name}  {one.entry.digest[:12]}{mark}  {one.entry.summary}")
     if not found:
-        print("iact: There are no skills; add one with: iact skill add FOLDER", file=sys.stderr)
+        print("iact: There are no skills. Add one with: iact skill add FOLDER", file=sys.stderr)
     return 0
 
 
@@ -64,10 +64,10 @@ def _is_skill(one: KnownModule) -> bool:
 
 
 def module_of(name: str) -> str:
-    """The module of a skill, by the skill's name or the module's own.
+    """The name of a skill's module, given the skill's name or the module's name.
 
     Raises:
-        UsageError: it is no name of a skill.
+        UsageError: it is not the name of a skill.
     """
     if not name:
         raise UsageError("The name of a skill is empty.")

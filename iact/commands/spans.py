@@ -28,12 +28,12 @@ def show(path: Path, *, content: bool) -> int:
 def send(path: Path, *, content: bool) -> int:
     """Send the spans of a session to the collector that the environment names.
 
-    What goes on ends with the last record there, and says so, for a trace without its upper spans is of no use. If the
-    session goes on, the same spans are sent again under the same ids.
+    Unfinished spans are ended at the last record and marked as unfinished, because a trace without its upper spans is
+    useless. If the session continues, the same spans are sent again under the same ids.
 
     Raises:
         UsageError: no collector is named, or a package is missing.
-        IactError: the collector does not take them.
+        IactError: the collector does not accept the spans.
         JournalError: the journal can't be read.
     """
     export = open_export()
@@ -45,13 +45,13 @@ def send(path: Path, *, content: bool) -> int:
         for start in range(0, len(ended), BATCH):
             if not export.send(ended[start : start + BATCH]):
                 raise IactError(
-                    f"The collector did not take the spans; {start} of {len(ended)} were sent before. Check "
-                    "OTEL_EXPORTER_OTLP_ENDPOINT and that the collector runs, and try again: nothing is sent twice, since a "
-                    "span has the same id each time."
+                    f"The collector did not accept the spans; {start} of {len(ended)} were sent before that. Check "
+                    "OTEL_EXPORTER_OTLP_ENDPOINT and that the collector is running, then try again. This creates no "
+                    "duplicates, because each span keeps its id."
                 )
     finally:
         export.close()
-    print(f"{len(ended)} spans sent, trace {ended[0].trace_id}." if ended else "0 spans sent.")
+    print(f"Sent {len(ended)} spans, trace {ended[0].trace_id}." if ended else "Sent 0 spans.")
     return 0
 
 

@@ -17,7 +17,7 @@ from iact.wiring import open_store
 
 
 def log(settings: Settings, session: str, *, as_json: bool) -> int:
-    """Print the versions, in order: the record behind which each stood for the first time, and its id.
+    """Print the versions in order, each with its id and the record after which it first existed.
 
     Raises:
         UsageError: there is no such session.
@@ -33,24 +33,24 @@ def log(settings: Settings, session: str, *, as_json: bool) -> int:
 
 
 def diff(settings: Settings, session: str, wanted: Sequence[str]) -> int:
-    """Print what changed between two versions; of one alone, up to the newest that was kept.
+    """Print what changed between two versions. If only one is given, the other is the newest version kept.
 
     Raises:
-        UsageError: there is no such session or version, or not one or two are named.
-        ForeignSession: this installation did not make it; git is not run on what others kept.
+        UsageError: the session or a version does not exist, or the number of versions is not one or two.
+        ForeignSession: another installation made the session; git is not run on foreign data.
     """
     if not 1 <= len(wanted) <= 2:
-        raise UsageError("Name one version or two; iact workspace log --session ID lists them.")
+        raise UsageError("Give one or two versions. To list them: iact workspace log --session ID")
     print_exactly(_store(settings).compare(session, *wanted))
     return 0
 
 
 def restore(settings: Settings, session: str, version: str, *, as_json: bool) -> int:
-    """Put the files back to a version, and record it; the server does it if one runs.
+    """Restore the files to a version, and record it. A running server does the work.
 
     Raises:
         UsageError: there is no such session or version.
-        JournalLocked: another process than the server has the session open.
+        JournalLocked: a process other than the server has the session open.
     """
     try:
         return remote.control(settings, session, {"type": "restore", "version": version}, as_json=as_json)

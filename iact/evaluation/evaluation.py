@@ -1,7 +1,7 @@
-"""Works through an evaluation: each question in each way, one after the other, as long as there is money and there are tokens.
+"""Runs an evaluation: each question in each way, one after another, until the budget is used up.
 
-A run is a session of its own in the evaluation's data directory. A run that was cut off by the end of the program goes on
-where it was: what its models said is in its journal, and is not asked again.
+Each run is a separate session in the evaluation's data directory. A run that was interrupted continues where it stopped:
+its model replies are in its journal, and are not requested again.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from iact.wiring import open_runtime
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """What an evaluation may take in all, with what it took before. None: as much as it takes."""
+    """The total budget of an evaluation, including what was used before. None means unlimited."""
 
     money: float | None = None
     tokens: int | None = None
 
     def left(self, kept: Kept) -> Budget:
-        """What is left of it."""
+        """The remaining budget."""
         return Budget(
             None if self.money is None else self.money - kept.money,
             None if self.tokens is None else self.tokens - kept.tokens,
@@ -45,7 +45,7 @@ class Budget:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left."""
+        """Whether the budget is used up."""
         return (self.money is not None and self.money <= 0) or (self.tokens is not None and self.tokens <= 0)
 
     def of(self, bounds: Bounds) -> Bounds:
@@ -57,7 +57,7 @@ class Budget:
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """`models`: of all runs, not closed here. `tell`: takes a line about each run, for people."""
+    """An evaluation. `models`: used by all runs, and not closed here. `tell`: receives a line about each run, for people."""
 
     settings: Settings
     models: Models
@@ -69,14 +69,14 @@ class Evaluation:
 
     @property
     def pairs(self) -> list[tuple[EvalQuestion, Arm]]:
-        """All runs, the ways of one question one after the other."""
+        """All runs, grouped by question."""
         return [(question, arm) for question in self.questions for arm in self.arms]
 
     async def work(self) -> bool:
-        """Do what is not done yet; False if the budget ended it.
+        """Do all runs that are not done yet. Returns False if the budget ended it.
 
         Raises:
-            IactError: the models can't be asked; what is done is kept.
+            IactError: the models can't be reached. Finished runs are kept.
         """
         for question, arm in self.pairs:
             if (question.id, arm.name) in self.kept.done:
@@ -87,7 +87,7 @@ class Evaluation:
         return True
 
     async def _run(self, question: EvalQuestion, arm: Arm, left: Budget) -> bool:
-        """One run; False if the budget cut it off."""
+        """Do one run. Returns False if the budget cut it off."""
 
         def bounds(one: Bounds) -> Bounds:
             return left.of(arm.of(one))
@@ -108,20 +108,20 @@ class Evaluation:
             run = _run_of(session, question, arm, reply, time.monotonic() - began, resumed=resumed)
         if run.status == "failed" and not run.completion_tokens:
             self.kept.cut(*key, run.money, run.tokens)
-            raise IactError(f"{reply.body.partition(chr(10))[0]} The same command goes on from here.")
+            raise IactError(f"{reply.body.partition(chr(10))[0]} To continue, run the same command again.")
         if self._cut(run.bound, left):
             self.kept.cut(*key, run.money, run.tokens)
             return False
         self.kept.end(run)
         done, of = len(self.kept.done), len(self.pairs)
-        said = {None: run.status, True: "right", False: "not right"}[run.exact]
+        said = {None: run.status, True: "right", False: "wrong"}[run.exact]
         self.tell(
             f"{done} of {of}: {question.id}, {arm.name}: {said}, {run.seconds:.1f} s, {run.tokens:,} tokens"
         )
         return True
 
     def _cut(self, bound: str, left: Budget) -> bool:
-        """Whether it was the evaluation's budget that ended a run, and not the session's own bound."""
+        """Whether the evaluation's budget ended a run, and not the session's own bound."""
         own = self.settings.bounds
         if bound == "money":
             return left.money is not None and (own.money is None or left.money <= own.money)
@@ -129,7 +129,7 @@ class Evaluation:
 
 
 async def _again(runtime: Runtime, session: str | None) -> Session | None:
-    """The session of a run that was cut off; None if there is none that can go on."""
+    """Reopen the session of an interrupted run. Returns None if there is none that can continue."""
     with suppress(UsageError, JournalError):
         return None if session is None else await runtime.open(session)
     return None
@@ -141,7 +141,7 @@ def _text(question: EvalQuestion, arm: Arm) -> str:
 
 
 async def _answer(session: Session, question: EvalQuestion, arm: Arm) -> Record:
-    """Say it, unless it was said before the program was ended, and wait for the answer. Nobody is there to be asked."""
+    """Send the question, unless it was sent before an interruption, and wait for the answer. No person can be asked."""
     said = next((one for one in session.records() if isinstance(one.content, Say)), None)
     if said is not None:
         exchange = conversation.Exchange(session, said)
@@ -180,5 +180,5 @@ def _run_of(
 
 
 def _calls(records: Sequence[Record]) -> int:
-    """Calls of functions, by agents and by plans."""
+    """The number of function calls, by agents and by plans."""
     return sum(isinstance(one.content, Result) and "." in one.content.function for one in records)

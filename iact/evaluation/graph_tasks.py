@@ -1,9 +1,9 @@
 """Fifty tasks in three tiers over coding, data analysis and operations.
 
 A task is a small graph of tool calls that leads to one value. Seventeen shapes are filled with the words
-of three domains (one is left out, which makes fifty); the goal tells what is wanted as one nested phrase,
-never in which order. Some steps meet trouble, which belongs to the task and is the same for everybody:
-a tool that fails at first, a name that has changed, an input that has to be made otherwise.
+of three domains (one is left out, which makes fifty). The goal describes the wanted value as one nested
+phrase, but not the order of calls. Some steps run into trouble, which is part of the task and the same in
+every run: a tool that fails at first, a name that has changed, an input that must be made differently.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Tier = Literal["simple", "medium", "complex"]
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """`literal`: the name of its one plain parameter. `inputs`: parameters for results of other calls."""
+    """A tool. `literal`: the name of its only plain parameter. `inputs`: parameters for results of other calls."""
 
     name: str
     literal: str
@@ -40,9 +40,9 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """What a step meets. "flaky": `times` failures first. "moved": its literal has to be `now`.
+    """The trouble that a step runs into. "flaky": it first fails `times` times. "moved": its literal must be `now`.
 
-    "upstream": the step before it (`of`), which only it uses, has to be made with the literal `now`.
+    "upstream": the step before it (`of`), which only this step uses, must be made with the literal `now`.
     """
 
     kind: Literal["flaky", "moved", "upstream"]
@@ -53,7 +53,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True)
 class GraphTask:
-    """`steps` in an order in which they can run; the last one gives the value that is wanted."""
+    """A task. `steps` are in an order in which they can run; the last one returns the wanted value."""
 
     id: str
     domain: str
@@ -63,7 +63,7 @@ class GraphTask:
 
     @property
     def goal(self) -> str:
-        """What is wanted, in words."""
+        """The wanted value, in words."""
         by_id = {step.id: step for step in self.steps}
 
         def phrase(one: str) -> str:
@@ -78,7 +78,7 @@ class GraphTask:
 
 
 PARTS: Final = tuple(f"part{n}" for n in range(1, 7))
-"""Inputs of the tools that put results together; as many as there are, at least one."""
+"""Inputs of the tools that combine results. At least one is used."""
 
 _WORDS: Final[Mapping[str, Mapping[str, tuple[tuple[Tool, tuple[str, ...]], ...]]]] = {
     "coding": {
@@ -141,11 +141,11 @@ _TROUBLES: Final[Mapping[Tier, tuple[float, float, float]]] = {
     "medium": (0.08, 0.06, 0.04),
     "complex": (0.08, 0.06, 0.06),
 }
-"""By tier, the chance of a step to be flaky, moved, or in need of another input."""
+"""By tier, the probabilities that a step is flaky, moved, or needs another input."""
 
 
 def tools() -> tuple[Tool, ...]:
-    """All tools, those of every domain."""
+    """All tools of all domains."""
     return tuple(tool for words in _WORDS.values() for some in words.values() for tool, _ in some)
 
 
@@ -209,7 +209,7 @@ def _literal_of(steps: Sequence[Step], one: str) -> str:
 
 
 def value(tool: str, literal: str, inputs: tuple[str, ...]) -> str:
-    """What a call gives: a name that depends on everything that went into it."""
+    """The result of a call: a name that depends on all of its inputs."""
     digest = hashlib.sha256(repr((tool, literal, inputs)).encode()).hexdigest()[:10]
     return f"{tool}:{literal}#{digest}"
 
@@ -225,6 +225,6 @@ def needed(task: GraphTask, step: Step) -> str:
 
 
 def wanted(task: GraphTask, one: str | None = None) -> str:
-    """The value that a step (by default the last) has to give."""
+    """The value that a step (by default the last) must return."""
     step = task.step(one or task.steps[-1].id)
     return value(step.tool.name, needed(task, step), tuple(wanted(task, each) for each in step.inputs))

@@ -1,4 +1,4 @@
-"""What is kept of an evaluation: a line for each run, on disk before the next one begins, and how it was asked for."""
+"""The stored state of an evaluation: a line for each run, written before the next run starts, and the terms."""
 
 from __future__ import annotations
 
@@ -18,9 +18,10 @@ TERMS: Final = "evaluation.json"
 
 @dataclass(frozen=True, slots=True)
 class EvalRun:
-    """One question, worked on in one way. `resumed`: the program was ended meanwhile, so its time says nothing.
+    """One question, worked on in one way.
 
-    `status`: of the reply; `nodes`: calls of tools; `bytes`: of the reply; `money`: what it cost, where there are prices.
+    `resumed`: the run was interrupted, so its time is meaningless. `status`: the status of the reply. `nodes`: the number
+    of tool calls. `bytes`: the size of the reply. `money`: the cost, if there are prices.
     """
 
     question: str
@@ -44,44 +45,44 @@ class EvalRun:
 
     @property
     def tokens(self) -> int:
-        """Read and written."""
+        """Input and output tokens."""
         return self.prompt_tokens + self.completion_tokens
 
 
 @dataclass
 class Kept:
-    """An evaluation's folder. `begun`: sessions of runs that have no line yet, by question and way."""
+    """An evaluation's folder. `begun`: the sessions of unfinished runs, by question and way."""
 
     folder: Path
     done: dict[tuple[str, str], EvalRun] = field(default_factory=dict)
     begun: dict[tuple[str, str], str] = field(default_factory=dict)
     spent: float = 0.0
     used: int = 0
-    """Money and tokens of runs that a budget cut off, which have no result."""
+    """Money and tokens of runs that a budget cut off. These have no result."""
 
     @property
     def money(self) -> float:
-        """What all of it cost so far."""
+        """The total cost so far."""
         return self.spent + sum(one.money for one in self.done.values())
 
     @property
     def tokens(self) -> int:
-        """All tokens so far."""
+        """The total number of tokens so far."""
         return self.used + sum(one.tokens for one in self.done.values())
 
     def begin(self, question: str, arm: str, session: str) -> None:
-        """A session was opened for a run."""
+        """Record that a session was opened for a run."""
         self.begun[question, arm] = session
         self._add({"begun": session, "question": question, "arm": arm})
 
     def end(self, run: EvalRun) -> None:
-        """A run has its result."""
+        """Record the result of a run."""
         self.done[run.question, run.arm] = run
         self.begun.pop((run.question, run.arm), None)
         self._add({"run": asdict(run)})
 
     def cut(self, question: str, arm: str, money: float, tokens: int) -> None:
-        """A budget ended a run: it counts, and is made anew when there is more."""
+        """Record that a budget ended a run. Its cost counts, and the run is repeated when there is more budget."""
         self.begun.pop((question, arm), None)
         self.spent += money
         self.used += tokens
@@ -95,10 +96,10 @@ class Kept:
 
 
 def open_kept(folder: Path, terms: Mapping[str, JSON]) -> Kept:
-    """The folder of an evaluation, new or to go on with. `terms`: what makes its runs comparable.
+    """Open the folder of an evaluation, new or to be continued. `terms`: what must be the same for all runs.
 
     Raises:
-        UsageError: it can't be made, or holds an evaluation of other terms.
+        UsageError: the folder can't be created, or contains an evaluation with other terms.
     """
     file = folder / TERMS
     try:
@@ -112,12 +113,12 @@ def open_kept(folder: Path, terms: Mapping[str, JSON]) -> Kept:
     if before != terms:
         differ = ", ".join(sorted(name for name in {*before, *terms} if before.get(name) != terms.get(name)))
         raise UsageError(
-            f"{folder} holds an evaluation with other terms ({differ}). Name another folder with --out, or give the "
-            "terms that it was begun with."
+            f"{folder} contains an evaluation with other terms ({differ}). Choose another folder with --out, or use the "
+            "terms that it was started with."
         )
     kept = Kept(folder)
     whole, _, torn = lines.rpartition(b"\n")
-    if torn:  # the program was ended while it wrote
+    if torn:  # the program was stopped while writing
         (folder / FILE).write_bytes(whole + b"\n" if whole else b"")
     for line in map(json.loads, whole.decode().splitlines()):
         key = (str(line.get("question")), str(line.get("arm")))

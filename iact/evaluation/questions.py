@@ -1,6 +1,6 @@
-"""Question sets: what is asked, what counts as right, and readers for the files as their authors publish them.
+"""Question sets: the questions, what counts as right, and readers for the files as their authors publish them.
 
-The files are the user's to get, under their own licences; what is missing is said with where it comes from.
+Users must get the files themselves, under their own licences. If a file is missing, the message says where to get it.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from typing import Any, Final, Literal
 from iact.core.errors import UsageError
 
 Kind = Literal["text", "yes_no", "number", "letter", "contains", "open"]
-"""How an answer is compared. `contains`: it has to be in the reply; `open`: there is none to compare with."""
+"""How an answer is compared. `contains`: it must occur in the reply. `open`: there is no answer to compare with."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvalQuestion:
-    """One of a set. `answers`: any of them is right. `group`: the category or level that tables tell apart.
+    """One question of a set. `answers`: any of them is right. `group`: the category or level, for the tables.
 
-    `program`: the text of a program that lies in the session's folder as `tool.py`.
+    `program`: the text of a program that is stored in the session's folder as `tool.py`.
     """
 
     id: str
@@ -36,7 +36,7 @@ class EvalQuestion:
 
 @dataclass(frozen=True, slots=True)
 class QuestionSet:
-    """A published set. `files`: names that it is published under; `source`: by whom and where."""
+    """A published set. `files`: the names of its published files. `source`: who publishes it, and where."""
 
     name: str
     read: Callable[[str], list[EvalQuestion]]
@@ -98,7 +98,7 @@ def _hotpot(text: str) -> list[EvalQuestion]:
 
 
 def _gaia(text: str) -> list[EvalQuestion]:
-    """Those that come without a file (KAIJU, table 6)."""
+    """The questions that come without a file (KAIJU, table 6)."""
     return [
         EvalQuestion(
             str(one["task_id"]), one["Question"], (str(one["Final answer"]),), group=f"level {one['Level']}"
@@ -148,10 +148,10 @@ SETS: Final[Mapping[str, QuestionSet]] = {
 
 
 def load(name: str, place: Path) -> list[EvalQuestion]:
-    """The questions of a set. `place`: its file, or a folder that has it under one of the names that it is published by.
+    """Load the questions of a set. `place`: its file, or a folder that contains it under one of its published names.
 
     Raises:
-        UsageError: it is not there, or is not in the form that its authors publish.
+        UsageError: the file is missing, or is not in the format that its authors publish.
     """
     one = SETS[name]
     file = place
@@ -162,24 +162,24 @@ def load(name: str, place: Path) -> list[EvalQuestion]:
     except OSError as error:
         names = " or ".join(one.files)
         raise UsageError(
-            f"The questions of {name} are not at {place} ({error.strerror}). Get {names} ({one.source}) and name the "
-            "file, or the folder that has it, with --questions."
+            f"The questions of {name} are not at {place} ({error.strerror}). Get {names} ({one.source}), and give the file or "
+            "its folder with --questions."
         ) from error
     try:
         found = one.read(text)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise UsageError(
-            f"{file} is not in the form of {one.source}: {type(error).__name__}: {error}."
+            f"{file} is not in the format of {one.source}: {type(error).__name__}: {error}."
         ) from error
     if not found:
-        raise UsageError(f"{file} has no questions.")
+        raise UsageError(f"{file} contains no questions.")
     if len({each.id for each in found}) < len(found):
-        raise UsageError(f"Two questions in {file} have one id.")
+        raise UsageError(f"Two questions in {file} have the same id.")
     return found
 
 
 def chosen(questions: list[EvalQuestion], most: int | None, seed: int) -> list[EvalQuestion]:
-    """So many of them, drawn by the seed; all in the order of the file."""
+    """Draw `most` questions with the seed, in the order of the file. Without `most`, return all of them."""
     if most is None or most >= len(questions):
         return questions
     drawn = set(random.Random(seed).sample(range(len(questions)), most))
@@ -204,13 +204,13 @@ ASKED: Final[Mapping[Kind, str]] = {
 
 
 def answer_of(reply: str) -> str:
-    """What a reply gives as its answer: the last line that says so, else all of it."""
+    """The answer in a reply: the last line marked as the answer, otherwise the whole reply."""
     said = _ANSWER.findall(reply)
     return str(said[-1]).strip() if said else reply.strip()
 
 
 def normalized(text: str, kind: Kind) -> str:
-    """An answer in the form in which it is compared (PTR, 3.2)."""
+    """An answer, normalized for comparison (PTR, 3.2)."""
     match kind:
         case "number":
             numbers = _NUMBER.findall(text)
@@ -226,7 +226,7 @@ def normalized(text: str, kind: Kind) -> str:
 
 
 def exact(reply: str, question: EvalQuestion) -> bool:
-    """Whether the answer is one of those that are right."""
+    """Whether the answer is one of the right answers."""
     if question.kind == "contains":
         return any(one in reply for one in question.answers)
     given = normalized(answer_of(reply), question.kind)
@@ -234,7 +234,7 @@ def exact(reply: str, question: EvalQuestion) -> bool:
 
 
 def f1(reply: str, question: EvalQuestion) -> float:
-    """Agreement by words, with the answer that it agrees with best; of other kinds than text, as `exact`."""
+    """Agreement by words with the best matching answer. For kinds other than text, the same as `exact`."""
     if question.kind != "text":
         return float(exact(reply, question))
     given = normalized(answer_of(reply), "text").split()

@@ -1,4 +1,4 @@
-"""The tables of an evaluation, with 95 % intervals: of shares after Wilson, of means and differences by bootstrap."""
+"""The tables of an evaluation, with 95 % intervals: Wilson's for shares, bootstrap for means and differences."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Z: Final = 1.959964
 _ROUNDS: Final = 2000
 
 Figure = tuple[float, float, float]
-"""A mean, and the ends of its interval."""
+"""A mean, and the two ends of its interval."""
 
 
 def share(right: int, of: int) -> Figure:
@@ -30,7 +30,7 @@ def share(right: int, of: int) -> Figure:
 
 
 def mean(values: Sequence[float]) -> Figure:
-    """A mean with its interval by bootstrap, always drawn the same."""
+    """A mean with its bootstrap interval, drawn with a fixed seed."""
     if not values:
         return math.nan, math.nan, math.nan
     draw = random.Random(1)
@@ -39,7 +39,7 @@ def mean(values: Sequence[float]) -> Figure:
 
 
 def rows(runs: Sequence[EvalRun]) -> dict[str, JSON]:
-    """By way, then by group with "all" first: what the tables print."""
+    """The rows of the tables, by way and then by group, with "all" first."""
     groups = ["all", *sorted({one.group for one in runs if one.group})]
     arms = list(dict.fromkeys(one.arm for one in runs))
     return {
@@ -74,7 +74,7 @@ def _complete(run: EvalRun) -> bool:
 
 
 def differences(runs: Sequence[EvalRun]) -> dict[str, JSON]:
-    """What each way has over the baseline, on the questions that both answered."""
+    """The difference of each way from the baseline, over the questions that both answered."""
     by_arm: dict[str, dict[str, EvalRun]] = {}
     for one in runs:
         by_arm.setdefault(one.arm, {})[one.question] = one
@@ -105,8 +105,8 @@ def _paired(
 
 
 def tables(found: Mapping[str, JSON], gained: Mapping[str, JSON], *, priced: bool) -> str:
-    """As Markdown."""
-    heads = ["way", "group", "runs", "exact match", "F1", "complete", "seconds", "calls of models", "calls of tools",
+    """The tables as Markdown."""
+    heads = ["way", "group", "runs", "exact match", "F1", "complete", "seconds", "model calls", "tool calls",
              "bytes", "tokens", *(["money"] if priced else [])]  # fmt: skip
     lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
     for arm, by_group in found.items():

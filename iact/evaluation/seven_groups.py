@@ -1,4 +1,4 @@
-"""The fifty tasks of the seven groups (Graph Harness, 8.1) for real sessions: their tools are a program that agents call."""
+"""The fifty tasks of the seven groups (Graph Harness, 8.1) for real sessions. Their tools are a program that agents call."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _HOW: Final = (
 
 
 def questions() -> list[EvalQuestion]:
-    """All of them; a reply is right if the value that was wanted is in it."""
+    """All questions. A reply is right if it contains the wanted value."""
     source = _SOURCE.read_text(encoding="utf-8")
     return [
         EvalQuestion(
@@ -28,7 +28,7 @@ def questions() -> list[EvalQuestion]:
 
 
 def program(task: GraphTask, source: str) -> str:
-    """The tools of one task."""
+    """The program with the tools of one task."""
     steps = [
         {
             "id": one.id,

@@ -1,4 +1,4 @@
-"""The ways of working that are compared: each a session with its bounds, its way, and words before the task."""
+"""The ways of working that are compared: each has a mode, bounds, and a text before the task."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BASELINE: Final = "react"
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """One way. `before`: what stands before each task. None: as the settings say."""
+    """One way of working. `before`: the text before each task. Where None, the settings apply."""
 
     name: str
     mode: Way
@@ -48,8 +48,8 @@ GROUPS: Final = (
     Arm("G5", "static", replans=0),
     Arm("G6", "static"),
 )
-"""Graph Harness, table 12: careful loop, naive loop, loop with a plan in its prompt; then a plan that is enforced, one step
-at a time, all ready steps at once, with patches, with patches and replans."""
+"""Graph Harness, table 12: careful loop, naive loop, loop with a plan in its prompt; then an enforced plan: one step at a
+time, all ready steps at the same time, with patches, with patches and replans."""
 
 ARMS: Final[Mapping[str, Arm]] = {
     one.name: one
@@ -60,13 +60,13 @@ ARMS: Final[Mapping[str, Arm]] = {
         *GROUPS,
     )
 }
-"""ReAct is our own dialogue, with as many turns as KAIJU gave it."""
+"""ReAct is iact's dialogue, with as many turns as in KAIJU."""
 
 USUAL: Final[Mapping[str, tuple[str, ...]]] = {
     "seven_groups": tuple(one.name for one in GROUPS),
     "gaia": (BASELINE, "reflect"),
     "questions": (BASELINE, "reflect", "nreflect", "orchestrator"),
 }
-"""Those of a set whose paper compared others than these:"""
+"""The ways for sets whose papers compared others than `PROFILED`."""
 
 PROFILED: Final = (BASELINE, "profile")

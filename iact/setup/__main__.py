@@ -1,4 +1,4 @@
-"""The set-up's command line; see the package's own page."""
+"""The command line of the set-up; see the package's docstring."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ _GROUPS: dict[str, Sequence[str]] = {
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """Hold the repository's lock: two `make` at once must not install into each other."""
+    """Hold the repository's lock, so that two `make` runs at the same time don't interfere."""
     handle = os.open(ROOT, os.O_RDONLY)
     try:
         try:
@@ -76,7 +76,7 @@ def _alone() -> Iterator[None]:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the steps named by `arguments`; 0 if we can go on, 1 if not, 2 for a wrong name."""
+    """Run the steps named by `arguments`. Returns 0 on success, 1 on failure, 2 for an unknown step."""
     names = [step for name in arguments or ["setup"] for step in _GROUPS.get(name, (name,))]
     unknown = [name for name in names if name not in _STEPS]
     if unknown:

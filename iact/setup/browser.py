@@ -1,4 +1,4 @@
-"""Chromium and Firefox, which the tests of the page drive; the product itself needs only the person's own browser."""
+"""Chromium and Firefox, which the page's tests drive. The product itself needs only the user's own browser."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from iact.setup import packages
 from iact.setup.report import Missing
 
 _WITHOUT_WINDOWS: Final = "chromium-headless-shell"
-"""Debian's Chromium that can't show a window: the same engine, and a page costs it two thirds of the processor time."""
+"""Debian's Chromium without windows: the same engine, but a page needs two thirds of the processor time."""
 
 
 def find() -> str | None:
-    """Path of the Chromium that the tests drive, or None: the one without windows, where there is one."""
+    """The path of the Chromium that the tests drive, or None. The one without windows is preferred."""
     for name in (_WITHOUT_WINDOWS, "chromium", "chromium-browser", "google-chrome"):
         if path := shutil.which(name):
             return path
@@ -21,9 +21,9 @@ def find() -> str | None:
 
 
 def ensure() -> Missing | None:
-    """Leave with a Chromium and a Firefox, or say what a person must do."""
+    """Make sure that Chromium and Firefox are installed. Otherwise return what the user must do."""
     firefox = shutil.which("firefox-esr") or shutil.which("firefox")
-    # Other systems than Debian have no Chromium without windows; the usual one does there.
+    # Systems other than Debian have no Chromium without windows; there the ordinary one is used.
     for chromium, path in ((_WITHOUT_WINDOWS, shutil.which(_WITHOUT_WINDOWS)), ("chromium", find())):
         there = {chromium: path, "firefox-esr": firefox}
         wanted = [name for name, path in there.items() if path is None]

@@ -1,4 +1,4 @@
-"""bubblewrap, under which tools run where no Docker engine answers."""
+"""bubblewrap, under which tools run if no Docker engine answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PACKAGES = ["bubblewrap", "libseccomp2"]
 
 
 def ensure() -> Missing | None:
-    """Leave with bubblewrap, or say what a person must do."""
+    """Make sure that bubblewrap is installed. Otherwise return what the user must do."""
     if shutil.which("bwrap") or packages.install(_PACKAGES, why="tools run under it without an engine"):
         return None
-    return Missing("There is no bubblewrap", "it can't stand in for an engine", packages.remedy(_PACKAGES))
+    return Missing("There is no bubblewrap", "it can't replace a missing engine", packages.remedy(_PACKAGES))

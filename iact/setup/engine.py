@@ -1,9 +1,9 @@
-"""The Docker engine: found, or installed and started where we may.
+"""The Docker engine: found, or installed and started if this process has the rights.
 
-An engine of the system (systemd) is started as the system wants it. Where there is no such thing,
-as in a container or a small virtual machine, we start `dockerd` ourselves, detached, so that it
-outlives us. Our containers never have a network, so that engine gets none either: no bridge, no
-firewall rule, no IP forwarding; the machine's own network stays as it was.
+With systemd, the engine is started through it. Without systemd, as in a container or a small virtual
+machine, this process starts `dockerd` detached, so that it keeps running. The sandbox's containers
+never have a network, so that engine gets none either: no bridge, no firewall rule, no IP forwarding;
+the machine's own network stays as it was.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _SOCKET = "/var/run/docker.sock"
 _LOG = Path("/var/log/iact-dockerd.log")
 _NO_NETWORK = ("--bridge=none", "--iptables=false", "--ip-forward=false")
 _WAYS: tuple[tuple[str, ...], ...] = (_NO_NETWORK, (), (*_NO_NETWORK, "--storage-driver=vfs"))
-"""Flags to try, in order. The last one is for file systems that overlayfs can't stand on."""
+"""Flags to try, in order. The last ones are for file systems that overlayfs doesn't support."""
 
 
 def ensure() -> Missing | None:
-    """Leave with an engine that answers, or say what a person must do."""
+    """Make sure that an engine answers. Otherwise return what the user must do."""
     answer = ping()
     if answer in ("ok", "foreign"):
         return None
@@ -48,9 +48,9 @@ def ensure() -> Missing | None:
 
 
 def ping() -> str:
-    """How the engine answers: `ok`, `denied` (no right to its socket), `absent`, or `foreign`.
+    """How the engine answers: `ok`, `denied` (no right to use its socket), `absent`, or `foreign`.
 
-    `foreign`: DOCKER_HOST points to something that isn't a unix socket, which is the person's own affair.
+    `foreign`: DOCKER_HOST does not point to a unix socket; the user takes care of that engine.
     """
     if _is_foreign():
         return "foreign"
@@ -63,7 +63,7 @@ def ping() -> str:
 
 
 def has_image(reference: str) -> bool:
-    """Whether the engine that answers has image `reference`."""
+    """Whether the engine has the image `reference`."""
     try:
         return not _is_foreign() and _get(f"/images/{reference}/json") == 200
     except OSError:
@@ -76,7 +76,7 @@ def _is_foreign() -> bool:
 
 
 def _get(path: str) -> int:
-    """HTTP status of the engine's answer; without its client library, which may not be installed yet."""
+    """The HTTP status of the engine's answer. Doesn't use the client library, which may not be installed yet."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(10)
         connection.connect(os.environ.get("DOCKER_HOST", "").removeprefix("unix://") or _SOCKET)
@@ -98,7 +98,7 @@ def _start() -> bool:
 
 
 def _spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
-    """Start `command` in a session of its own, so that it lives on when we and our terminal are gone."""
+    """Start `command` in its own process session, so that it keeps running when this process and its terminal end."""
     _LOG.parent.mkdir(parents=True, exist_ok=True)
     with _LOG.open("ab") as log:
         return subprocess.Popen(
@@ -107,7 +107,7 @@ def _spawn(command: Sequence[str]) -> subprocess.Popen[bytes]:
 
 
 def _wait(process: subprocess.Popen[bytes] | None, seconds: float) -> bool:
-    """Wait until the engine answers; give up when `process` ended or time is up, and end it then."""
+    """Wait until the engine answers. Gives up when `process` ends or the time is up, and then kills it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         if ping() == "ok":
@@ -122,9 +122,9 @@ def _wait(process: subprocess.Popen[bytes] | None, seconds: float) -> bool:
 
 
 def _forget_the_dead(pid_file: Path, program: str) -> None:
-    """Remove a pid file whose number belongs to nobody, or by now to another program.
+    """Remove a pid file whose process no longer exists, or is another program.
 
-    After a reboot or a restored machine the number is often somebody else's, and dockerd would refuse to start.
+    After a reboot, or on a restored machine, the number often belongs to another process, and dockerd would not start.
     """
     try:
         pid = int(pid_file.read_text(encoding="ascii"))

@@ -1,6 +1,6 @@
 """The virtual environment in `.venv`: exactly the packages of `requirements.lock`, and `iact` itself.
 
-A stamp inside it holds the digest of what it was made from; while that matches there is nothing to do.
+A stamp file inside it contains the digest of its sources. While the digest matches, there is nothing to do.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ def ensure() -> None:
     """Make `.venv` match the lock file.
 
     Raises:
-        SetupFailed: the environment can't be made or packages can't be had.
+        SetupFailed: the environment can't be created, or packages can't be installed.
     """
     wanted = _digest()
     if _stamp() == wanted and (VENV / "bin" / "iact").exists() and _works():
         return
     if not _works():
-        say(f"making the virtual environment with Python {sys.version.split()[0]}")
+        say(f"creating the virtual environment with Python {sys.version.split()[0]}")
         _make()
     say("installing the packages of requirements.lock")
     pip = [str(PYTHON), "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "-qq"]
     if not run([*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(LOCK)]):
         raise SetupFailed("The packages of requirements.lock could not be installed; see the lines above.")
-    # "compat" puts the repository itself on the path, so that a new top-level package needs no new install.
+    # "compat" puts the repository itself on the path, so that a new top-level package needs no new installation.
     own = [
         "--no-deps",
         "--no-build-isolation",
@@ -68,7 +68,7 @@ def _stamp() -> str:
 
 
 def _works() -> bool:
-    """Whether the environment's interpreter starts: it doesn't after its base Python was replaced."""
+    """Whether the environment's interpreter starts. It doesn't after its base Python was replaced."""
     if not PYTHON.exists():
         return False
     try:
@@ -83,10 +83,12 @@ def _make() -> None:
     base = Path(getattr(sys, "_base_executable", "") or sys.executable)
     env = {name: value for name, value in os.environ.items() if name not in ("PYTHONHOME", "PYTHONPATH")}
     if not run([str(base), "-m", "venv", str(VENV)], env=env):
-        raise SetupFailed("The virtual environment could not be made; run: sudo apt-get install python3-venv")
+        raise SetupFailed(
+            "The virtual environment could not be created; run: sudo apt-get install python3-venv"
+        )
 
 
 def _remove(path: Path) -> None:
     if path.is_symlink():
-        raise SetupFailed(f"{path} is a link to elsewhere; remove it and run make again.")
+        raise SetupFailed(f"{path} is a symbolic link. Remove it and run make again.")
     shutil.rmtree(path)

@@ -1,4 +1,4 @@
-"""git, which keeps the versions of the files that agents work on; without it, none are kept."""
+"""git, which keeps versions of the files that agents work on. Without it, no versions are kept."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from iact.setup.report import Missing
 
 
 def ensure() -> Missing | None:
-    """Leave with git, or say what a person must do."""
+    """Make sure that git is installed. Otherwise return what the user must do."""
     if shutil.which("git") or packages.install(
         ["git"], why="it keeps versions of the files that agents work on"
     ):
         return None
-    return Missing("There is no git", "files that agents change can't be put back", packages.remedy(["git"]))
+    return Missing("There is no git", "files that agents change can't be restored", packages.remedy(["git"]))

@@ -1,4 +1,4 @@
-"""gVisor: the tests hold the sandbox against an engine that has it."""
+"""gVisor, because the sandbox is also tested on an engine that uses it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _PACKAGES = ["runsc"]
 
 
 def ensure() -> Missing | None:
-    """Leave with gVisor's `runsc`, or say what a person must do."""
-    if shutil.which("runsc") or packages.install(_PACKAGES, why="the sandbox is tested under it, too"):
+    """Make sure that gVisor's `runsc` is installed. Otherwise return what the user must do."""
+    if shutil.which("runsc") or packages.install(_PACKAGES, why="the sandbox is also tested under it"):
         return None
     return Missing("There is no gVisor", "the sandbox is not tested under it", packages.remedy(_PACKAGES))

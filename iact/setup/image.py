@@ -1,4 +1,4 @@
-"""The modules' base image, built at set-up so that the first question needn't wait for it."""
+"""The modules' base image, built during set-up so that the first task needn't wait for it."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from iact.setup.environment import LOCK, PYTHON, VENV
 from iact.setup.report import ROOT, Missing, digest
 
 _STAMP = VENV / "iact.image"
-"""Digest of what the image is made from, and the image's name."""
+"""The digest of the image's sources, and the image's name."""
 _SOURCES = (ROOT / "sandbox", ROOT / "ext_modules" / "sdk", ROOT / "protos", LOCK)
 
 
 def ensure() -> Missing | None:
-    """Leave with an image that fits this version, or say what a person must do; nothing without an engine."""
+    """Make sure that the image of this version exists. Otherwise return what the user must do. Skipped without an engine."""
     if engine.ping() != "ok":
         return None
     wanted = digest(_SOURCES)
@@ -23,7 +23,7 @@ def ensure() -> Missing | None:
     if made_from == wanted and engine.has_image(reference):
         return None
     if not shutil.which("mmdebstrap"):
-        # Without it an image can still come from a registry, so a failure here is not the end.
+        # Without it, the image can still come from a registry, so a failure here is not fatal.
         packages.install(["mmdebstrap"], why="the sandbox's image is built from Debian packages")
     command = [str(PYTHON), "-m", "iact.sandbox"]
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The embedded model's file: fetched once, by the code that knows where it comes from."""
+"""The embedded model's file, downloaded once by the code that knows its origin."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from iact.setup.environment import PYTHON, VENV
 from iact.setup.report import ROOT, Missing, digest, run
 
 _STAMP = VENV / "iact.model"
-"""Digest of the code that names the file, its origin and its digest."""
+"""The digest of the code that names the file, its origin and its digest."""
 _LIBRARY = "libgomp1"
 _SOURCE = ROOT / "core" / "models" / "weights.py"
 
 
 def ensure() -> Missing | None:
-    """Leave with the model's file and what runs it, or say what a person must do."""
+    """Make sure that the model's file and its library are present. Otherwise return what the user must do."""
     if not _loads() and not (packages.install([_LIBRARY], why="the embedded model needs it") and _loads()):
         return Missing(
             "A library that the embedded model needs is missing",
-            "a model endpoint of your own is needed (OPENAI_BASE_URL)",
+            "you need your own model endpoint (OPENAI_BASE_URL)",
             packages.remedy([_LIBRARY]),
         )
     return _fetched()
 
 
 def _loads() -> bool:
-    """Whether the package that runs the model finds the libraries that it needs."""
+    """Whether the package that runs the model finds its libraries."""
     command = [str(PYTHON), "-c", "import xllamacpp"]
     return subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, check=False).returncode == 0
 
@@ -42,8 +42,8 @@ def _fetched() -> Missing | None:
         _STAMP.write_text(wanted, encoding="ascii")
         return None
     return Missing(
-        "The embedded model could not be fetched",
-        "a model endpoint of your own is needed (OPENAI_BASE_URL)",
+        "The embedded model could not be downloaded",
+        "you need your own model endpoint (OPENAI_BASE_URL)",
         " ".join(command),
     )
 

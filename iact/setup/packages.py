@@ -1,4 +1,4 @@
-"""Debian packages: installed where we may, otherwise named in a command for the person."""
+"""Debian packages: installed if this process has the rights, otherwise named in a command for the user."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from iact.setup.report import run, say
 
 
 def remedy(names: Sequence[str]) -> str:
-    """The command that installs `names`, for a person to type."""
+    """The command that installs `names`, for the user to type."""
     if shutil.which("apt-get"):
         return f"sudo apt-get install {' '.join(names)}"
     return f"your system's package manager to install {' '.join(names)}"
 
 
 def install(names: Sequence[str], *, why: str) -> bool:
-    """Install `names` if we are root on a system with apt-get; tell whether they are installed now.
+    """Install `names` if this process is root on a system with apt-get. Returns whether they are installed now.
 
-    The package lists are fetched only if the first try fails, since that takes longer than most installs.
+    The package lists are only updated if the first try fails, because that takes longer than most installations.
     """
     if os.geteuid() != 0 or not shutil.which("apt-get"):
         return False
@@ -36,5 +36,5 @@ def install(names: Sequence[str], *, why: str) -> bool:
 
 
 def _listed(names: Sequence[str]) -> bool:
-    """Whether the package lists on this machine know every one of `names`."""
+    """Whether the package lists on this machine contain all of `names`."""
     return all(run(["apt-cache", "show", "--quiet", name], quiet=True) for name in names)

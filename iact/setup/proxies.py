@@ -1,4 +1,4 @@
-"""nginx and Caddy, behind which the tests put the server: unpacked into a folder, so that no service is begun by them."""
+"""nginx and Caddy, which the tests put in front of the server. They are unpacked to a folder so that no service starts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _NAMES: Final = ("nginx", "caddy")
 
 
 def ensure() -> Missing | None:
-    """Leave with both, or say what a person must do."""
+    """Make sure that both are unpacked. Otherwise return what the user must do."""
     if NGINX.exists() and CADDY.exists():
         return None
     if shutil.which("apt-get"):

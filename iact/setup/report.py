@@ -1,4 +1,4 @@
-"""What a set-up step gives back, and how it speaks to the person at the terminal."""
+"""The results of set-up steps, and their output to the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Missing:
-    """Something that a step couldn't provide. `without`: what will not work; `remedy`: a command to run."""
+    """Something that a step couldn't provide. `without`: what will not work. `remedy`: a command to run."""
 
     what: str
     without: str
@@ -26,7 +26,7 @@ class Missing:
 
 
 def digest(paths: Iterable[Path]) -> str:
-    """SHA-256, in hex, over files of the repository and all files below folders of it."""
+    """The SHA-256, in hex, over files of the repository and all files below its folders."""
     total = hashlib.sha256()
     for path in paths:
         files = sorted(path.rglob("*")) if path.is_dir() else [path]
@@ -38,7 +38,7 @@ def digest(paths: Iterable[Path]) -> str:
 
 
 class SetupFailed(Exception):
-    """Nothing can go on; the message is one sentence with the remedy."""
+    """The set-up can't continue. The message includes the remedy."""
 
 
 def say(line: str) -> None:
@@ -53,9 +53,9 @@ def run(
     folder: Path | None = None,
     quiet: bool = False,
 ) -> bool:
-    """Run `command` without a standard input, its output going where ours goes; tell whether it succeeded.
+    """Run `command` without standard input, with its output on standard error. Returns whether it succeeded.
 
-    `quiet`: the output is kept, and shown only if the command fails.
+    `quiet`: show the output only if the command fails.
     """
     try:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""The tools of the shell: asked for once, where somebody is there to answer."""
+"""The tools of the shell: the user is asked once, if there is a terminal."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from iact.setup.environment import PYTHON, VENV
 from iact.setup.report import ROOT, Missing, say
 
 _STAMP = VENV / "iact.workshop"
-"""There once the question was put."""
+"""Exists once the question was asked."""
 
 
 def ensure() -> Missing | None:
-    """Put the question on the first start; where nobody can answer, say how to have more tools later."""
+    """Ask the question on the first start. Without a terminal, print how to add tools later."""
     if _STAMP.exists() or engine.ping() != "ok":
         return None
     if sys.stdin.isatty() and sys.stderr.isatty():
@@ -27,7 +27,7 @@ def ensure() -> Missing | None:
             )
     else:
         say(
-            "the shell has the usual commands, git and Python; for compilers, pip, numpy and more run: "
+            "the shell has the usual commands, git and Python. For compilers, pip, numpy and more, run: "
             ".venv/bin/iact image build --profile data --profile dev"
         )
     _STAMP.touch()

@@ -71,14 +71,14 @@ def _backed_up(product: Product, tmp_path: Path) -> None:
     assert (there.data / "seal.key").read_bytes() == (product.data / "seal.key").read_bytes()
 
     again = there.run("restore", str(file))
-    assert (again.status, "holds something already" in again.sentence) == (2, True)
+    assert (again.status, "is not empty" in again.sentence) == (2, True)
     twice = product.run("backup", str(file))
-    assert (twice.status, "is there already" in twice.sentence) == (2, True)
+    assert (twice.status, "exists already" in twice.sentence) == (2, True)
     inside = product.run("backup", str(product.data / "b"))
-    assert (inside.status, "part of the data directory" in inside.sentence) == (2, True)
+    assert (inside.status, "inside the data directory" in inside.sentence) == (2, True)
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
-    _refused(tmp_path, file, "no whole backup")
+    _refused(tmp_path, file, "not a complete backup")
 
 
 def _entry(
@@ -95,14 +95,14 @@ ABOUT = _entry("iact-backup.json", content=b'{"format": 1, "version": "0.1"}')
 @pytest.mark.parametrize(
     ("entries", "why"),
     [
-        ([], "no backup of iact"),
-        ([_entry("journal.md", content=b"x")], "no backup of iact"),
+        ([], "not a backup of iact"),
+        ([_entry("journal.md", content=b"x")], "not a backup of iact"),
         ([_entry("iact-backup.json", content=b'{"format": 2, "version": "9"}')], "newer version of iact (9)"),
-        ([_entry("iact-backup.json", content=b"[")], "no whole backup"),
+        ([_entry("iact-backup.json", content=b"[")], "not a complete backup"),
         ([ABOUT, _entry("../outside", content=b"x")], "outside"),
-        ([ABOUT, _entry("/tmp/absolute-of-a-test/x", kind=tarfile.SYMTYPE, link="/etc")], "no whole backup"),
-        ([ABOUT, _entry("a", kind=tarfile.SYMTYPE, link="../.."), _entry("a/b", content=b"x")], "no whole backup"),
-        ([ABOUT, _entry("pipe", kind=tarfile.FIFOTYPE)], "is no file"),
+        ([ABOUT, _entry("/tmp/absolute-of-a-test/x", kind=tarfile.SYMTYPE, link="/etc")], "not a complete backup"),
+        ([ABOUT, _entry("a", kind=tarfile.SYMTYPE, link="../.."), _entry("a/b", content=b"x")], "not a complete backup"),
+        ([ABOUT, _entry("pipe", kind=tarfile.FIFOTYPE)], "is not a file"),
     ],
     ids=["empty", "a file", "newer", "no JSON", "above", "absolute", "through a link", "a pipe"],
 )  # fmt: skip

@@ -431,7 +431,7 @@ _USAGE: dict[str, tuple[tuple[str, ...], dict[str, str], str]] = {
     "sandbox": (("run", "Hi."), {"IACT_SANDBOX": "jail"}, "The setting sandbox (or IACT_SANDBOX) can't be 'jail'"),
     "log": (("doctor",), {"IACT_LOG": "loud"}, "The setting log (or IACT_LOG) can't be 'loud'"),
     "data": (("run", "Hi."), {"IACT_DATA": "/dev/null/data"}, "/dev/null/data"),
-    "no journal": (("replay", "nowhere.md"), {}, "There is no journal nowhere.md: give its file, or the id of a session in "),
+    "no journal": (("replay", "nowhere.md"), {}, "There is no journal nowhere.md. Give its file, or the id of a session in "),
     "open to all": (("serve", "--host", "0.0.0.0"), {}, "would open this server to other machines without encryption"),
 }  # fmt: skip
 

@@ -157,7 +157,7 @@ def test_a_person_at_the_page_stays_with_their_session_wherever_it_goes(tmp_path
         ) as moving:  # fmt: skip
             gate.release()  # it waits for what is under way; the person sees how that goes on
             told, _ = moving.communicate(timeout=300)
-        assert told == f"The session {session} is at the host {there} now (epoch 2).\n"
+        assert told == f"The session {session} is now on the host {there} (epoch 2).\n"
         expect(page.get_by_text("Two is long in coming.", exact=True)).to_have_count(1)
         kill(hosts.hosts[there])
         until(lambda: hosts.holder(session) == here, "the other host to go on with it")
@@ -189,7 +189,7 @@ def test_hosts_are_drained_stopped_and_started_and_nobody_loses_anything(tmp_pat
             until(partial(lists, socket, set(sockets)), "the list of all")
         for round_, name in enumerate(("a", "b"), 2):
             had = [one for one in sockets if hosts.holder(one) == name]
-            assert hosts.run("drain", name).startswith(f"The host {name} passed on {len(had)} sessions")
+            assert hosts.run("drain", name).startswith(f"The host {name} handed over {len(had)} sessions")
             for one in had:
                 assert closed(sockets[one]) == 4009
                 sockets[one] = greeted(hosts, right, one)

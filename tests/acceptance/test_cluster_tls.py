@@ -58,7 +58,7 @@ def test_a_cluster_with_certificates_does_what_one_without_does(tmp_path: Path) 
         first, second = sessions
         here = hosts.holder(first)
         there = "b" if here == "a" else "a"
-        assert f"at the host {there} now" in hosts.run("move", first, there)
+        assert f"now on the host {there} " in hosts.run("move", first, there)
         assert closed(sockets[0]) == 4009
         again = greeted(hosts, server, first)
         assert said(again, "Are you there?") == first
@@ -78,7 +78,7 @@ def test_a_cluster_with_certificates_does_what_one_without_does(tmp_path: Path) 
         # Commands on a host speak to the host that runs there.
         ran = hosts.product(there).run("say", "--session", first, "And by a command?")
         assert ran.status == 0, ran
-        assert hosts.run("drain", there).startswith(f"The host {there} passed on")
+        assert hosts.run("drain", there).startswith(f"The host {there} handed over")
 
 
 def list_of(answer: dict[str, object]) -> list[object]:

@@ -239,7 +239,7 @@ def test_a_person_at_a_terminal_is_asked_at_the_end(stage: Stage, tmp_path: Path
     terminal.type("x")
     terminal.until("[q]uit: ")
     terminal.type("n")
-    assert "1 change waits for you." in terminal.end()
+    assert "1 change is waiting for you." in terminal.end()
     assert (mine / "notes.txt").read_text() == "one\ntwo\nthree\nx\n"
     assert (mine / "victim").exists()
     (session,) = [journal.parent.name for journal in product.journals()]

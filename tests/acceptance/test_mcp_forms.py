@@ -252,7 +252,7 @@ def test_with_nobody_to_ask_the_server_is_told_so_at_once(stage: Stage, tmp_path
 def test_a_person_at_a_terminal_is_asked_field_by_field(stage: Stage, tmp_path: Path) -> None:
     product = inn(stage, tmp_path, FORM)
     lines = [
-        ("Answer it? [y]es, [N]o: ", "y"), ("Your <i>name</i> [needed]: ", ""), ("This is needed.", "Ada"),
+        ("Answer it? [y]es, [N]o: ", "y"), ("Your <i>name</i> [needed]: ", ""), ("This field is required.", "Ada"),
         ("nights [a whole number; default 2]", "99"), ("This can be at most 30.", "3"), ("breakfast", "no"),
         ("room [one of s (Single), d (Double); needed]", "d"), ("wishes [some of quiet, view", ""),
     ]  # fmt: skip

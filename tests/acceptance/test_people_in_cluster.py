@@ -259,7 +259,7 @@ def test_a_host_is_killed_while_one_works_and_others_notice_nothing(tmp_path: Pa
         if hosts.holder(hosts.session_of("bob", other)) == here:
             elsewhere = "b" if here == "a" else "a"
             assert hosts.run("move", other, elsewhere).startswith(
-                f"The session {other} is at the host {elsewhere}"
+                f"The session {other} is now on the host {elsewhere}"
             )
             assert closed(his) == 4009
             his = greeted(there, server, bob, other)

@@ -131,7 +131,7 @@ def _commands_go_there_as(product: Product, url: str, session: str) -> None:
     )  # fmt: skip
     elsewhere = Product.at(product.data.parent / "elsewhere", **NO_MODULES)
     wrong = elsewhere.run("login", url, stdin="iact_wrong")
-    assert (wrong.status, "does not know this token" in wrong.sentence) == (1, True)
+    assert (wrong.status, "does not accept this token" in wrong.sentence) == (1, True)
     assert elsewhere.run("login", url, stdin=made["token"]).status == 0
     said = elsewhere.run("say", "--session", session, "--wait", "And now?")
     assert (said.status, said.stdout.strip()) == (0, "Still plover."), said

@@ -155,7 +155,7 @@ UNSAFE = {
     "no address": ('[accounts]\nauthenticator = "password"\nproxies = ["10.0.0.5"]\n', "accounts.url"),
     "no proxy": ('[accounts]\nauthenticator = "password"\nurl = "https://iact.example.org"\n', "accounts.proxies"),
     "everybody": (
-        '[accounts]\nauthenticator = "header"\nurl = "https://iact.example.org"\nproxies = ["0.0.0.0/0"]\n', "every address",
+        '[accounts]\nauthenticator = "header"\nurl = "https://iact.example.org"\nproxies = ["0.0.0.0/0"]\n', "every possible address",
     ),
 }  # fmt: skip
 

@@ -451,7 +451,7 @@ def test_the_port_is_a_setting_too(tmp_path: Path) -> None:
         wrong = Product.at(tmp_path, endpoint, IACT_FACES="65536", **NO_MODULES).run("serve")
         assert "The setting faces (or IACT_FACES) can't be '65536'" in wrong.sentence
         several = Product.at(tmp_path, endpoint, IACT_CLUSTER="static", **NO_MODULES).run("serve")
-        assert several.sentence.startswith("A gateway to several hosts serves no other people's programs.")
+        assert several.sentence.startswith("A gateway to several hosts can't serve other programs.")
 
 
 def test_nothing_of_it_is_loaded_without_being_asked_for() -> None:

@@ -174,7 +174,7 @@ def test_two_hundred_agents_nested_plans_a_kill_and_a_fork(tmp_path: Path, stage
         assert told.of(made[0].trace_id) == live
 
         ran = product.run("journal", "spans", session, "--otlp")
-        assert (ran.status, ran.stdout) == (0, f"{len(made)} spans sent, trace {made[0].trace_id}.\n")
+        assert (ran.status, ran.stdout) == (0, f"Sent {len(made)} spans, trace {made[0].trace_id}.\n")
         assert told.of(made[0].trace_id) == live  # the same spans once more
         printed = json.loads(product.run("journal", "spans", session).stdout)
         assert [one["span_id"] for one in printed] == [one.span_id for one in made]
@@ -189,7 +189,7 @@ def test_a_collector_that_is_down_costs_a_warning(stage: Stage) -> None:
     session = next(iter(product.journals())).parent.name
     failed = product.run("journal", "spans", session, "--otlp")
     assert failed.status == 1
-    assert failed.sentence.startswith("The collector did not take the spans; 0 of ")
+    assert failed.sentence.startswith("The collector did not accept the spans; 0 of ")
     unset = stage.product(endpoint)
     assert (
         "OTEL_EXPORTER_OTLP_ENDPOINT"

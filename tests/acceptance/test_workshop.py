@@ -75,8 +75,8 @@ def test_what_a_person_names_is_in_the_shell_and_agents_know_it(
         (["--with=--help"], "'--help' is not the name of a Debian package"),
         (["--wheels=-r /etc/passwd"], "'-r' is not the name of a Python package"),
         (["--wheels", "x @ file:///x"], "'@' is not the name of a Python package"),
-        (["--plain", "--profile", "dev"], "--plain goes without --profile"),
-        (["--from", "registry", "--profile", "dev"], "A workshop is made of Debian packages; leave out --from registry."),
+        (["--plain", "--profile", "dev"], "--plain can't be used with --profile"),
+        (["--from", "registry", "--profile", "dev"], "A shell with more packages is built from Debian packages. Leave out --from registry."),
     ],
 )  # fmt: skip
 def test_what_is_no_name_is_refused(stage: Stage, options: list[str], sentence: str) -> None:

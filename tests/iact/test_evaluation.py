@@ -62,7 +62,7 @@ def test_what_is_missing_or_another_file_is_said(tmp_path: Path) -> None:
         load("hotpot_qa", tmp_path)
     (tmp_path / "other.json").write_text('{"Data": 1}', encoding="utf-8")
     for name in ("hotpot_qa", "trivia_qa", "gsm8k"):
-        with pytest.raises(UsageError, match="is not in the form of"):
+        with pytest.raises(UsageError, match="is not in the format of"):
             load(name, tmp_path / "other.json")
     (tmp_path / "two.jsonl").write_text(
         '{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}\n', encoding="utf-8"

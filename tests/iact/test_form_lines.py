@@ -43,11 +43,11 @@ def test_each_field_is_asked_and_what_is_wrong_is_said() -> None:
     assert form.prompt == "Answer it? [y]es, [N]o: "
     typed(form, "y")
     assert form.prompt == "Guest [needed]: As in the passport: "
-    assert typed(form, "", "Ada") == ["This is needed.", ""]
-    assert form.prompt == "nights [a whole number; default 2] (empty: as it is): "
+    assert typed(form, "", "Ada") == ["This field is required.", ""]
+    assert form.prompt == "nights [a whole number; default 2] (leave empty to keep it): "
     assert typed(form, "many", "0", "") == ["This must be a number.", "This must be at least 1.", ""]
     assert typed(form, "perhaps", "yes") == ["This is yes or no.", ""]
-    assert form.prompt == "room [one of s (Single), d (Double)] (empty: as it is): "
+    assert form.prompt == "room [one of s (Single), d (Double)] (leave empty to keep it): "
     assert typed(form, "Single", "d") == ["This must be one of what can be chosen.", ""]
     assert not form.done
     typed(form, "view, quiet")
@@ -64,7 +64,7 @@ def test_whatever_is_no_yes_lets_nothing_out(line: str) -> None:
 
 def test_an_address_is_answered_with_yes_or_no() -> None:
     form = FormLines(asked(url="https://pay.example/7"))
-    assert form.prompt == "You opened it? [y]es, [N]o: "
+    assert form.prompt == "Did you open it? [y]es, [N]o: "
     typed(form, "yes")
     assert (form.done, form.answered) == (True, {})
 

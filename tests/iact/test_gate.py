@@ -150,7 +150,7 @@ def test_a_denial_is_explained(journal: Path, capsys: pytest.CaptureFixture[str]
 
 def test_what_has_no_decision_says_so(journal: Path) -> None:
     records = read_journal(journal).records
-    with pytest.raises(UsageError, match="was not decided"):
+    with pytest.raises(UsageError, match="There is no decision yet"):
         gate.explain(journal, [one for one in records if one.kind == "clearance"][-1].n, as_json=True)
     with pytest.raises(UsageError, match="is a say without a decision"):
         gate.explain(journal, 2 if records[1].kind == "say" else 3, as_json=True)

@@ -130,7 +130,7 @@ def test_a_torn_tail_is_no_damage(product: Product, session: Path, tmp_path: Pat
         stream.write(b'<!-- iact {"n":')
     ran = product.run("journal", "check", str(journal))
     assert ran.status == 0
-    assert "15 bytes of an unfinished append are after them" in ran.stdout
+    assert "15 bytes of an unfinished append follow them" in ran.stdout
     assert json.loads(product.run("journal", "check", "--json", str(journal)).stdout)["torn"] == 15
 
 

@@ -257,7 +257,7 @@ def test_the_address_of_a_killed_server_is_nobodys(tmp_path: Path) -> None:
         told = json.loads((product.data / "server.json").read_text())
         assert told["pid"] == second.process.pid
     errors = (product.data.parent / "data.stderr").read_text()
-    assert f"(process {server.process.pid}), which was killed, is replaced" in errors
+    assert f"an earlier server (process {server.process.pid}) that was killed" in errors
 
 
 def test_an_address_whose_number_belongs_to_another_process_leads_nowhere(tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def test_a_program_without_the_sdk_keeps_the_contract(
     findings = json.loads(capsys.readouterr().out)
     assert status == 0, [one for one in findings if not one["ok"]]
     assert {finding["backend"] for finding in findings} == {"docker", "bubblewrap"}
-    with pytest.raises(UsageError, match="has a program of its own"):
+    with pytest.raises(UsageError, match="has its own program"):
         check_module(folder, Settings(), here=True)
 
 
@@ -63,14 +63,14 @@ def test_what_we_ship_passes_in_its_container(name: str, capsys: pytest.CaptureF
         {"docker", "bubblewrap"} if backend == "all" else {backend}
     )
     assert {finding["check"] for finding in findings} >= {
-        "describe: the core takes the manifest", "health: SERVING", "the module is still there"
+        "describe: the core accepts the manifest", "health: SERVING", "the module is still running"
     }  # fmt: skip
 
 
 def test_what_the_core_would_refuse_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = write_module(tmp_path, "wrong", WRONG) / "wrong"
     assert check_module(folder, Settings()) == 1
-    assert "FAIL  describe: the core takes the manifest" in capsys.readouterr().out
+    assert "FAIL  describe: the core accepts the manifest" in capsys.readouterr().out
 
 
 def test_here_needs_no_sandbox(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_here_needs_no_sandbox(capsys: pytest.CaptureFixture[str], monkeypatch: 
 
 
 def test_what_is_no_module_is_told(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"holds no module\.toml"):
+    with pytest.raises(UsageError, match=r"contains no module\.toml"):
         check_module(tmp_path, Settings())
     folder = write_module(tmp_path, "dead", "raise RuntimeError('no')\n") / "dead"
     with pytest.raises(SandboxError, match="RuntimeError: no"):
