@@ -1,11 +1,11 @@
-"""One exchange of a person in a session, as a face needs it: said, watched, asked about and answered.
+"""One exchange between a person and a session, for faces: the message, its events, questions and the answer.
 
     exchange = await say(session, text)
     async for event in exchange:     # until the root has answered; each record once, in order
-        ...                      # `exchange.questions.waiting` is what a person is asked by now
+        ...                      # `exchange.questions.waiting` are the questions that wait for a person now
     exchange.reply                   # the record of the answer
 
-Questions are answered with `session.clear` and `session.clear_host`; `core.session.question_text` has them in words.
+Questions are answered with `session.clear` and `session.clear_host`; `core.session.question_text` puts them into words.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ _NO: Final = frozenset({"deny", "no", "n", "false", "reject"})
 
 
 class Exchange:
-    """What happens in a session from a message until the root's answer to it."""
+    """The events of a session from a message to the root's answer."""
 
     def __init__(self, session: Session, said: Record) -> None:
         self.session = session
         self.said = said
         """The record of the message."""
         self.questions = OpenQuestions(one for one in session.records() if one.n <= said.n)
-        """What waits for a person, as of the record that was given last."""
+        """The questions that wait for a person, as of the last record that was yielded."""
         self._reply: Record | None = None
         self._last = said.n
 
@@ -56,11 +56,11 @@ class Exchange:
 
     @property
     def asks(self) -> bool:
-        """Whether a person is asked something and nothing else is to be told by now."""
+        """Whether a question waits for a person and all other records have been reported."""
         return bool(self.questions.waiting) and not self.session.records(self._last)
 
     async def give_up(self) -> None:
-        """Nobody listens any more: what was begun is ended."""
+        """Stop the work, because no client is listening any more."""
         try:
             if self.session.state.root.active:
                 await self.session.cancel("/")
@@ -68,10 +68,10 @@ class Exchange:
             return  # it has stopped already
 
     async def __aiter__(self) -> AsyncGenerator[Event, None]:
-        """The session's events. Whoever is too slow misses passing ones, and no record.
+        """Yield the session's events. A slow reader may miss transient events, but never a record.
 
         Raises:
-            IactError: the session stopped, or was closed, before its root had answered.
+            IactError: the session stopped or was closed before its root answered.
         """
         while True:
             async with self.session.watch() as events:
@@ -92,11 +92,12 @@ class Exchange:
             await self.session.answer(self.said.n)
 
     async def until_asked(self) -> AsyncGenerator[Event, None]:
-        """The session's events until the root has answered, or waits for a person and nothing else is to be told; text of
-        the root's in its place among the records (`LiveText`), and of no other agent.
+        """Yield the session's events until the root has answered, or until it waits for a person and all is reported.
+
+        The root's text is in order with the records (`LiveText`). Text of other agents is left out.
 
         Raises:
-            IactError: as of all events.
+            IactError: as when iterating over the exchange.
         """
         live = LiveText(self.session, self.said.n)
         if self.asks:
@@ -117,17 +118,17 @@ class Exchange:
 
     @property
     def _ended(self) -> bool:
-        """Whether the root rests. Its state is ahead of what is on disk: it may rest after a later reply than this one."""
+        """Whether the root is at rest. Its state may be newer than the records on disk, and follow a later reply."""
         tree = self.session.state
         return self._reply is not None and not tree.root.active and self._last >= tree.records
 
 
 @dataclass(frozen=True, slots=True)
 class SpokenTurn:
-    """A message in an open session and what became of it, told from the session alone. `said`: its record.
+    """A message in an open session and its progress, derived only from the session. `said`: the message's record.
 
-    A client names it by an id that holds the session and the record, so nothing of it is kept in the process: a server
-    that was killed and started again tells the same.
+    Clients refer to it by an id that contains the session and the record. Nothing is kept in the process, so a server that
+    was killed and restarted gives the same answers.
     """
 
     session: Session
@@ -135,28 +136,28 @@ class SpokenTurn:
 
     @property
     def id(self) -> str:
-        """What a client knows it by."""
+        """The id for clients."""
         return f"{self.session.id}.{self.said.n}"
 
     @property
     def waiting(self) -> tuple[Record, ...]:
-        """The questions that wait for a person now, of the whole session."""
+        """The questions of the whole session that wait for a person now."""
         return OpenQuestions(self.session.records()).waiting
 
     @property
     def reply(self) -> Record | None:
-        """The answer, once there is one that nothing of the same work can replace."""
+        """The answer, once it is final for this work; None before."""
         tree = self.session.state
         rests = not tree.root.active and len(self.session.records()) >= tree.records
         return reply_among(self.session.records(self.said.n), rests=rests)
 
 
 async def turn_of(runtime: Runtime, identity: str) -> SpokenTurn:
-    """The turn with an id; its session goes on if it was cut off at work.
+    """Return the turn with an id. Its session continues if it was interrupted at work.
 
     Raises:
-        UsageError: there is none.
-        JournalError: as of `Runtime.open`.
+        UsageError: there is no such turn.
+        JournalError: as `Runtime.open`.
     """
     named = _TURN.fullmatch(identity)
     if named is not None and runtime.store.holds(named[1]):
@@ -168,8 +169,8 @@ async def turn_of(runtime: Runtime, identity: str) -> SpokenTurn:
 
 
 def reply_among(records: Sequence[Record], *, rests: bool) -> Record | None:
-    """The answer to a message among the records behind it. `rests`: whether the root is at work on nothing any more."""
-    # What was said to a root at rest ended the work before.
+    """The answer to a message among the records after it. `rests`: whether the root is at rest."""
+    # A message to a root at rest means that the work before it had ended.
     later = next((n for n, one in enumerate(records) if _begins(one)), None)
     replies = [one for one in records[:later] if isinstance(one.content, Reply) and one.agent == "/"]
     return replies[-1] if replies and (later is not None or rests) else None
@@ -180,10 +181,10 @@ def _begins(record: Record) -> bool:
 
 
 async def answer(session: Session, given: Sequence[tuple[int, str]]) -> Record:
-    """Answer questions, each by the number of its record and in a word, or as JSON; gives the record of the last answer.
+    """Answer questions, each given by its record number and a word or JSON. Returns the record of the last answer.
 
     Raises:
-        UsageError: one is no answer, or its question does not wait any more.
+        UsageError: an answer is invalid, or its question no longer waits.
     """
     record: Record | None = None
     for number, said, (allow, remember) in [(number, said, _verdict(said)) for number, said in given]:
@@ -199,7 +200,7 @@ async def answer(session: Session, given: Sequence[tuple[int, str]]) -> Record:
 
 
 def _verdict(said: str) -> tuple[bool, bool]:
-    """Whether it is allowed, and whether that is to be remembered."""
+    """Whether the call is allowed, and whether to remember that."""
     word = said.strip().lower()
     if word in _YES | _NO:
         return word in _YES, False
@@ -216,7 +217,7 @@ def _verdict(said: str) -> tuple[bool, bool]:
 
 
 def _values(said: str) -> Mapping[str, JSON]:
-    """What was filled in; a bare yes leaves every field as it is."""
+    """The values that were filled in. A plain yes leaves every field as it is."""
     try:
         told = json.loads(said)
     except (ValueError, RecursionError):
@@ -226,23 +227,23 @@ def _values(said: str) -> Mapping[str, JSON]:
 
 
 async def unattended(exchange: Exchange) -> int:
-    """Wait for the answer where nobody is there: what a person is asked is answered with no. Gives how often.
+    """Wait for the answer without a person: every question is answered with no. Returns the number of such questions.
 
     Raises:
-        IactError: as of the exchange's events.
+        IactError: as when iterating over the exchange.
     """
     denied: set[int] = set()
     async for _ in exchange:
         for question in exchange.questions.waiting:
             if question.n not in denied:
                 denied.add(question.n)
-                with suppress(IactError):  # it was settled meanwhile
+                with suppress(IactError):  # it was settled in the meantime
                     await answer(exchange.session, [(question.n, "deny")])
     return len(denied)
 
 
 async def say(session: Session, text: str, *, mode: Way = "dialogue", plan_first: bool = False) -> Exchange:
-    """Say something to the root of a session.
+    """Send a message to the root of a session.
 
     Raises:
         UsageError: as `Session.say`.

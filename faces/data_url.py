@@ -1,4 +1,4 @@
-"""Files and pictures that come inside a message, as data URLs (RFC 2397)."""
+"""Files and pictures inside a message, as data URLs (RFC 2397)."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _DATA_URL: Final = re.compile(r"data:([\w.+/-]{1,100})?(?:;[\w=.-]+)*?(;base64)?
 
 
 def read_data_url(url: str, name: str) -> tuple[str, bytes]:
-    """Its media type and content; nothing is fetched. `name`: what an error calls it.
+    """Return the media type and content of a data URL. Nothing is fetched. `name`: its name in error messages.
 
     Raises:
-        UsageError: it is another URL, or can't be read.
+        UsageError: it is another kind of URL, or can't be decoded.
     """
     found = _DATA_URL.fullmatch(url)
     if found is None:

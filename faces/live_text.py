@@ -1,4 +1,4 @@
-"""The order in which a client is told what the root writes, and the records that hold it."""
+"""The order in which a client receives the root's streamed text and its records."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from iact.core.session.session import Session
 
 
 class LiveText:
-    """Puts a session's events in order, for whoever tells text while it is written and the rest of it with its record.
+    """Orders a session's events for clients that receive text while it is written and the rest with its record.
 
-    A record is told when it is on disk, and text at once. So what the root writes can be here before the records that
-    came before it, or after the one that holds it. It waits until all is told that had happened by then; where a turn's
-    end comes first, records alone tell that turn and the next. `last`: the record that was told last.
+    Records are reported when they are on disk, but text immediately. So the root's text can arrive before the records that
+    precede it, or after the record that contains it. Text waits until everything that happened before it has been
+    reported. If the end of a turn arrives first, that turn and the next are reported by their records only. `last`: the
+    last record that was reported.
     """
 
     def __init__(self, session: Session, last: int) -> None:
@@ -23,11 +24,11 @@ class LiveText:
         self._last = last
         self._early: deque[tuple[int, Event]] = deque()
         self._deaf = False
-        """What is written now is told by its record alone."""
+        """Whether the current text is only reported by its record."""
         self._missed = False
 
     def take(self, event: Event) -> Iterator[Event]:
-        """What is to be told now, as of the next event. Each record is to be given once, in order."""
+        """Process the next event and yield the events to report now. Each record must be passed once, in order."""
         if isinstance(event, RecordAppended):
             record = event.record
             if record.agent == "/" and isinstance(record.content, Turn | Reply | Discard):

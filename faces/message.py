@@ -1,4 +1,4 @@
-"""A message as faces hand it to a session: texts and files in their order; and by what name a client knows a question."""
+"""Messages that faces pass to a session, as texts and files in order, and the ids of questions for clients."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _QUESTION: Final = re.compile(r"call_(.{1,120})_(\d{1,9})")
 
 @dataclass(frozen=True, slots=True)
 class MessageFile:
-    """A picture or another file that a message brings; the root finds it as a variable."""
+    """A picture or other file attached to a message. The root gets it as a variable."""
 
     name: str
     media: str
@@ -29,7 +29,7 @@ MessagePart: TypeAlias = str | MessageFile
 async def say(
     session: Session, parts: Sequence[MessagePart], *, before: str = "", tools: Sequence[str] | None = None
 ) -> Record:
-    """Hand over the files and say the texts. `before`: instructions that stand above them. `tools`: as `Session.say`.
+    """Upload the files and send the texts. `before`: instructions to put before the texts. `tools`: as in `Session.say`.
 
     Raises:
         UsageError: there is no text.
@@ -44,15 +44,15 @@ async def say(
 
 
 def question_id(session: str, question: Record) -> str:
-    """The name of a question, which says where it is."""
+    """The id of a question, which contains its session and record."""
     return f"call_{session}_{question.n}"
 
 
 def question_of(session: str, identity: str) -> int:
-    """The record of the question that a name is of.
+    """The record number in a question's id.
 
     Raises:
-        UsageError: it is no question of this session.
+        UsageError: the id is not of a question in this session.
     """
     found = _QUESTION.fullmatch(identity)
     if found is None or found[1] != session:

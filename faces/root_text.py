@@ -1,4 +1,4 @@
-"""What an agent says in words, as its model writes it and as its records have it: text without the actions in it."""
+"""An agent's text without its actions, while its model writes it and from its records."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ _FENCE: Final = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 
 
 def prose(text: str) -> str:
-    """What a turn says before its first fence, in which an action or code may begin."""
+    """The text of a turn before its first fence, which may begin an action or code."""
     fence = _FENCE.search(text)
     return text[: fence.start()].rstrip() if fence is not None else text
 
 
 class TextStream:
-    """An agent's text, the root's unless said otherwise, as it is written: what can still become an action is held back until its turn has ended.
+    """Streams an agent's text while it is written; by default the root's.
 
-    Gives pieces of text with the place of their item; `None` in place of a piece ends the item.
+    Text that could still become an action is held back until its turn has ended. Yields pieces of the current item's text;
+    `None` ends the item.
     """
 
     def __init__(self, agent: str = "/") -> None:
@@ -29,10 +30,10 @@ class TextStream:
         self._written = ""
         self._sent = ""
         self.items: list[str] = []
-        """The items that have ended."""
+        """The finished items."""
 
     def take(self, event: Event) -> Iterator[str | None]:
-        """The next event of the session."""
+        """Process the next event of the session."""
         if isinstance(event, Delta) and event.agent == self._agent and not event.thought:
             if event.restart:
                 yield from self._end(self._sent)
@@ -64,7 +65,7 @@ class TextStream:
 
 
 def _safe(text: str) -> str:
-    """The part of a text that no later piece can make part of an action, without the white space at its ends."""
+    """The part of a text that can't become part of an action any more, stripped of surrounding white space."""
     shown = prose(text)
     if shown == text and text.rpartition("\n")[2].lstrip(" ")[:1] in ("`", "~", ""):
         shown = text.rpartition("\n")[0]

@@ -1,1 +1,1 @@
-"""The Agent2Agent protocol: other people's agents give our sessions tasks."""
+"""The Agent2Agent protocol: third-party agents give tasks to sessions."""

@@ -1,4 +1,4 @@
-"""The agent card: what this server tells everybody of itself, so that their agents can speak to it."""
+"""The agent card: this server's public description, with which other agents can use it."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from a2a.types import (
 
 
 def card_at(address: str) -> AgentCard:
-    """The card of a server. `address`: where it takes requests, as whoever asks for the card reached it."""
+    """The card of a server. `address`: the address for requests, as seen by the client that asks for the card."""
     return AgentCard(
         name="iact",
         description="A tree of agents that works on a task with its modules, behind a gate, and says what came of it.",

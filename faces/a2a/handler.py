@@ -1,7 +1,7 @@
-"""What A2A asks of an agent, done with sessions: a context is a session, a task one message in it.
+"""A2A's requests, implemented with sessions: a context is a session, and a task is one message in it.
 
-Nothing of a task is kept here: whatever is told of one is read from its session, which outlives the server. A client that
-hangs up leaves the task at work; it is read again, watched again or cancelled by its id.
+No task state is kept here: everything is read from the session, which outlives the server. If a client disconnects, the
+task continues; it can be read, watched or cancelled by its id.
 """
 
 from __future__ import annotations
@@ -58,27 +58,27 @@ from iact.faces.conversation import Exchange, SpokenTurn, turn_of
 from iact.faces.http.access import Access
 
 REQUEST: Final = "iact.request"
-"""Under what name a call's context has the request."""
+"""The key of the request in a call's context."""
 
 _PAGE: Final = 50
 _MOST: Final = 100
-"""Tasks on a page of the list."""
+"""The maximum number of tasks on a page of the list."""
 _LOG: Final = logging.getLogger(__name__)
 
 
 class SessionTasks(RequestHandler):
-    """Answers for all who ask; each reaches what is theirs."""
+    """Handles requests of all users. Each user reaches only their own sessions."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self._saying = asyncio.Lock()
-        """Between seeing that a context is at rest and what is said in it, nobody else says anything."""
+        """Held from the check that a context is at rest until the message is sent, so that no other message comes between."""
 
     # --- messages -------------------------------------------------------------------------------
 
     @validate_request_params
     async def on_message_send(self, params: SendMessageRequest, context: ServerCallContext) -> Task | Message:
-        """Say it, and wait until the task ended or asks something; or not, if so wanted."""
+        """Send a message, and wait until the task has ended or asks something, unless the client doesn't want to wait."""
         async with self._runtime(context, "change") as runtime:
             turn = await self._begun(runtime, params, context)
             if not params.configuration.return_immediately:
@@ -91,7 +91,7 @@ class SessionTasks(RequestHandler):
     async def on_message_send_stream(
         self, params: SendMessageRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
-        """Say it, and tell what happens until the task ended or asks something."""
+        """Send a message, and stream events until the task has ended or asks something."""
         async with self._runtime(context, "change") as runtime:
             turn = await self._begun(runtime, params, context)
             async with aclosing(_watching(turn, history(params.configuration))) as events:
@@ -129,13 +129,13 @@ class SessionTasks(RequestHandler):
 
     @validate_request_params
     async def on_get_task(self, params: GetTaskRequest, context: ServerCallContext) -> Task | None:
-        """A task; its session goes on if it was cut off at work."""
+        """Return a task. Its session continues if it was interrupted at work."""
         async with self._runtime(context, "see") as runtime:
             return _task(await _found(runtime, params.id), history(params))
 
     @validate_request_params
     async def on_list_tasks(self, params: ListTasksRequest, context: ServerCallContext) -> ListTasksResponse:
-        """The tasks of all sessions, or of one, those in which something happened last at first."""
+        """List the tasks of all sessions or of one, the most recently changed first."""
         size = params.page_size if params.HasField("page_size") else _PAGE
         if not 1 <= size <= _MOST:
             raise InvalidParamsError(f"A page has between 1 and {_MOST} tasks.")
@@ -147,7 +147,7 @@ class SessionTasks(RequestHandler):
 
     @validate_request_params
     async def on_cancel_task(self, params: CancelTaskRequest, context: ServerCallContext) -> Task | None:
-        """End a task, and all that works on it."""
+        """Cancel a task and all work on it."""
         async with self._runtime(context, "change") as runtime:
             turn = await _found(runtime, params.id)
             if turn.reply is not None:
@@ -160,7 +160,7 @@ class SessionTasks(RequestHandler):
     async def on_subscribe_to_task(
         self, params: SubscribeToTaskRequest, context: ServerCallContext
     ) -> AsyncGenerator[Event, None]:
-        """A task that is at work, and what happens from now on."""
+        """Stream a running task and its events from now on."""
         async with self._runtime(context, "see") as runtime:
             turn = await _found(runtime, params.id)
             if turn.reply is not None:
@@ -169,7 +169,7 @@ class SessionTasks(RequestHandler):
                 async for event in events:
                     yield event
 
-    # --- what is not offered: a server that calls addresses which its clients name can be led anywhere ---
+    # --- not offered: a server that calls addresses chosen by its clients can be made to call anything ---
 
     async def on_create_task_push_notification_config(
         self, params: TaskPushNotificationConfig, context: ServerCallContext
@@ -198,14 +198,14 @@ class SessionTasks(RequestHandler):
     async def on_get_extended_agent_card(
         self, params: GetExtendedAgentCardRequest, context: ServerCallContext
     ) -> AgentCard:
-        """Refused: the card says all."""
+        """Refused: the public card has everything."""
         raise UnsupportedOperationError("There is no other card than the public one.")
 
-    # --- who asks -------------------------------------------------------------------------------
+    # --- access ---------------------------------------------------------------------------------
 
     @asynccontextmanager
     async def _runtime(self, context: ServerCallContext, right: Right) -> AsyncIterator[Runtime]:
-        """The sessions of whoever asks; what goes wrong meanwhile is told as A2A has it."""
+        """Open the sessions of the request's user. Errors inside the context become A2A errors."""
         request = context.state[REQUEST]
         assert isinstance(request, Request)
         who = await self._access.principal(request, right)
@@ -243,7 +243,7 @@ async def _found(runtime: Runtime, identity: str) -> SpokenTurn:
 
 
 async def _answered(runtime: Runtime, message: Message) -> SpokenTurn:
-    """A task that asked something, once its question is answered."""
+    """Answer the question of a waiting task, and return the task."""
     turn = await _found(runtime, message.task_id)
     if message.context_id and message.context_id != turn.session.id:
         raise InvalidParamsError("The task is not of this context.")
@@ -258,7 +258,7 @@ async def _answered(runtime: Runtime, message: Message) -> SpokenTurn:
 
 
 async def _watching(turn: SpokenTurn, messages: int | None) -> AsyncGenerator[Event, None]:
-    """The task as it is, and what happens to it until it ended or asks something."""
+    """Yield the task as it is, and its events until it has ended or asks something."""
     since = turn.session.records()[-1].n
     task = _task(turn, messages)
     yield task
@@ -270,7 +270,7 @@ async def _watching(turn: SpokenTurn, messages: int | None) -> AsyncGenerator[Ev
 
 
 async def _following(turn: SpokenTurn, since: int) -> AsyncGenerator[Event, None]:
-    """What happens to a task after record `since`, until it ended or asks something."""
+    """Yield the events of a task after record `since`, until it has ended or asks something."""
     words = TaskWords(turn.session.id, turn.said)
     exchange = Exchange(turn.session, turn.said)
     waiting = OpenQuestions(one for one in turn.session.records() if one.n <= since)

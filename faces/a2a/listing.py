@@ -1,7 +1,7 @@
-"""The list of tasks: of all sessions of whoever asks, those in which something happened last at first.
+"""The list of tasks of all sessions of a user, the most recently changed first.
 
-A session's row in the list of sessions says when its journal changed last, and nothing in it happened later. So journals
-are read from the newest on, and no further than it takes to know the page: the rest can only hold older tasks.
+A session's row in the list of sessions has the time of its last change. So journals are read starting with the newest, and
+only until the page is complete: the remaining ones can only contain older tasks.
 """
 
 from __future__ import annotations
@@ -32,8 +32,11 @@ _SECOND: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class TaskPage:
-    """`total`: of all tasks that were asked for, where every session was read; else at least as many as were found, with one
-    for each session that was not. `next`: the token of the page behind; empty: there is none."""
+    """A page of the list.
+
+    `total`: the number of matching tasks if every session was read; otherwise the number found, plus one for each session
+    that was not read. `next`: the token of the next page, or empty if there is none.
+    """
 
     tasks: Sequence[Task]
     total: int
@@ -43,11 +46,12 @@ class TaskPage:
 def page_of(
     store: SessionStore, opened: Mapping[str, Session], params: ListTasksRequest, size: int
 ) -> TaskPage:
-    """The tasks that were asked for, `size` of them. Opens nothing: a session at rest is read, and one that is open is as it
-    is now. Blocks.
+    """Return a page of at most `size` matching tasks. Blocks.
+
+    Opens no session: sessions at rest are read, and open sessions are used as they are.
 
     Raises:
-        InvalidParamsError: the token is none of this list.
+        InvalidParamsError: the token does not belong to this list.
     """
     behind = _place_of(params.page_token) if params.page_token else None
     found: list[Task] = []
@@ -70,7 +74,7 @@ def page_of(
 
 
 def history(asked: GetTaskRequest | ListTasksRequest | SendMessageConfiguration) -> int | None:
-    """How many messages of a task's history are wanted; None: all."""
+    """How many messages of a task's history are wanted, or None for all."""
     return asked.history_length if asked.HasField("history_length") else None
 
 
@@ -110,7 +114,7 @@ def _wanted(tasks: Iterator[Task], params: ListTasksRequest) -> Iterator[Task]:
 
 
 def _newer(found: Sequence[Task], behind: tuple[int, str] | None, info: SessionInfo) -> int:
-    """How many of the tasks that the page can have stand before all that a session can hold."""
+    """How many of the found tasks for the page are newer than everything in a session."""
     changed = _changed(info)
     places = (_place(one) for one in found)
     return sum(1 for place in places if place[0] > changed and (behind is None or place < behind))
@@ -122,7 +126,7 @@ def _too_old(info: SessionInfo, params: ListTasksRequest) -> bool:
 
 
 def _changed(info: SessionInfo) -> int:
-    """After this, nothing happened in a session; the list has whole seconds."""
+    """A time after which nothing happened in a session, rounded up because the list has whole seconds."""
     begun = datetime.fromisoformat(info.changed).astimezone(UTC)
     return (int(begun.timestamp()) + 1) * _SECOND
 
@@ -136,7 +140,7 @@ def _nanoseconds(time: Timestamp) -> int:
 
 
 def _place(task: Task) -> tuple[int, str]:
-    """Where a task stands in the list, by its time and id: what happens between two pages moves no other."""
+    """A task's place in the list, by time and id. Changes between two pages move no other task."""
     return _nanoseconds(task.status.timestamp), task.id
 
 

@@ -1,4 +1,4 @@
-"""The routes of A2A. Its packages are loaded with the first request, and nobody else pays for them."""
+"""The routes of A2A. Its packages are loaded with the first request, so they cost nothing if A2A is not used."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PATH: Final = "/a2a"
 
 
 def routes(access: Access) -> Sequence[BaseRoute]:
-    """As `faces.http.server.Face`."""
+    """See `faces.http.server.Face`."""
     made = _A2A(access)
     return (
         Route("/.well-known/agent-card.json", made.card, methods=["GET"]),
@@ -41,14 +41,18 @@ class _A2A:
         )
 
     async def ask(self, request: Request) -> Response:
-        await self._access.principal(request, "greet")  # before a byte of a stranger's is read
+        await self._access.principal(
+            request, "greet"
+        )  # before reading any part of an unknown sender's request
         service = await self._loaded()
         return await service.ask(request) if service else _MISSING
 
     async def _loaded(self) -> Service | None:
         if self._service is None and find_spec("a2a") is not None and find_spec("sse_starlette") is not None:
             made = await asyncio.to_thread(self._load)
-            self._service = self._service or made  # two requests can come at once, and have one service
+            self._service = (
+                self._service or made
+            )  # two requests can arrive at the same time and must share one service
         return self._service
 
     def _load(self) -> Service:

@@ -1,4 +1,4 @@
-"""What a client's message says: words and files for the root, or the answer to a question."""
+"""The content of a client's message: text and files for the root, or the answer to a question."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from iact.faces import conversation
 
 
 def words_of(message: Message) -> str:
-    """What a message says to the root.
+    """The text of a message for the root.
 
     Raises:
         ContentTypeNotSupportedError: a part is an address, which is not fetched.
@@ -33,7 +33,7 @@ def words_of(message: Message) -> str:
 
 
 async def hand_over(session: Session, message: Message) -> None:
-    """Hand over the files of a message."""
+    """Upload the files of a message."""
     for number, part in enumerate(message.parts, 1):
         if part.WhichOneof("content") == "raw":
             media = part.media_type or "application/octet-stream"
@@ -41,10 +41,10 @@ async def hand_over(session: Session, message: Message) -> None:
 
 
 async def answer(session: Session, message: Message, waiting: Sequence[Record]) -> None:
-    """Answer questions of a session: the one that waits, in a word, or any by their numbers, as data.
+    """Answer questions of a session: the only waiting one with a word, or any of them by number, as data.
 
     Raises:
-        UsageError: it is no answer, or leaves open to which question.
+        UsageError: the message is not an answer, or it is unclear to which question.
     """
     given: list[tuple[int, str]] = []
     for part in message.parts:

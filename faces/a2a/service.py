@@ -1,4 +1,4 @@
-"""The agent card, which everybody may read, and the answers to requests, which come as JSON-RPC."""
+"""The public agent card, and the answers to JSON-RPC requests."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ class _ContextBuilder(DefaultServerCallContextBuilder):
 
 
 class Service:
-    """Answers for the two addresses."""
+    """Serves the two routes."""
 
     def __init__(self, access: Access) -> None:
-        # What was sent is told in its log lines, and no log of ours has that; what is a bug the handler tells itself.
+        # Its log lines contain the requests, which must not be logged. The handler logs bugs itself.
         logging.getLogger("a2a.server.routes").setLevel(logging.CRITICAL)
         self._dispatcher = JsonRpcDispatcher(SessionTasks(access), _ContextBuilder())
 
     def card(self, address: str) -> Response:
-        """The agent card. `address`: where requests are taken, as whoever asks for it reached it."""
+        """The agent card. `address`: the address for requests, as seen by the client that asks for the card."""
         return JSONResponse(agent_card_to_dict(card_at(address)), headers={"Cache-Control": "no-cache"})
 
     async def ask(self, request: Request) -> Response:
-        """Answer a request of somebody who is known."""
+        """Answer a request from an authenticated user."""
         body = await body_of(request)
 
         async def receive() -> Message:

@@ -1,7 +1,7 @@
-"""A message to a session as a task, made of records alone: a context is a session, a task is one message and its answer.
+"""A message to a session as a task, made only from records: a context is a session, a task is one message and its answer.
 
-A task that waits for a person's word is `INPUT_REQUIRED`: its status says each question in words, and again as data with
-the whole call. What ended, for whatever reason, does not change any more.
+A task that waits for a person is `INPUT_REQUIRED`. Its status has each question as text, and again as data with the whole
+call. A task that has ended, for whatever reason, no longer changes.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from iact.core.records.record import Record
 from iact.core.session.question_text import about, told
 
 ANSWER: Final = "answer"
-"""The name of the artifact that is the root's answer."""
+"""The name of the artifact with the root's answer."""
 ENDED: Final = frozenset(
     {TaskState.TASK_STATE_COMPLETED, TaskState.TASK_STATE_FAILED, TaskState.TASK_STATE_CANCELED}
 )
 
 
 class TaskWords:
-    """What is said of one task. `session`, `said`: whose message it is."""
+    """Describes one task in A2A's terms. `session`, `said`: the session and record of the message."""
 
     def __init__(self, session: str, said: Record) -> None:
         self._session = session
@@ -51,7 +51,7 @@ class TaskWords:
         waiting: Sequence[Record],
         history: int | None = None,
     ) -> Task:
-        """The task as of `records`, those behind its message. `history`: messages that are wanted of it, the newest."""
+        """The task as of `records`, which follow its message. `history`: how many of the newest messages to include."""
         own = [one for one in records if reply is None or one.n <= reply.n]
         messages = [self._user(), *(made for one in own if (made := self.message(one)) is not None)]
         if history is not None:
@@ -65,7 +65,7 @@ class TaskWords:
         )
 
     def status(self, last: Record, reply: Record | None, waiting: Sequence[Record]) -> TaskStatus:
-        """Where it stands after record `last`."""
+        """The task's status after record `last`."""
         if reply is not None:
             return TaskStatus(state=_ending(reply), message=self.message(reply), timestamp=_time(reply))
         if waiting:
@@ -82,7 +82,7 @@ class TaskWords:
     def status_update(
         self, last: Record, reply: Record | None, waiting: Sequence[Record]
     ) -> TaskStatusUpdateEvent:
-        """Where it stands now, for a stream."""
+        """The task's current status, for a stream."""
         return TaskStatusUpdateEvent(
             task_id=self.id, context_id=self._session, status=self.status(last, reply, waiting)
         )
@@ -94,11 +94,11 @@ class TaskWords:
         )
 
     def artifact(self, reply: Record) -> Artifact:
-        """The answer as what the task made."""
+        """The answer as an artifact of the task."""
         return Artifact(artifact_id=f"{self.id}.{ANSWER}", name=ANSWER, parts=[_text(reply.body)])
 
     def message(self, record: Record) -> Message | None:
-        """What the root said in a record, if it said anything."""
+        """The root's message in a record, if it has one."""
         if record.agent == "/" and isinstance(record.content, Turn | Reply) and record.body.strip():
             return self._agent(f"{self.id}.{record.n}", [_text(record.body)])
         return None

@@ -1,5 +1,6 @@
-"""The Agent Client Protocol: editors that speak it drive a session as the page does.
+"""The Agent Client Protocol, with which editors drive a session as the page does.
 
-`updates` says in its terms what happens in a session, `questions` what a person is asked; `conversation` is one session
-that a client has open, `agent` the methods, and `stdio` a process that an editor starts.
+`updates` translates what happens in a session into the protocol's terms, and `questions` what a person is asked.
+`conversation` is one session that a client has open, `agent` has the methods, and `stdio` is a process that an editor
+starts.
 """

@@ -1,6 +1,6 @@
-"""The methods of the Agent Client Protocol, on a runtime: each does what a person does on the page.
+"""The methods of the Agent Client Protocol on a runtime. Each does what a person can do on the page.
 
-`dispatch` takes a message's method and parameters; what goes wrong is an error of JSON-RPC with one sentence for people.
+`dispatch` takes a message's method and parameters. Failures become JSON-RPC errors with one sentence for people.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ _Request = TypeVar("_Request", bound=BaseModel)
 _Handler = Callable[[object], Awaitable[BaseModel]]
 
 _PAGE: Final = 100
-"""Sessions of one answer."""
+"""The maximum number of sessions in one response."""
 _WAY: Final = "way"
 _INTENT: Final = "intent"
 _WAYS: Final[Mapping[Way, str]] = {
@@ -86,7 +86,7 @@ _LEVELS: Final = {
 
 
 class AcpAgent:
-    """What one client talks to. `intent`, `scope`: of sessions that it begins."""
+    """The agent for one client. `intent`, `scope`: for sessions that the client starts."""
 
     def __init__(
         self,
@@ -123,11 +123,11 @@ class AcpAgent:
         """Handle a message.
 
         Raises:
-            RequestError: what was asked for can't be done; says why.
+            RequestError: the request can't be done; the message says why.
         """
         try:
             if is_notification:
-                # Whatever else a client may tell is none of our business, as JSON-RPC has it.
+                # Other notifications are ignored, as JSON-RPC requires.
                 if method == "session/cancel":
                     await self.cancel(CancelNotification.model_validate(params))
                 return None
@@ -147,7 +147,7 @@ class AcpAgent:
             raise RequestError(-32603, str(error)) from error
 
     async def initialize(self, asked: InitializeRequest) -> InitializeResponse:
-        """Say what is spoken here. Of the versions there are, it is 1, whatever the client knows."""
+        """Report the protocol version and capabilities. The version is always 1, whatever the client supports."""
         return InitializeResponse(
             protocol_version=PROTOCOL_VERSION,
             agent_info=Implementation(name="iact", title="iact", version=self._version),
@@ -166,7 +166,7 @@ class AcpAgent:
     # --- sessions -------------------------------------------------------------------------------
 
     async def new(self, asked: NewSessionRequest) -> NewSessionResponse:
-        """A session that works in the client's directory."""
+        """Start a session that works in the client's directory."""
         folder = Path(asked.cwd)
         if not folder.is_absolute():
             raise UsageError(f"The directory {asked.cwd!r} is not absolute.")
@@ -179,24 +179,24 @@ class AcpAgent:
         )
 
     async def load(self, asked: LoadSessionRequest) -> LoadSessionResponse:
-        """A stored session, with all that happened in it."""
+        """Open a stored session and replay its history."""
         opened = await self._opened(asked.session_id, replay=True)
         return LoadSessionResponse(modes=_modes(opened), config_options=_options(opened))
 
     async def resume(self, asked: ResumeSessionRequest) -> ResumeSessionResponse:
-        """A stored session, without what happened."""
+        """Open a stored session without its history."""
         opened = await self._opened(asked.session_id, replay=False)
         return ResumeSessionResponse(modes=_modes(opened), config_options=_options(opened))
 
     async def fork(self, asked: ForkSessionRequest) -> ForkSessionResponse:
-        """A session of its own that begins with all that happened in another one."""
+        """Start a new session with the history of another one."""
         last = self._runtime.store.last_record(asked.session_id)
         made = await self._runtime.fork(asked.session_id, last)
         opened = await self._opened(made, replay=False)
         return ForkSessionResponse(session_id=made, modes=_modes(opened), config_options=_options(opened))
 
     async def list(self, asked: ListSessionsRequest) -> ListSessionsResponse:
-        """The stored sessions, the one that changed last first."""
+        """List the stored sessions, the most recently changed first."""
         found = [
             SessionInfo(
                 session_id=one.id, title=one.title or None, updated_at=one.changed,
@@ -217,7 +217,7 @@ class AcpAgent:
         )
 
     async def close(self, asked: CloseSessionRequest) -> CloseSessionResponse:
-        """End what a session does, and close it; it can be loaded again."""
+        """End a session's work and close it. It can be loaded again."""
         opened = self._conversation(asked.session_id)
         await opened.cancel()
         del self._open[asked.session_id]
@@ -257,24 +257,24 @@ class AcpAgent:
         return found
 
     async def leave(self) -> None:
-        """The client is gone: nobody is told anything any more."""
+        """Stop all updates, because the client is gone."""
         for opened in self._open.values():
             await opened.end()
 
     # --- in a session ---------------------------------------------------------------------------
 
     async def prompt(self, asked: PromptRequest) -> PromptResponse:
-        """Say something, and answer when all of the reply was sent."""
+        """Send a message, and respond when the whole reply was sent."""
         return await self._conversation(asked.session_id).prompt(read_prompt(asked.prompt))
 
     async def cancel(self, asked: CancelNotification) -> None:
-        """End what is under way; the prompt answers so."""
+        """Cancel the running work. The prompt's response reports that."""
         opened = self._open.get(asked.session_id)
         if opened is not None:
             await opened.cancel()
 
     async def set_mode(self, asked: SetSessionModeRequest) -> SetSessionModeResponse:
-        """Choose how messages are worked on from now on."""
+        """Choose the way of working for the following messages."""
         opened = self._conversation(asked.session_id)
         opened.way = _way(asked.mode_id)
         await self._tell(opened)

@@ -1,7 +1,7 @@
-"""One session that a client has open: its prompts, its answers to questions, and the updates that it is sent.
+"""One session that a client has open: its prompts, its answers to questions, and the updates sent to it.
 
-Updates flow as long as the session is open, whether or not a prompt is under way: a session that was left at work goes
-on by itself. A prompt ends when all that belongs to its answer was sent.
+Updates are sent as long as the session is open, with or without a running prompt: a session that was left at work
+continues on its own. A prompt ends when everything that belongs to its answer was sent.
 """
 
 from __future__ import annotations
@@ -43,30 +43,30 @@ Spawn = Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
 
 
 class AcpClient(Protocol):
-    """What the other end of the connection can be told and asked."""
+    """The messages and requests that can be sent to the client."""
 
     async def update(self, session: str, update: Update | CurrentModeUpdate | ConfigOptionUpdate) -> None:
-        """Tell of something.
+        """Send an update.
 
         Raises:
-            ConnectionError: it is gone.
+            ConnectionError: the client is gone.
         """
         ...
 
     async def permission(
         self, session: str, call: ToolCallUpdate, options: Sequence[PermissionOption]
     ) -> AllowedOutcome | DeniedOutcome:
-        """Ask the person there. Where this is cancelled, the question is taken back.
+        """Ask the client's user for permission. If this is cancelled, the question is withdrawn.
 
         Raises:
-            ConnectionError: it is gone.
-            RequestError: it can't ask.
+            ConnectionError: the client is gone.
+            RequestError: the client can't ask.
         """
         ...
 
 
 class Conversation:
-    """A session, as a client has it open. `way`: how the next message is worked on."""
+    """A session that a client has open. `way`: the way of working for the next message."""
 
     def __init__(self, session: Session, client: AcpClient, spawn: Spawn) -> None:
         self.session: Final = session
@@ -80,7 +80,7 @@ class Conversation:
         self._questions = OpenQuestions()
         self._asking: dict[int, asyncio.Task[None]] = {}
         self._sent = 0
-        """The last record that the client was told of."""
+        """The last record that was reported to the client."""
         self._over = False
         self._moved = asyncio.Condition()
         self._prompting = False
@@ -92,7 +92,7 @@ class Conversation:
                 self.way = record.content.mode
 
     async def begin(self, *, replay: bool) -> None:
-        """Tell what happened so far, if `replay`, and from then on what happens.
+        """Send the history, if `replay`, and from then on updates.
 
         Raises:
             ConnectionError: the client is gone.
@@ -108,11 +108,11 @@ class Conversation:
         self._following = self._spawn(self._follow())
 
     async def prompt(self, prompt: Prompt) -> PromptResponse:
-        """Say something, and wait for the end of the answer.
+        """Send a message, and wait for the end of the answer.
 
         Raises:
-            UsageError: the last prompt is still being answered, or nothing was said.
-            IactError: the session stopped, or the answer failed; says why.
+            UsageError: the last prompt is still being answered, or the message is empty.
+            IactError: the session stopped, or the answer failed; the message says why.
         """
         if self._prompting:
             raise UsageError("The last prompt is still being answered. Wait for its end, or cancel it.")
@@ -146,13 +146,13 @@ class Conversation:
         return _ended(reply, usage)
 
     async def cancel(self) -> None:
-        """End what the root and all below it do; a prompt that waits ends as cancelled."""
+        """Stop the work of the root and of all agents below it. A waiting prompt ends as cancelled."""
         self._cancelled = True
         if self.session.state.root.active:
             await self.session.cancel("/")
 
     async def end(self) -> None:
-        """The client does not have the session open any more."""
+        """Stop updates, because the client no longer has the session open."""
         for task in (*self._asking.values(), *([self._following] if self._following else [])):
             task.cancel()
         async with self._moved:
@@ -166,14 +166,14 @@ class Conversation:
             while await self._watch():
                 self._updates.lost()
         except ConnectionError:
-            pass  # nobody is there to be told; the session ends with the process
+            pass  # there is no client to update; the session ends with the process
         finally:
             self._over = True
             async with self._moved:
                 self._moved.notify_all()
 
     async def _watch(self) -> bool:
-        """Tell what happens until the session is closed; True if some of it was missed before."""
+        """Send updates until the session is closed. Returns True if it must start again because events were missed."""
         async with self.session.watch() as events:
             for record in self.session.records(self._sent):
                 await self._take(record)
@@ -210,7 +210,7 @@ class Conversation:
             await self._client.update(self.session.id, update)
 
     async def _told(self, n: int) -> None:
-        """Wait until the client was told of record `n`."""
+        """Wait until record `n` was reported to the client."""
         async with self._moved:
             await self._moved.wait_for(lambda: self._sent >= n or self._over)
 
@@ -236,12 +236,12 @@ class Conversation:
             else:
                 await self.session.clear(record.n, *questions.clearance(option))
         except ConnectionError:
-            pass  # whoever was asked is gone, and did not say no: it waits
+            pass  # the client is gone without an answer, so the question keeps waiting
         except IactError:
-            pass  # it was settled meanwhile, by the time limit, by a cancellation, or with the session
+            pass  # settled in the meantime by the time limit, a cancellation, or the end of the session
 
     async def _option(self, call: ToolCallUpdate, options: Sequence[PermissionOption]) -> str:
-        """What the person chooses; nothing where the client can't ask, which is a no.
+        """The option that the user chooses. Empty, which means no, if the client can't ask.
 
         Raises:
             ConnectionError: the client is gone.
@@ -252,7 +252,7 @@ class Conversation:
             return ""
 
     async def _review(self, reply: Record) -> None:
-        """Changes to the user's directory that wait for a person are put to them."""
+        """Ask the user about waiting changes to their directory."""
         effects = self.session.effects
         rows = await effects.rows() if effects.on else []
         if not rows:
@@ -282,10 +282,10 @@ class Conversation:
 
 
 def _ended(reply: Record, usage: Usage) -> PromptResponse:
-    """How a prompt ended, in the protocol's terms.
+    """The response that ends a prompt, in the protocol's terms.
 
     Raises:
-        IactError: there is no answer; says why.
+        IactError: there is no answer; the message says why.
     """
     content = reply.content
     assert isinstance(content, Reply)

@@ -1,4 +1,4 @@
-"""What a client's prompt says: its text, and the files that come with it, which the root gets as variables."""
+"""The content of a client's prompt: its text, and attached files, which the root gets as variables."""
 
 from __future__ import annotations
 
@@ -33,17 +33,17 @@ Block: TypeAlias = (
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A message, and what is handed over with it."""
+    """A message and its files."""
 
     text: str
     files: tuple[MessageFile, ...]
 
 
 def read_prompt(blocks: Sequence[Block]) -> Prompt:
-    """A prompt from its blocks. A link is named in the text; what a block holds is a file.
+    """Read a prompt from its blocks. Links become part of the text; embedded content becomes a file.
 
     Raises:
-        UsageError: it holds what can't be read, or nothing.
+        UsageError: a block can't be read, or the prompt is empty.
     """
     text: list[str] = []
     files: list[MessageFile] = []

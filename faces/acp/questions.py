@@ -1,6 +1,6 @@
-"""What a person is asked, as a request for permission, and what their choice means for the session.
+"""Questions to a person as permission requests, and the meaning of the chosen option for the session.
 
-The call is shown whole, as a terminal shows it. Whatever is no clear yes is a no.
+A call is shown in full, as on a terminal. Anything that is not a clear yes is a no.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ REVIEW: Final = [
 ]
 _LASTS: Final[dict[str, Lasts]] = {"once": "once", "session": "session", "always": "always"}
 MOST_PATCHES: Final = 40
-"""Paths whose changes are shown in full; of the rest, that they changed."""
+"""The number of paths whose changes are shown in full. The rest are only listed."""
 
 
 def request(record: Record) -> tuple[ToolCallUpdate, Sequence[PermissionOption]]:
-    """The tool call that a question is about, with all of what is asked, and what can be answered."""
+    """The tool call that a question is about, with the full question, and the possible answers."""
     asked = record.content
     if isinstance(asked, HostAsk):
         call = ToolCallUpdate(
@@ -80,7 +80,7 @@ def request(record: Record) -> tuple[ToolCallUpdate, Sequence[PermissionOption]]
 
 
 def _as_it_is(asked: FormAsk) -> bool:
-    """Whether a form can be answered with its defaults alone: a client has no way to fill in more."""
+    """Whether a form can be answered with only its defaults. Clients have no way to fill in fields."""
     try:
         filled(asked.fields, {})
     except UsageError:
@@ -89,27 +89,27 @@ def _as_it_is(asked: FormAsk) -> bool:
 
 
 def form(option: str) -> Literal["accept", "decline"]:
-    """What an option says of a form."""
+    """The meaning of an option for a form."""
     return "accept" if option == "once" else "decline"
 
 
 def chosen(outcome: AllowedOutcome | DeniedOutcome) -> str:
-    """The option that was chosen; empty if none was."""
+    """The chosen option, or an empty string if none was chosen."""
     return outcome.option_id if isinstance(outcome, AllowedOutcome) else ""
 
 
 def clearance(option: str) -> tuple[bool, JSON]:
-    """What an option says of a call: whether it may be made, and what is to be remembered."""
+    """The meaning of an option for a call: whether it may be made, and what to remember."""
     return option in ("once", "call"), "call" if option == "call" else None
 
 
 def host(option: str) -> Lasts | None:
-    """For how long a host is allowed; None: it is not."""
+    """How long a host is allowed, or None if it is not."""
     return _LASTS.get(option)
 
 
 def review(name: str, folder: str, rows: Sequence[PendingRow], patches: Sequence[str]) -> ToolCallUpdate:
-    """The changes that wait for a person, as one question. `patches`: of the first of them."""
+    """The waiting changes, as one question. `patches`: the patches of the first changes."""
     count = "1 change" if len(rows) == 1 else f"{len(rows)} changes"
     listed = "\n".join(f"{row['kind']} {row['path']}" for row in rows)
     text = escaped(f"Not in {folder} yet. {rows[0]['reason']}\n\n{listed}", every=False)
@@ -120,7 +120,7 @@ def review(name: str, folder: str, rows: Sequence[PendingRow], patches: Sequence
 
 
 def begun(call: ToolCallUpdate) -> ToolCallStart:
-    """A question that is about no call of an agent's, as a tool call that begins."""
+    """A question that does not concern a call by an agent, as a tool call that begins."""
     return ToolCallStart(
         session_update="tool_call", tool_call_id=call.tool_call_id, title=call.title or "", kind=call.kind,
         status=call.status, content=call.content,

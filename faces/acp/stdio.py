@@ -1,4 +1,4 @@
-"""A process that a client starts: the protocol on its standard input and output, a message a line."""
+"""A process that a client starts: the protocol on its standard input and output, one message per line."""
 
 from __future__ import annotations
 
@@ -26,27 +26,27 @@ from iact.faces.acp.agent import AcpAgent
 from iact.faces.acp.updates import Update
 
 _LONGEST: Final = 64 << 20
-"""Bytes of a message that are read at once: a file in a prompt is one line."""
+"""The maximum number of bytes of a message. A file in a prompt is on one line."""
 _ASK: Final = "session/request_permission"
 
 
 class _Client:
-    """The other end of the connection."""
+    """The client at the other end of the connection."""
 
     def __init__(self) -> None:
         self.connection: Connection | None = None
         self._asked: dict[tuple[str, str], int] = {}
-        """Questions under way: the request that each is."""
+        """Open questions, with their request numbers."""
 
     def observe(self, event: StreamEvent) -> None:
-        """Note under which number a question went out."""
+        """Remember the request number of a question."""
         message = event.message
         if event.direction is StreamDirection.OUTGOING and message.get("method") == _ASK:
             params = message["params"]
             self._asked[params["sessionId"], params["toolCall"]["toolCallId"]] = message["id"]
 
     async def update(self, session: str, update: Update | CurrentModeUpdate | ConfigOptionUpdate) -> None:
-        """Tell of something."""
+        """Send an update."""
         assert self.connection is not None
         told = SessionNotification(session_id=session, update=update)
         await self.connection.send_notification("session/update", _dumped(told))
@@ -54,7 +54,7 @@ class _Client:
     async def permission(
         self, session: str, call: ToolCallUpdate, options: Sequence[PermissionOption]
     ) -> AllowedOutcome | DeniedOutcome:
-        """Ask the person there."""
+        """Ask the client's user for permission."""
         assert self.connection is not None
         asked = RequestPermissionRequest(session_id=session, tool_call=call, options=list(options))
         key = session, call.tool_call_id
@@ -83,7 +83,10 @@ async def serve(
     intent: str = "1",
     scope: str | None = None,
 ) -> None:
-    """Answer a client until it closes the connection. `version`: of this program; `intent`, `scope`: of new sessions."""
+    """Serve a client until it closes the connection.
+
+    `version`: the version of this program. `intent`, `scope`: for new sessions.
+    """
     loop, client = asyncio.get_running_loop(), _Client()
     reader = asyncio.StreamReader(limit=_LONGEST)
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), reading)

@@ -1,9 +1,9 @@
-"""What happens in a session, in the terms of the Agent Client Protocol: a fold from records and live text to updates.
+"""A fold from records and live text to updates of the Agent Client Protocol.
 
-Records are the truth. Text that streams is sent ahead of its record, which brings only what is missing of it, so the
-same fold tells a session that is loaded and one that is watched. The root speaks in messages; all below it is tool
-calls: an agent that is called is one that stays open until it replies, and holds what that agent wrote. Nothing here
-waits, asks or sends.
+Records are authoritative. Streamed text is sent before its record, and the record adds only what is missing, so the same
+fold works for loaded and for watched sessions. The root's text becomes messages; everything below the root becomes tool
+calls. A called agent is a tool call that stays open until the agent replies, and contains what the agent wrote. Nothing
+here waits, asks or sends.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ Status: TypeAlias = Literal["pending", "in_progress", "completed", "failed"]
 
 _ROOT: Final = "/"
 _TITLE: Final = 120
-"""Characters of the title of a tool call."""
+"""The maximum number of characters in the title of a tool call."""
 _LONGEST: Final = 20_000
-"""Characters of what a tool call shows; the journal has all of it."""
+"""The maximum number of characters that a tool call shows. The journal has everything."""
 _RUNNING: Final = 4_000
-"""Characters of what a tool prints that are shown while it runs."""
+"""The maximum number of characters of a tool's output that are shown while it runs."""
 _MODULES: Final[Mapping[str, ToolKind]] = {
     "shell": "execute", "python": "execute", "app": "execute", "web": "fetch", "browser": "fetch",
 }  # fmt: skip
@@ -71,54 +71,54 @@ _STEP: Final[Mapping[str, Literal["in_progress", "completed"]]] = {
     "running": "in_progress", "waiting_human": "in_progress", "failed_retryable": "in_progress",
     "executed": "completed", "failed": "completed", "cancelled": "completed", "skipped": "completed",
 }  # fmt: skip
-"""What a step's state is in a protocol whose plans know no failure; others are pending."""
+"""The protocol's status for a step's state. Its plans have no failed status; states not listed are pending."""
 _UNWELL: Final = frozenset({"failed", "cancelled", "skipped"})
 
 
 def tool_call_id(agent: str, turn: int, action: int) -> str:
-    """The name of an action, the same whenever it is told of."""
+    """The stable id of an action."""
     return f"{agent}#{turn}.{action}"
 
 
 def form_id(ask: int) -> str:
-    """The name of what a module asks."""
+    """The id of a module's question."""
     return f"form#{ask}"
 
 
 def host_id(ask: int) -> str:
-    """The name of a question about a host."""
+    """The id of a question about a host."""
     return f"host#{ask}"
 
 
 def kind_of(function: str) -> ToolKind:
-    """What sort of tool a function is, for an editor's icon."""
+    """The kind of tool that a function is, for an editor's icon."""
     module, _, verb = function.partition(".")
     return _MODULES.get(module) or _VERBS.get(verb, "other")
 
 
 def said(text: str) -> TextContentBlock:
-    """Text, as a block."""
+    """Text as a block."""
     return TextContentBlock(type="text", text=text)
 
 
 def shown(text: str, most: int = _LONGEST) -> ContentToolCallContent:
-    """Text of a tool call: its end, where it is long."""
+    """Text of a tool call. If it is long, only its end."""
     cut = text if len(text) <= most else f"… ({len(text) - most} characters before this)\n{text[-most:]}"
     return ContentToolCallContent(type="content", content=said(cut))
 
 
 class _Speech:
-    """What was sent of the text that the root is at."""
+    """What was sent of the text that the root is writing."""
 
     def __init__(self) -> None:
         self.text = ""
         self.thought = ""
         self.deaf = False
-        """Some of it was missed, so its record tells the rest."""
+        """Whether some of it was missed, so the rest is sent with its record."""
 
 
 class Updates:
-    """The updates of one session. Give it every record in order, and what is written meanwhile."""
+    """The updates of one session. It must be given every record in order, and the streamed text."""
 
     def __init__(
         self,
@@ -127,33 +127,33 @@ class Updates:
         is_action: Callable[[str], IsAction | None] = lambda path: None,
         windows: Mapping[str, int] | None = None,
     ) -> None:
-        """`is_action`: which words begin an action of an agent. `windows`: tokens of the models, by role."""
+        """`is_action`: which words begin an action of an agent. `windows`: the models' context windows in tokens, by role."""
         self._session = session
         self._is_action = is_action
         self._windows = windows or {}
         self._messages = 0
         self._has_title = False
-        """Whether the client knows what the session is called."""
+        """Whether the client knows the session's title."""
         self._speech = _Speech()
         self._blocks: dict[str, tuple[int, dict[int, ActionBlock]]] = {}
-        """Of each agent's newest turn: its record, and its actions."""
+        """The record and the actions of each agent's newest turn."""
         self._fired: dict[tuple[str, int, int], Fire] = {}
         self._begun: set[str] = set()
-        """Tool calls that were told of and have not ended."""
+        """Tool calls that were reported and have not ended."""
         self._children: dict[str, tuple[str, list[str]]] = {}
-        """Agents and plans that were called: the tool call, and what they wrote since."""
+        """Called agents and plans: the tool call, and what they have written since."""
         self._calls: dict[int, tuple[str, str]] = {}
-        """Records of calls that run: the tool call, and the end of what it printed."""
+        """Running calls by record: the tool call, and the end of its output."""
         self._plans: dict[str, dict[str, PlanEntry]] = {}
 
     # --- live text ------------------------------------------------------------------------------
 
     def lost(self) -> None:
-        """Pieces of text were missed: what the root is at is told when its record comes."""
+        """Note that pieces of text were missed. The root's current text is then sent with its record."""
         self._speech.deaf = True
 
     def write(self, delta: Delta) -> list[Update]:
-        """A piece of text while it is written: of the root, as a message or a thought; others speak when they are done."""
+        """Handle a piece of streamed text. Only the root's is sent, as a message or a thought; others follow when done."""
         if delta.agent != _ROOT or self._speech.deaf:
             return []
         if delta.restart:
@@ -167,7 +167,7 @@ class Updates:
         return [self._message(delta.text)]
 
     def prints(self, event: OutputEvent) -> list[Update]:
-        """A tool that runs has printed something."""
+        """Handle the output of a running tool."""
         if event.call not in self._calls:
             return []
         name, before = self._calls[event.call]
@@ -178,7 +178,7 @@ class Updates:
     # --- records --------------------------------------------------------------------------------
 
     def take(self, record: Record, *, replayed: bool = False) -> list[Update]:
-        """The next record. `replayed`: the client was not there, so it is told what the user said as well."""
+        """Handle the next record. `replayed`: the client did not see it happen, so the user's messages are sent as well."""
         content = record.content
         match content:
             case Say() if not replayed:
@@ -229,7 +229,7 @@ class Updates:
     # --- what is said ---------------------------------------------------------------------------
 
     def _titled(self, record: Record) -> list[Update]:
-        """The title of a session that begins: what the list of sessions calls it. Whoever loads one has it from there."""
+        """The title of a new session, as in the list of sessions. A client that loads a session has it from the list."""
         if self._has_title:
             return []
         self._has_title = True
@@ -260,10 +260,10 @@ class Updates:
         return [*updates, *self._usage(generation)]
 
     def _rest(self, body: str) -> list[Update]:
-        """What a record has of the root's text that was not sent yet."""
+        """The part of a record's text that was not sent yet."""
         sent = self._speech.text
         if sent.startswith(body):
-            return []  # all of it, or more: it was cut where an action ended
+            return []  # all or more of it was sent: the record's text was cut where an action ended
         if not body.startswith(sent):
             self._next_message()
             return [self._message(body)]
@@ -324,7 +324,7 @@ class Updates:
         status: Status,
         content: list[ContentToolCallContent] | None = None,
     ) -> list[Update]:
-        """An action is at something: it is told of, if it was not, or how it is now."""
+        """Report an action if it is new, otherwise its current status."""
         name = tool_call_id(agent, turn, action)
         over = status in ("completed", "failed")
         if name in self._begun:
@@ -337,7 +337,7 @@ class Updates:
         return [_start(name, agent, title, kind_of(function), status, content, given)]
 
     def _named(self, agent: str, turn: int, action: int, function: str) -> tuple[str, JSON]:
-        """An action's title, and what it was given, as its agent wrote it."""
+        """An action's title, and its input as its agent wrote it."""
         above = "" if agent == _ROOT else f"{agent}: "
         fired = self._fired.pop((agent, turn, action), None)
         if fired is not None:
@@ -361,10 +361,10 @@ class Updates:
         self._calls.pop(result.call, None)
         name = tool_call_id(record.agent, result.turn, result.action)
         if result.call == 0 and name not in self._begun:
-            return []  # it was denied, which was told, or is an action that only concerns the agent
+            return []  # it was denied, which was reported, or it only concerns the agent
         for path in [path for path, (called, _) in self._children.items() if called == name]:
             if result.status == "ok":
-                return []  # the call was handed over; it ends with the reply of whom it is for
+                return []  # the call was passed to an agent; it ends with that agent's reply
             del self._children[path]
         text = record.body
         if not text and result.blob is not None:
@@ -422,7 +422,7 @@ def _over(entries: Mapping[str, PlanEntry]) -> bool:
 
 
 def _step_text(step: Mapping[str, JSON]) -> str:
-    """What a step is for, in words."""
+    """A step's purpose, in words."""
     node = str(step.get("id", ""))
     about = next((str(step[one]) for one in ("task", "call") if step.get(one)), "")
     return _line(f"{node}: {about}" if about else node, 300)

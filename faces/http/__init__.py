@@ -1,1 +1,1 @@
-"""Where faces that speak HTTP are served: a port of its own in `iact serve`, for programs and not for browsers."""
+"""The server of HTTP faces: a separate port of `iact serve`, for programs and not for browsers."""

@@ -1,4 +1,4 @@
-"""Who asks through a face, and what of theirs it may reach: the same table of rights as the page has."""
+"""Who sends a request to a face, and what it may reach. The table of rights is the same as for the page."""
 
 from __future__ import annotations
 
@@ -14,36 +14,36 @@ from iact.accounts.rights import Principal, Right, may, refusal
 from iact.core.session.runtime import Runtime
 
 MAX_BODY: Final = 32 << 20
-"""Bytes of one request."""
+"""The maximum number of bytes of a request."""
 
 
 class Visitors(Protocol):
-    """What the server knows of those who ask."""
+    """The users of the server, and their sessions."""
 
     def identify(self, authorization: str, peer: str) -> Principal | None:
-        """Who sends a request with this `Authorization`, from this address; None: nobody that is known. Blocks."""
+        """Who sends a request with this `Authorization` from this address, or None if unknown. Blocks."""
         ...
 
     def lease(self, who: Principal) -> AbstractAsyncContextManager[Runtime]:
-        """The sessions of somebody, for as long as it is open.
+        """Open the runtime with a user's sessions.
 
         Raises:
-            IactError: they can't be opened now.
+            IactError: it can't be opened now.
         """
         ...
 
 
 class Access:
-    """What a face asks before it does anything."""
+    """The access checks of faces."""
 
     def __init__(self, visitors: Visitors) -> None:
         self._visitors = visitors
 
     async def principal(self, request: Request, right: Right) -> Principal:
-        """Who sent a request, if they may.
+        """Return the sender of a request, if they have the right.
 
         Raises:
-            HTTPException: 401, it is nobody that is known; 403, they may not.
+            HTTPException: 401 if the sender is unknown, 403 if they lack the right.
         """
         peer = request.client.host if request.client is not None else ""
         given = request.headers.getlist("authorization")
@@ -62,16 +62,16 @@ class Access:
 
     @asynccontextmanager
     async def runtime(self, who: Principal) -> AsyncIterator[Runtime]:
-        """Their sessions, for as long as it is open."""
+        """Open the runtime with a user's sessions."""
         async with self._visitors.lease(who) as runtime:
             yield runtime
 
 
 async def body_of(request: Request) -> bytes:
-    """All of a request's body.
+    """Read the whole body of a request.
 
     Raises:
-        HTTPException: 413, it is too large.
+        HTTPException: 413 if it is too large.
     """
     content = bytearray()
     async for chunk in request.stream():

@@ -1,7 +1,7 @@
 """The server of faces: an application of routes under uvicorn, in the loop that runs the sessions.
 
-Each face is a function that gives its routes. What is the same for all stands here: which names the server is reached
-under, that no browser's page may ask it, how many may ask at once, and how an error looks.
+Each face is a function that returns its routes. This module has what all faces share: the host names of the server, the
+refusal of requests from browser pages, the limit on simultaneous requests, and the format of errors.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from iact.faces.http.access import Access, Visitors
 Face: TypeAlias = Callable[[Access], Sequence[BaseRoute]]
 
 _MOST: Final = 256
-"""Requests that are under way at once; one more is refused."""
+"""The maximum number of simultaneous requests; further ones are refused."""
 _CLOSING: Final = 5
-"""Seconds that answers under way have to end when the server does."""
+"""Seconds that running requests have to finish when the server stops."""
 _KINDS: Final = {
     401: "authentication_error",
     403: "permission_error",
@@ -41,21 +41,21 @@ _KINDS: Final = {
 def error_response(
     status: int, sentence: str, *, code: str | None = None, param: str | None = None
 ) -> Response:
-    """An error in the form that OpenAI's API has, which most clients can show."""
+    """An error in the format of OpenAI's API, which most clients can show."""
     kind = _KINDS.get(status, "invalid_request_error" if status < 500 else "server_error")
     told = {"message": sentence, "type": kind, "param": param, "code": code}
     return JSONResponse({"error": told}, status)
 
 
 def not_installed(face: str, extra: str) -> Response:
-    """What a face answers whose packages are not there."""
+    """The response of a face whose packages are not installed."""
     return error_response(
         501, f"{face} needs a package that is not installed. Install it: pip install 'iact[{extra}]'."
     )
 
 
 def application(faces: Sequence[Face], visitors: Visitors) -> Starlette:
-    """All faces in one application."""
+    """One application with all faces."""
     access = Access(visitors)
     return Starlette(
         routes=[route for face in faces for route in face(access)],
@@ -79,14 +79,14 @@ async def _broken(request: Request, error: Exception) -> Response:
 
 
 class BackgroundWork:
-    """Work of faces that no single request holds: begun with the first that needs it, and ended with the server."""
+    """Work of faces that outlives a single request: started by the first request that needs it, ended with the server."""
 
     def __init__(self, group: asyncio.TaskGroup) -> None:
         self._group = group
         self._tasks: list[asyncio.Task[None]] = []
 
     def begin(self, work: Coroutine[None, None, None]) -> None:
-        """Have it run until the server ends, and cancelled then."""
+        """Run `work` until the server stops, then cancel it."""
         self._tasks.append(self._group.create_task(work))
 
     def end(self) -> None:
@@ -96,14 +96,14 @@ class BackgroundWork:
 
 
 def background_of(scope: Scope) -> BackgroundWork:
-    """Where a request's face begins what outlives the request."""
+    """Where a face starts work that outlives its request."""
     background = scope["app"].state.background
     assert isinstance(background, BackgroundWork)
     return background
 
 
 class _Guard:
-    """Lets pass what asks for this server by one of its names and comes from no foreign page of a browser."""
+    """Passes requests that address this server by one of its names and don't come from a foreign browser page."""
 
     def __init__(self, app: ASGIApp, names: frozenset[str]) -> None:
         self._app = app
@@ -111,7 +111,7 @@ class _Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
-            # uvicorn's parser leaves it to whoever reads a value that what is around it is no part of it (RFC 9110, 5.5).
+            # uvicorn's parser does not strip the white space around values, which is not part of them (RFC 9110, 5.5).
             scope["headers"] = [(name, value.strip(b" \t")) for name, value in scope["headers"]]
             hosts = [value.decode("latin-1").lower() for name, value in scope["headers"] if name == b"host"]
             origins = [
@@ -120,7 +120,7 @@ class _Guard:
             if len(hosts) != 1 or hosts[0] not in self._names:
                 await error_response(421, "This server is not called that.")(scope, receive, send)
                 return
-            # Nothing that is served here is a page: an origin of our own is a program that says whom it asks.
+            # This server has no pages, so its own origin is sent by a program that names the server it addresses.
             if any(one.partition("://")[2] not in self._names for one in origins):
                 await error_response(403, "Pages of browsers can't ask this server.")(scope, receive, send)
                 return
@@ -128,7 +128,7 @@ class _Guard:
 
 
 class _Server(uvicorn.Server):
-    """Leaves signals to whoever runs the loop."""
+    """A server that leaves signals to the owner of the loop."""
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -139,11 +139,12 @@ class _Server(uvicorn.Server):
 async def serving(
     app: Starlette, host: str, port: int, *, names: Sequence[str] = (), option: str = "--faces"
 ) -> AsyncIterator[int]:
-    """Serve until it is left; gives the port. `names`: further ones under which it is reached, with a port if not 80.
-    `option`: by which a person chose the port.
+    """Serve until the context exits. Yields the port.
+
+    `names`: further host names of the server, with a port if it is not 80. `option`: the option that sets the port.
 
     Raises:
-        UsageError: the address can't be had.
+        UsageError: the address is not available.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:

@@ -1,4 +1,4 @@
-"""Answers that come in pieces, as server-sent events."""
+"""Streamed responses, as server-sent events."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 
 class EventResponse(StreamingResponse):
-    """A stream of events. However it ends, also before its first piece was sent, `end` is awaited, and nothing cancels that."""
+    """A stream of events. However it ends, even before the first event, `end` is awaited and can't be cancelled."""
 
     def __init__(self, lines: AsyncGenerator[str, None], end: Callable[[], Awaitable[None]]) -> None:
         self._lines = lines
@@ -23,5 +23,5 @@ class EventResponse(StreamingResponse):
             async with aclosing(self._lines):
                 await super().__call__(scope, receive, send)
         finally:
-            with anyio.CancelScope(shield=True):  # whoever hung up has cancelled this
+            with anyio.CancelScope(shield=True):  # a client that disconnected has cancelled this
                 await self._end()

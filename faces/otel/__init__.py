@@ -1,5 +1,5 @@
-"""OpenTelemetry: a session as a trace, by the conventions for generative AI.
+"""OpenTelemetry: a session as a trace, following the conventions for generative AI.
 
-`spans` makes the spans, from a journal's records alone; `otlp` sends them, and is the only part that needs the packages of
-the extra `otel`; `live` follows sessions as they run.
+`spans` makes the spans, only from a journal's records. `otlp` sends them, and is the only part that needs the packages of
+the extra `otel`. `live` follows sessions while they run.
 """

@@ -1,10 +1,10 @@
-"""Sends the spans of sessions while they run, from a thread of its own: a session only hands over the records that it wrote.
+"""Sends the spans of sessions while they run, from a separate thread. A session only passes on the records it wrote.
 
-A collector that is slow or down costs a session nothing. What it did not take is lost to it, and said once; a journal has it
-all, so `iact journal spans SESSION --otlp` sends it later, under the same ids.
+A collector that is slow or down does not slow down a session. Spans that it did not accept are dropped, with one warning.
+The journal has everything, so `iact journal spans SESSION --otlp` can send them later, under the same ids.
 
-A session that is opened again after its process was killed sends again what had ended since it was last closed, for nobody
-knows how much of that had arrived. And whatever was never sent here, but is the parent of a span that is, is sent before it.
+When a session is reopened after its process was killed, all spans that ended since it was last closed are sent again,
+because it is unknown how many had arrived. A parent that was never sent from this process is sent before its children.
 """
 
 from __future__ import annotations
@@ -24,43 +24,43 @@ from iact.faces.otel.spans import SpanFold
 
 _LOG: Final = logging.getLogger(__name__)
 BATCH: Final = 512
-"""Spans in one request, at most."""
+"""The maximum number of spans in a request."""
 _GATHER: Final = 0.2
-"""Seconds in which spans are gathered for one request."""
+"""Seconds for which spans are collected for one request."""
 _PARENTS: Final = frozenset({"create_agent", "invoke_agent", "invoke_workflow", "plan"})
 _PATIENCE: Final = 5.0
-"""Seconds at the end for what is not sent yet, where the collector answered so far."""
+"""Seconds at the end for sending the remaining spans, if the collector was answering."""
 _LITTLE: Final = 1.0
-"""The same where it did not."""
+"""The same if it was not answering."""
 
 
 class SpanExport(Protocol):
-    """What sends spans."""
+    """Sends spans."""
 
     def send(self, spans: Sequence[Span]) -> bool:
-        """Send spans; whether they arrived. Blocks."""
+        """Send spans and return whether they arrived. Blocks."""
         ...
 
     def close(self) -> None:
-        """Give up what waits."""
+        """Drop what is still waiting."""
         ...
 
 
 class FollowedSession:
-    """One session: what is to be sent of it, and when."""
+    """One session: which of its spans to send, and when."""
 
     def __init__(self, *, content: bool) -> None:
         self._fold = SpanFold(content=content)
         self._unsent: dict[str, Span] = {}
-        """Spans that ended before and were not sent from here, and that others may hang below."""
+        """Ended spans that were not sent from this process and may have children."""
 
     def begin(self, records: Iterable[Record]) -> list[Span]:
-        """It is opened here, with these records; gives what had ended and is to be sent again."""
+        """Start following, with the session's existing records. Returns the ended spans that must be sent again."""
         again: list[Span] = []
         for record in records:
             trace = self._fold.trace_id
             ended = self._fold.take(record)
-            if self._fold.trace_id != trace:  # that of a fork
+            if self._fold.trace_id != trace:  # the trace of a fork
                 self._unsent.clear()
                 again.clear()
             self._unsent |= {one.span_id: one for one in ended}
@@ -73,12 +73,12 @@ class FollowedSession:
         return [*self._above(again), *again]
 
     def take(self, record: Record) -> list[Span]:
-        """What is to be sent after this record."""
+        """The spans to send after this record."""
         ended = self._fold.take(record)
         return [*self._above(ended), *ended]
 
     def _above(self, spans: Iterable[Span]) -> list[Span]:
-        """What these hang below and was not sent from here yet."""
+        """The ancestors of these spans that were not sent from this process yet."""
         found: list[Span] = []
         for one in spans if self._unsent else ():
             parent = one.parent_id
@@ -93,7 +93,7 @@ def _may_have_children(span: Span) -> bool:
 
 
 class SpanSender:
-    """The thread that makes spans of records and sends them, for all sessions of a process."""
+    """The thread that turns records into spans and sends them, for all sessions of a process."""
 
     def __init__(self, export: SpanExport, *, content: bool = False) -> None:
         self._export = export
@@ -104,13 +104,13 @@ class SpanSender:
         self._thread.start()
 
     def follow(self, records: Sequence[Record]) -> Callable[[Record], None]:
-        """A session is opened, with these records; gives what is to be told of each later one. Never blocks."""
+        """Follow a session that was opened with these records. Returns a function to call with each later record. Never blocks."""
         followed = FollowedSession(content=self._content)
         self._queue.put(partial(followed.begin, tuple(records)))
         return lambda record: self._queue.put(partial(followed.take, record))
 
     def close(self) -> None:
-        """Send what there is, within a few seconds. Blocks. Every session was closed before."""
+        """Send the remaining spans within a few seconds. Blocks. All sessions must be closed before."""
         self._queue.put(None)
         self._thread.join(_PATIENCE if self._answers else _LITTLE)
         self._given_up = True

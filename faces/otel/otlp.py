@@ -1,4 +1,4 @@
-"""Sends spans by OTLP over HTTP, to where `OTEL_EXPORTER_OTLP_ENDPOINT` says. Only this needs the packages of the extra `otel`."""
+"""Sends spans by OTLP over HTTP to `OTEL_EXPORTER_OTLP_ENDPOINT`. Only this module needs the packages of the extra `otel`."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _SCOPE: Final = InstrumentationScope("iact.faces.otel")
 
 
 class OtlpExport:
-    """Requests to a collector. Its address, headers, time limit and certificates are the usual `OTEL_…` variables."""
+    """Sends requests to a collector. Its address, headers, timeout and certificates come from the usual `OTEL_…` variables."""
 
     def __init__(self) -> None:
-        # What it says of each attempt is said here once, in words that tell what to do.
+        # Its messages about each attempt are replaced by one message here that says what to do.
         logging.getLogger("opentelemetry.exporter.otlp").setLevel(logging.CRITICAL)
         self._exporter = OTLPSpanExporter()
         self._resource = _resource()
 
     def send(self, spans: Sequence[Span]) -> bool:
-        """Send spans that have ended; whether the collector took them. Blocks."""
+        """Send ended spans and return whether the collector accepted them. Blocks."""
         made = [_readable(one, self._resource) for one in spans]
         return self._exporter.export(made) is SpanExportResult.SUCCESS
 
     def close(self) -> None:
-        """Send nothing more; an attempt that waits to be made again is given up."""
+        """Send nothing more. A pending retry is dropped."""
         self._exporter.shutdown()  # type: ignore[no-untyped-call]
 
 
 def _resource() -> Resource:
-    """Whose spans they are: as `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` say."""
+    """The resource of the spans, from `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES`."""
     given = Resource.create({})
     named = not str(given.attributes.get(SERVICE_NAME, "unknown_service")).startswith("unknown_service")
     return given if named else given.merge(Resource({SERVICE_NAME: "iact"}))

@@ -1,7 +1,7 @@
-"""A span as OpenTelemetry has it, as plain data; and ids that anybody gets who reads the same journal.
+"""OpenTelemetry spans as plain data, with ids that are reproducible from the journal.
 
-An id is a digest over the session's id and the record at which the span begins, so the spans that are sent while a session
-runs are those that are made of its journal years later, and sending one twice changes nothing.
+An id is a digest over the session's id and the record at which the span begins. So spans sent while a session runs are
+the same as spans made from its journal years later, and sending one twice changes nothing.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MICROSECOND: Final = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class SpanEvent:
-    """Something that happened at one moment of a span. `at`: nanoseconds since 1970."""
+    """An event at one moment of a span. `at`: nanoseconds since 1970."""
 
     name: str
     at: int
@@ -33,7 +33,7 @@ class SpanEvent:
 
 @dataclass(frozen=True, slots=True)
 class SpanLink:
-    """A span of another trace that has to do with this one."""
+    """A related span in another trace."""
 
     trace_id: str
     span_id: str
@@ -41,10 +41,10 @@ class SpanLink:
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Work of a session, from `start` to `end`, in nanoseconds since 1970; `end` is None for what goes on.
+    """Work of a session, from `start` to `end`, in nanoseconds since 1970. `end` is None for unfinished work.
 
-    `trace_id` and `span_id` are hexadecimal; `parent_id` is empty for the root of a trace. `error`: why it failed, in one
-    word, which is its `error.type`, too.
+    `trace_id` and `span_id` are hexadecimal. `parent_id` is empty for the root of a trace. `error`: the reason of a
+    failure, in one word; it is also the `error.type`.
     """
 
     trace_id: str
@@ -60,7 +60,7 @@ class Span:
     error: str = ""
 
     def to_json(self) -> dict[str, JSON]:
-        """It as JSON."""
+        """The span as JSON."""
         return {
             "trace_id": self.trace_id,
             "span_id": self.span_id,
@@ -83,15 +83,15 @@ def _json(attributes: Attributes) -> dict[str, JSON]:
 
 
 def trace_id(session: str) -> str:
-    """The trace of a session."""
+    """The trace id of a session."""
     return hashlib.sha256(f"iact trace {session}".encode()).hexdigest()[:32]
 
 
 def span_id(session: str, record: int, what: str) -> str:
-    """The span of a session that begins with a record, or that this record alone tells of."""
+    """The id of a span that begins with a record, or that only this record describes."""
     return hashlib.sha256(f"iact span {session} {record} {what}".encode()).hexdigest()[:16]
 
 
 def nanoseconds(at: str) -> int:
-    """The time of a record, since 1970."""
+    """The time of a record in nanoseconds since 1970."""
     return (datetime.fromisoformat(at) - _EPOCH) // _MICROSECOND * 1000

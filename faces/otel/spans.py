@@ -1,34 +1,34 @@
-"""The spans of a session, folded from its records: what other people's tracing tools show of it.
+"""The spans of a session, folded from its records, for third-party tracing tools.
 
-A session is one trace. Its root is `create_agent`, a moment at the session's beginning, so it is there whatever becomes of
-the session, and all else hangs below it:
+A session is one trace. Its root is `create_agent`, a moment at the start of the session, so it exists however the session
+continues. All other spans are below it:
 
     create_agent root
-      invoke_agent root             a message of the user's, until the root's reply to it
+      invoke_agent root             a message from the user, until the root's reply to it
         chat MODEL                  the model wrote
         search_memory               memory was asked
-        execute_tool FUNCTION       a call, from the gate's question to its outcome; what the gate said is an event on it
+        execute_tool FUNCTION       a call, from the gate's question to its outcome; the gate's decision is an event on it
         invoke_agent CHILD          a message to a child, until its reply; one such span for each
         invoke_agent PLAN           a plan, until its report
           plan PLAN                 its planner thought, which is a `chat` below it
           invoke_workflow MODE      one version of the plan, with its calls, its children and its judges
 
-The parent of an agent's work is what its caller was at. Work that a person causes in a child whose caller rests hangs below
-what the caller did last, which may have ended: a span may outlive its parent.
+The parent of an agent's work is what its caller was doing at the time. If a person causes work in a child whose caller is
+at rest, the parent is what the caller did last, which may have ended: a span may outlive its parent.
 
-Spans come out when they end, and nothing changes them afterwards. So the spans of a journal's beginning are among those of
-the whole. What a crash cut off goes on with the records that follow when the session is opened again: calls end as
-`interrupted`, a text that no record holds was never there, and the work of an agent ends with its reply, however often its process was killed
-in between. What no record ends has no end.
+Spans are emitted when they end, and never change afterwards. So the spans of the beginning of a journal are among those of
+the whole journal. Work interrupted by a crash continues with the records written after the session is reopened: calls
+end as `interrupted`, text without a record never existed, and an agent's work ends with its reply, however often its
+process was killed in between. Work that no record ends has no end.
 
-A fork is a session of its own, and so is its trace, which begins where the records are its own; it is linked to what the
-source's root was at. Work that goes on in the fork has a span there, linked to that of the source.
+A fork is a session with its own trace, which begins with the fork's own records and is linked to what the source's root
+was doing. Work that continues in the fork has a span there, linked to the span in the source.
 
-Records tell when a model had written and, of most, how long that took. Where they don't (answers about plans, texts that were
-stopped), a span begins when its step began, or with what its agent wrote before.
+Records contain the time at which a model had finished writing and, in most cases, how long that took. Where they don't
+(answers about plans, stopped texts), a span begins when its step began, or with the agent's previous record.
 
-The conventions: https://github.com/open-telemetry/semantic-conventions-genai. Attributes `iact.*` are our own. What people,
-models and tools said is in no span, unless it is asked for.
+The conventions: https://github.com/open-telemetry/semantic-conventions-genai. Attributes `iact.*` are specific to iact.
+What people, models and tools said is left out of spans, unless it is requested.
 """
 
 from __future__ import annotations
@@ -68,17 +68,17 @@ from iact.faces.otel.span import (
 )
 
 _PLANNING: Final = frozenset({"plan", "correct", "replan", "patch", "profile", "repair"})
-"""Questions about a plan whose answer is steps; answers to the others judge what there is."""
+"""Questions about a plan whose answers are steps. Answers to other questions are judgements."""
 _MEMORY: Final = {"RECALL": "search_memory", "REMEMBER": "create_memory"}
-"""Actions of the core that are operations on memory."""
+"""Core actions that are memory operations."""
 _EMBEDDED: Final = "SmolLM2"
 _OTHER: Final = "_OTHER"
-"""What the conventions call an error that has no name."""
+"""The conventions' name for an error without a name."""
 
 
 @dataclass(slots=True)
 class _OpenSpan:
-    """A span that goes on."""
+    """A span that has not ended."""
 
     id: str
     parent: str
@@ -102,46 +102,46 @@ class _OpenSpan:
 
 @dataclass(slots=True)
 class _Agent:
-    """What there is to know of an agent or a plan for its spans."""
+    """The state of an agent or a plan that its spans need."""
 
     path: str
     caller: str
     role: str
     mode: str = ""
-    """Of a plan."""
+    """The mode of a plan."""
     is_plan: bool = False
     work: _OpenSpan | None = None
-    """What it is at: from a message to its reply."""
+    """Its current work, from a message to its reply."""
     version: _OpenSpan | None = None
-    """Of a plan: the version that runs."""
+    """The running version of a plan."""
     last: str = ""
-    """The span of what it did last."""
+    """The span of its last work."""
     last_version: str = ""
     unread: dict[int, bool] = field(default_factory=dict)
-    """Messages that no model has read, by record; whether they wait for the present answer's end."""
+    """Messages that no model has read, by record, and whether they wait for the end of the current answer."""
     begun: bool = False
-    """Whether something came of what it is at."""
+    """Whether its current work has produced anything."""
     before: int = 0
-    """When it wrote its last record."""
+    """The time of its last record."""
     asked: dict[int, int] = field(default_factory=dict)
-    """Of a plan: when its questions were put, as far as records tell."""
+    """When a plan's questions were asked, as far as records show."""
     steps: dict[str, int] = field(default_factory=dict)
-    """Of a plan: when its steps began to run."""
+    """When a plan's steps began to run."""
 
     @property
     def name(self) -> str:
-        """As tracing tools show it."""
+        """The name for tracing tools."""
         return self.path.rpartition("/")[2] or "root"
 
     @property
     def within(self) -> str:
-        """The span below which what it does now hangs; empty: it did nothing yet."""
+        """The parent span of what it does now, or an empty string if it did nothing yet."""
         now = self.version or self.work
         return now.id if now is not None else self.last_version or self.last
 
 
 class SpanFold:
-    """Takes records, one after the other, and gives the spans that end with each. `content`: with what was said."""
+    """Takes records one after another and returns the spans that end with each. `content`: include what was said."""
 
     def __init__(self, *, content: bool = False) -> None:
         self._content = content
@@ -156,11 +156,11 @@ class SpanFold:
 
     @property
     def trace_id(self) -> str:
-        """The trace of the session as of the record that was taken last."""
+        """The trace of the session, as of the last record taken."""
         return self._trace
 
     def take(self, record: Record) -> tuple[Span, ...]:
-        """The spans that end with this record. With one by which a fork begins, those before are of another trace."""
+        """The spans that end with this record. If the record begins a fork, earlier spans belong to another trace."""
         self._now = max(self._now, nanoseconds(record.at))
         self._ended = []
         self._read(record)
@@ -170,7 +170,7 @@ class SpanFold:
         return tuple(self._ended)
 
     def under_way(self) -> Iterator[Span]:
-        """The spans that go on, callers before those that they called."""
+        """The unfinished spans, callers before their children."""
         for agent in self._agents.values():
             for one in (agent.work, agent.version):
                 if one is not None:
@@ -195,7 +195,7 @@ class SpanFold:
             case Spawn() as spawn:
                 self._spawn(record, spawn)
             case _ if not self._trace:
-                return  # what stands before the beginning is none of a session's
+                return  # records before the beginning don't belong to a session
             case Say(waits=waits):
                 self._message(record, self._agent("/"), waits=waits, text=record.body)
             case Inject(node=""):
@@ -235,7 +235,7 @@ class SpanFold:
                     self._event(work, f"iact.{record.text('op')}d", {})
 
     def _begin(self, session: str, record: Record, links: tuple[SpanLink, ...]) -> None:
-        """The trace of a session begins, with the moment that all its spans hang below."""
+        """Begin the trace of a session, with the root span above all others."""
         self._session, self._trace = session, trace_id(session)
         agents, self._agents = self._agents, {}
         for old in agents.values():
@@ -249,7 +249,7 @@ class SpanFold:
         self._ended = [made.told(self._trace, self._now)]
 
     def _fork(self, session: str, record: Record, *, goes_on: bool) -> None:
-        """What was under way in the source ends here without a word, for it goes on there."""
+        """Drop the source's unfinished spans without ending them, because they continue there."""
         source, before, tools = self._trace, self._agents, self._tools
         self._tools = {}
         root = before.get("/")
@@ -274,7 +274,7 @@ class SpanFold:
             self._tools[key] = self._again(record, call, self._agents[key[0]].within or self._root, source)
 
     def _again(self, record: Record, one: _OpenSpan, parent: str, source: str) -> _OpenSpan:
-        """A span of the source's, as it goes on in a fork."""
+        """A span of the source, continued in a fork."""
         return replace(
             one, id=span_id(self._session, record.n, one.id), parent=parent, start=self._now, events=[],
             attributes={**one.attributes, "gen_ai.conversation.id": self._session, "iact.record": record.n},
@@ -297,13 +297,13 @@ class SpanFold:
         return known
 
     def _message(self, record: Record, agent: _Agent, *, waits: bool = False, text: str = "") -> None:
-        """An agent is told something: it begins, or reads it when it is done with what it is at."""
+        """Handle a message to an agent: it begins to work, or reads the message after its current work."""
         agent.unread[record.n] = waits
         if agent.work is None:
             self._start(record.n, agent, self._now, text)
 
     def _start(self, n: int, agent: _Agent, at: int, text: str = "") -> _OpenSpan:
-        """An agent begins a piece of work. `n`: the record because of which it does."""
+        """Begin a piece of an agent's work. `n`: the record that causes it."""
         work = self._open(n, agent, "invoke_agent", agent.name, self._parent(agent), at)
         work.attributes |= self._speaks(agent)
         if agent.mode:
@@ -314,7 +314,7 @@ class SpanFold:
         return work
 
     def _at_work(self, record: Record, at: int | None = None) -> _Agent:
-        """The agent of a record, which is at work: if nothing told of its beginning, it begins with this."""
+        """The working agent of a record. If no record began its work, it begins with this one."""
         agent = self._agent(record.agent)
         if agent.work is None:
             self._start(record.n, agent, self._now if at is None else min(at, self._now))
@@ -322,7 +322,7 @@ class SpanFold:
         return agent
 
     def _parent(self, agent: _Agent) -> str:
-        """The span below which an agent's work hangs: what its caller is at, or was at last."""
+        """The parent span of an agent's work: its caller's current or last work."""
         caller = self._agents.get(agent.caller)
         return (caller.within if caller is not None else "") or self._root
 
@@ -359,7 +359,7 @@ class SpanFold:
     # --- models -----------------------------------------------------------------------------------
 
     def _wrote(self, record: Record, made: Generation) -> None:
-        """A model wrote a text of an agent's."""
+        """Handle a text that a model wrote for an agent."""
         at = self._now - made.ms * 1_000_000
         agent = self._at_work(record, at)
         for n in made.took:
@@ -382,7 +382,7 @@ class SpanFold:
         self._chat(record, at, self._model(agent), stopped.usage, error=stopped.reason)
 
     def _answered(self, record: Record, answer: Ask) -> None:
-        """A model answered a question about a plan."""
+        """Handle a model's answer to a question about a plan."""
         agent = self._at_work(record)
         put = agent.asked.pop(answer.thought, 0) or agent.steps.get(answer.node, 0) or self._before(record)
         put = max(put, agent.work.start) if agent.work is not None else put
@@ -401,12 +401,12 @@ class SpanFold:
         self, record: Record, at: int, model: str, usage: Tokens, *, error: str = "", parent: str = "",
         more: Mapping[str, Attribute] | None = None, events: Iterable[SpanEvent] = (),
     ) -> None:  # fmt: skip
-        """A model was asked, from `at` until now."""
+        """Add a span for a model call, from `at` until now."""
         agent = self._at_work(record, at)
         assert agent.work is not None
         at = max(min(at, self._now), agent.work.start)  # milliseconds are rounded
         kind: SpanKind = "internal" if model.startswith(_EMBEDDED) else "client"
-        # A question that was put before the present version began is none of that version's.
+        # A question that was asked before the current version began does not belong to that version.
         here = agent.within if agent.version is None or at >= agent.version.start else agent.work.id
         chat = self._open(record.n, agent, "chat", model, parent or here, at, kind=kind)
         chat.attributes |= {
@@ -432,7 +432,7 @@ class SpanFold:
         assert agent.work is not None
         if agent.version is not None:
             self._end(agent.version)
-        # Of low cardinality, as the conventions want it: a plan's own name is a model's.
+        # The conventions want a name of low cardinality, and models choose the names of plans.
         name = agent.mode or "plan"
         version = self._open(record.n, agent, "invoke_workflow", name, agent.work.id, self._now)
         version.attributes |= {
@@ -445,7 +445,7 @@ class SpanFold:
     # --- calls ------------------------------------------------------------------------------------
 
     def _call(self, record: Record, said: Gate | ClearanceAsk | ClearanceAnswer | Call | Result) -> None:
-        """What became of an action that is no message to another agent."""
+        """Handle the progress of an action that is not a message to another agent."""
         key = record.agent, said.turn, said.action
         if isinstance(said, Result):
             self._result(record, said, self._tools.pop(key, None))
@@ -498,7 +498,7 @@ class SpanFold:
             return
         if call is None:
             if "." not in result.function or result.status == "forked":
-                return  # an action of the core that nobody decides about; or what the source of a fork had begun
+                return  # a core action without a gate decision, or a call that the source of a fork had begun
             call = self._tool(record, result.function, result.turn, result.action)
         if result.ms is not None:
             call.attributes["iact.call.ms"] = result.ms
@@ -532,7 +532,7 @@ class SpanFold:
             "iact.record": n,
         }
         told = f"{operation} {name}".rstrip()
-        # A message that is read later than the work before it ended can begin two pieces of work.
+        # A message that is read after the previous work has ended can begin two pieces of work.
         made = span_id(self._session, n, f"{agent.path} {operation} {at}")
         return _OpenSpan(made, parent, told, kind, at, attributes, links=links)
 
@@ -543,7 +543,7 @@ class SpanFold:
         one.events.append(SpanEvent(name, self._now, dict(attributes)))
 
     def _before(self, record: Record) -> int:
-        """When an agent had written its last record: where nothing tells when it began what this record tells of."""
+        """The time of an agent's previous record. It is used as a start if the actual start is unknown."""
         agent = self._agent(record.agent)
         begun = agent.work.start if agent.work is not None else 0
         return max(agent.before, begun) or self._now
@@ -558,12 +558,12 @@ class SpanFold:
 
 
 def _provider(model: str) -> str:
-    """Whose API answers: records name no endpoint, and every endpoint of ours speaks the one of OpenAI."""
+    """The provider of a model's API. Records name no endpoint, and all endpoints speak OpenAI's API."""
     return "iact" if model.startswith(_EMBEDDED) else "openai"
 
 
 def _error(result: Result, *, denied: bool) -> str:
-    """The kind of error that a call ended with; empty if it ended well."""
+    """The kind of error that a call ended with, or an empty string if it succeeded."""
     if result.status == "ok":
         return ""
     if denied:
@@ -573,12 +573,12 @@ def _error(result: Result, *, denied: bool) -> str:
 
 
 def _messages(role: str, text: str) -> str:
-    """A message as the conventions have it."""
+    """A message in the format of the conventions."""
     return json.dumps([{"role": role, "parts": [{"type": "text", "content": text}]}], ensure_ascii=False)
 
 
 def spans(records: Iterable[Record], *, content: bool = False) -> tuple[Span, ...]:
-    """The spans of a session, in the order in which they ended; those that go on come last."""
+    """The spans of a session, in the order in which they ended. Unfinished ones come last."""
     fold = SpanFold(content=content)
     ended = [span for record in records for span in fold.take(record)]
     return *(span for span in ended if span.trace_id == fold.trace_id), *fold.under_way()
