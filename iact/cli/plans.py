@@ -37,7 +37,7 @@ def plan() -> None:
     "--every", type=_few, metavar="N", help="nreflect: judge the plan after every N steps (default: 4)"
 )
 @click.option("--concurrency", type=_few, metavar="N", help="run at most N steps at the same time")
-@click.option("--model", metavar="ROLE", help="the role of the model that judges the plan")
+@click.option("--model", metavar="ROLE", help="the role of the model that plans, judges, patches and reports")
 @options.intent("1")
 @click.option("--scope", metavar="NAME", help=options.SCOPE)
 @options.as_json
