@@ -312,7 +312,7 @@ async def test_a_server_of_its_own_has_a_key_that_stays_and_no_other_face(tmp_pa
             assert "choose another with --http" in taken.stderr
         file.write_text("short\n", encoding="ascii")
         broken = product.run("mcp", "--http", "0")
-        assert (broken.status, "mcp.key holds no key. Remove it" in broken.stderr) == (2, True)
+        assert (broken.status, "mcp.key contains no valid key. Remove" in broken.stderr) == (2, True)
         for one in product.journals():
             assert product.run("replay", "--verify", one.parent.name).status == 0
 

@@ -67,7 +67,7 @@ def test_what_is_missing_or_another_file_is_said(tmp_path: Path) -> None:
     (tmp_path / "two.jsonl").write_text(
         '{"id": 1, "question": "a"}\n{"id": 1, "question": "b"}\n', encoding="utf-8"
     )
-    with pytest.raises(UsageError, match="one id"):
+    with pytest.raises(UsageError, match="the same id"):
         load("questions", tmp_path / "two.jsonl")
 
 

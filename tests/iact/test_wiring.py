@@ -156,7 +156,10 @@ def test_an_endpoint_is_asked_as_often_as_its_rate_says_by_all_roles_together(tm
     ("change", "says"),
     [
         (('planner = "painter"', 'planner = "ghost"'), "names the role 'ghost', which has no [models.ghost]"),
-        (("trust_below = 0.5", "risk_weights = [1.0, 1.0, 0.0, 0.0, 0.0]"), "must be 1 together, and are 2"),
+        (
+            ("trust_below = 0.5", "risk_weights = [1.0, 1.0, 0.0, 0.0, 0.0]"),
+            "must add up to 1, but add up to 2",
+        ),
         (("trust_below = 0.5", "guarded_from = 0.9"), "guarded_from must not be above repair_from"),
         (("concurrency = 3", "concurrency = 0"), "plans.concurrency can't be 0"),
         (("per_second = 2", "per_second = 0"), "rates.web.per_second can't be 0"),
