@@ -211,7 +211,7 @@ def test_a_step_is_paused_spoken_to_cancelled_and_tried_again_from_the_page() ->
             pane = page.locator("#inspector-panel")
             await expect(pane.locator(".plan-list")).to_contain_text("It waits for kernel and ports.")
             await expect(pane.locator(".plan-list")).to_contain_text(
-                "Examined by micro_planner-1: no such tool · cause: ss is missing · so: give up · confidence 0.7"
+                "Examined by micro_planner-1: no such tool · cause: ss is missing · decision: give up · confidence 0.7"
             )
             await pane.get_by_role("button", name="Pause step report").press("Enter")
             await expect(pane.get_by_role("button", name="Resume step report")).to_be_visible()

@@ -1,4 +1,4 @@
-// Starts the page. This and early.js are the only scripts that change anything when they are loaded.
+// Starts the page. This script and early.js are the only ones that change anything when they are loaded.
 
 import { translatePage } from "./base/language.js";
 import { Page } from "./page.js";

@@ -24,11 +24,11 @@ import { PaletteOpener } from "./settings/palette_opener.js";
 import { Connection, RequestError } from "./state/connection.js";
 import { Store } from "./state/store.js";
 
-/** Milliseconds until a session that stopped is asked for again: the server goes on with it once it can. */
+/** Milliseconds until a stopped session is requested again: the server continues it once it can. */
 const RECOVERY = 3000;
-/** Milliseconds in which several sessions that change are asked for once. */
+/** Milliseconds in which several changed sessions are requested at once. */
 const TOGETHER = 200;
-/** Of a session's tokens, the share from which on the page tells how many are left. */
+/** The used share of a session's tokens from which the page shows how many are left. */
 const MOST_USED = 0.8;
 
 export class Page {
@@ -44,7 +44,7 @@ export class Page {
     state: (state) => this.#connectionState(state),
   });
   signIn = new SignIn(() => this.connection.open());
-  /** Names of the plans that were kept. @type {string[]} */ plans = [];
+  /** The names of the saved plans. @type {string[]} */ plans = [];
   /** @type {import("./agents/controls.js").Actions} */
   actions = {
     toggle: (node) => this.attempt(this.connection.request(node.paused ? "resume" : "pause", { path: node.path })),
@@ -56,7 +56,7 @@ export class Page {
   };
   /** @type {import("./state/types.d.ts").Request} */
   request = (type, fields) => this.connection.request(type, fields);
-  /** Asks about what is shown. @type {import("./state/types.d.ts").Request} */
+  /** Sends a request about the shown session. @type {import("./state/types.d.ts").Request} */
   ask = (type, fields) => this.connection.request(type, { at: this.store.at, ...fields });
   /** @type {import("./dialogue/pictures.js").FetchPictures} */
   pictures = () => this.#pictures ??= import("./dialogue/pictures.js").then(({ Pictures }) => new Pictures(this.ask, () => this.store.session.id));
@@ -68,7 +68,7 @@ export class Page {
       : this.connection.request("inject", { path, text, mode, calls });
   }, this.modePicker, this.actions.cancel);
   uploads = new Uploads(this.connection, (text, bad) => this.composer.say(text, bad), () => !this.store.past);
-  /** After the message field, for which Escape means something else while a drawer is open. */
+  /** Set up after the message field, because Escape means something else there while a drawer is open. */
   drawers = new Drawers();
 
   /** @type {(id: string|null, readonly?: boolean, place?: {n: number, agent: string}) => void} */
@@ -111,17 +111,17 @@ export class Page {
     return new Sessions(this.store, this.request, { open: this.open, bring: (file) => this.uploads.bring(file), notify: notifySettings() });
   }, this.unreachable);
 
-  /** The session that a fork leads away from: the address of the fork is a new place to come back from.
+  /** The session that is left for a fork. The fork's address becomes a new entry in the browser's history.
    * @type {string|null} */
   #leaving = null;
-  /** The session that the address names and that does not exist. @type {string|null|undefined} */ #lost;
-  /** A place that is to be shown as soon as its records are there. @type {{id: string, n: number, agent: string}|null} */
+  /** The session in the address, if it does not exist. @type {string|null|undefined} */ #lost;
+  /** A place to show as soon as its records have arrived. @type {{id: string, n: number, agent: string}|null} */
   #goal = null;
   #reach = onceAFrame(() => this.#reveal());
-  /** Whether sessions are about to be asked for. */ #asking = false;
-  /** Asks again for a session that stopped for want of room on the disk. @type {ReturnType<typeof setTimeout>|undefined} */
+  /** Whether the sessions are about to be requested. */ #asking = false;
+  /** Requests a session again that stopped because the disk was full. @type {ReturnType<typeof setTimeout>|undefined} */
   #again;
-  // What most visits don't need is fetched with its first use.
+  // Parts that most visits don't need are fetched on first use.
   /** @type {Promise<import("./agents/variables.js").VariableDialog>|undefined} */ #variables;
   /** @type {Promise<import("./files/viewer.js").FileDialog>|undefined} */ #viewer;
   /** @type {Promise<import("./dialogue/pictures.js").Pictures>|undefined} */ #pictures;
@@ -131,9 +131,9 @@ export class Page {
   /** @type {import("./dialogue/search.js").Search|undefined} */ #search;
   /** @type {Promise<unknown>|undefined} */ #budget;
 
-  /** On a server with several users. @type {import("./people/people.js").People|undefined} */ people;
+  /** Only on a server with several users. @type {import("./people/people.js").People|undefined} */ people;
 
-  /** Show what the address names, and connect. */
+  /** Show the session in the address, and connect. */
   start() {
     this.store.fetchHtml = (/** @type {number[]} */ numbers) => this.connection.request("render", { numbers });
     this.#views();
@@ -154,7 +154,7 @@ export class Page {
     for (const [role, shape] of /** @type {const} */ ([["replay-open", "history"], ["palette-open", "commands"], ["more-open", "more"], ["attach", "attach"]])) {
       part(role).append(icon(shape));
     }
-    // The address says which session is shown, so this link must not become part of it.
+    // The address names the shown session, so this link must not become part of it.
     document.querySelector("a.skip")?.addEventListener("click", (event) => {
       event.preventDefault();
       this.composer.focus();
@@ -169,7 +169,7 @@ export class Page {
     const find = () => this.#showSearch();
     addEventListener("keydown", (event) => {
       const wanted = (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "f";
-      // Asked for again, it is the browser's own.
+      // On the second press, the browser's own search opens.
       if (!wanted || store.session.id === null || this.#search?.focused || document.querySelector("dialog[open]")) return;
       event.preventDefault();
       find();
@@ -188,16 +188,16 @@ export class Page {
     }, () => this.#askForPlans(), this.unreachable);
   }
 
-  /** What the bar and the lines above the message field say of the session. */
+  /** Fill the bar and the lines above the message field. */
   #session() {
     const { store, connection } = this;
     store.addEventListener("session", () => {
       const { model, intent, levels } = store.session;
-      // Where nothing was said yet, the dialogue itself says which model answers.
+      // In an empty session, the dialogue itself shows which model answers.
       part("model").hidden = !model || store.session.id === null;
       part("intent").hidden = Boolean(store.session.opening);
       part("model").title = model;
-      // Its name; what else there is to say about it is said before the first message, and by the title.
+      // Only the model's name; details are shown before the first message, and in the title.
       setText(part("model"), model.split(/[,;] /)[0]);
       showLevels(part("intent"), levels, intent);
       /** @type {HTMLFieldSetElement} */ (part("intent")).disabled = store.session.readonly;
@@ -206,7 +206,7 @@ export class Page {
       this.#lost = undefined;
       showMissing(null, () => {}, () => {});
     });
-    // A server without the product around it has none, and says so.
+    // A server without examples or first messages answers with an error.
     store.addEventListener("session", () => {
       connection.request("examples").then(({ list }) => store.offer(list), () => undefined);
       connection.request("first").then(({ list }) => store.keep(list), () => undefined);
@@ -250,17 +250,17 @@ export class Page {
     });
   }
 
-  /** What is fetched when the session first needs it. */
+  /** Parts that are fetched when the session first needs them. */
   #later() {
     const { store, connection } = this;
-    // With the first message that waits, or the first pause.
+    // With the first waiting message, or the first pause.
     const waits = () => {
       if (!store.nodes.some((node) => node.queued || node.paused)) return;
       store.removeEventListener("tree", waits);
       import("./composer/waiting_messages.js").then(({ WaitingMessages }) => new WaitingMessages(store, (type, fields) => this.attempt(connection.request(type, fields))));
     };
     store.addEventListener("tree", waits);
-    // With the first session that was branched off another.
+    // With the first session that was branched from another.
     const branched = () => {
       if (!store.sessions.some((info) => info.source)) return;
       store.removeEventListener("sessions", branched);
@@ -282,11 +282,11 @@ export class Page {
     });
   }
 
-  /** What can be clicked in what agents say. @param {HTMLElement} dialogue */
+  /** Handle clicks in the text of agents. @param {HTMLElement} dialogue */
   #inDialogue(dialogue) {
     dialogue.addEventListener("click", (event) => {
       const button = event.target instanceof Element ? event.target.closest("button") : null;
-      // Each is in a record, whose agent it is about.
+      // Each is in a record, and belongs to that record's agent.
       const entry = button?.closest(".entry");
       const path = entry instanceof HTMLElement ? entry.dataset.agent : undefined;
       if (!button) return;
@@ -303,7 +303,7 @@ export class Page {
   /** @param {any} message */
   #take(message) {
     if (message.type !== "refused") return this.store.take(message);
-    // What was shown of a session's end is all that can be had of it.
+    // Only the shown end of the session is available.
     if (message.code !== "locked") this.store.fail(heard(message.message));
     return this.#refused(new RequestError(message.code, heard(message.message)));
   }
@@ -312,7 +312,7 @@ export class Page {
     this.connection.hello().catch((error) => this.#refused(error));
   }
 
-  /** The session that the page asked for can't be had. @param {RequestError} error */
+  /** The requested session is not available. @param {RequestError} error */
   #refused(error) {
     const { store } = this;
     if (error.code === "locked" && !store.session.readonly) {
@@ -339,12 +339,12 @@ export class Page {
     this.signIn.show(state === "refused");
   }
 
-  /** Say what went wrong with a request, if anything. @param {Promise<unknown>} request */
+  /** Show the error of a request, if it fails. @param {Promise<unknown>} request */
   attempt(request) {
     request.catch((error) => this.composer.say(error.message, true));
   }
 
-  /** Ask for the sessions, once for several that changed. */
+  /** Request the sessions, once for several changes. */
   #askForSessions() {
     if (this.#asking) return;
     this.#asking = true;
@@ -355,7 +355,7 @@ export class Page {
     }, TOGETHER);
   }
 
-  // --- where one goes
+  // --- navigation
 
   #writeAddress() {
     const { session, selected } = this.store;
@@ -371,10 +371,10 @@ export class Page {
   }
 
   /**
-   * Show a session; null: a new one.
+   * Show a session, or a new one if `id` is null.
    * @param {string|null} id
    * @param {boolean} [readonly]
-   * @param {{n: number, agent: string}} [place] a record to be shown there
+   * @param {{n: number, agent: string}} [place] a record to show there
    */
   #open(id, readonly = false, place = undefined) {
     const { store } = this;
@@ -391,7 +391,7 @@ export class Page {
     if (!readonly) this.composer.focus();
   }
 
-  /** Go to the place that was asked for, if its records are there. */
+  /** Go to the requested place, if its records have arrived. */
   #reveal() {
     const { store } = this;
     const goal = this.#goal;
@@ -401,7 +401,7 @@ export class Page {
   }
 
   /**
-   * Show a record in its agent's dialogue; gives its entry.
+   * Show a record in its agent's dialogue. Returns its entry.
    * @param {string} agent
    * @param {number} n
    * @returns {Promise<Element|null>}
@@ -432,7 +432,7 @@ export class Page {
     return this.#replay;
   }
 
-  /** From a stored session to one that goes on: the running one, a new one, or for a foreign one a session of one's own. */
+  /** Go from a stored session to a live one: the running session, a new one, or for a foreign session, an adopted copy. */
   #goOn() {
     const { session } = this.store;
     if (session.foreign) this.attempt(this.#leave("adopt", { at: null }));
@@ -440,16 +440,16 @@ export class Page {
   }
 
   /**
-   * Say something in a fork of what is shown; the server goes on with the fork, and so does the page.
+   * Send a message in a fork of the shown session. The server and the page continue with the fork.
    * @param {string} text
-   * @param {boolean} [run] what was under way there is carried out, too
+   * @param {boolean} [run] whether calls that were running or waiting there are carried out
    */
   #fork(text, run = false) {
     return this.#leave("fork", { at: this.store.shown, text, run });
   }
 
   /**
-   * Have the server make another session of the one that is shown, and go on with that.
+   * Let the server make another session from the shown one, and continue with that.
    * @template {"fork"|"adopt"} T
    * @param {T} type
    * @param {import("./state/types.d.ts").Fields<T>} fields
@@ -489,7 +489,7 @@ export class Page {
   }
 
   /**
-   * Let what a text names as files of the workspace open them.
+   * Turn names of workspace files in a text into links.
    * @param {Element} body
    * @param {number} n
    */
@@ -499,7 +499,7 @@ export class Page {
     this.attempt(this.#mentions.then((made) => made.mark(body, n)));
   }
 
-  /** Put the path of a file into the message field, where the caret is. @param {string} path */
+  /** Put the path of a file into the message field, at the caret. @param {string} path */
   #mention(path) {
     const field = /** @type {HTMLTextAreaElement} */ (part("text"));
     const { selectionStart, selectionEnd, value } = field;
@@ -511,7 +511,7 @@ export class Page {
   }
 
   /**
-   * Show the variable that holds the result of record `n`.
+   * Show the variable that contains the result of record `n`.
    * @param {string} path
    * @param {number} n
    */
@@ -523,33 +523,33 @@ export class Page {
     else this.composer.say(t("This is not a variable."), true);
   }
 
-  /** A reply that was cut off is gone on with where it ended. @param {string} path */
+  /** Continue a reply that was cut off. @param {string} path */
   #goOnWriting(path) {
     if (this.store.past) return;
     const text = t("Continue exactly where you were cut off.");
     this.attempt(path === "/" ? this.connection.request("say", { text }) : this.connection.request("inject", { path, text, mode: "queue" }));
   }
 
-  /** Begin a plan that was kept; it waits until somebody has looked at it. @param {string} name */
+  /** Run a saved plan. It waits until the user has reviewed and started it. @param {string} name */
   async #runPlan(name) {
     const { path } = await this.connection.request("plan.run", { name, plan_first: true });
     this.choose(path);
   }
 
-  /** Ask which plans are kept. */
+  /** Ask for the saved plans. */
   async #askForPlans() {
     const { list } = await this.connection.request("plans");
     this.plans.splice(0, this.plans.length, ...list);
   }
 
-  /** Offer a text where sessions begin. @param {string} text */
+  /** Save a text as a first message. @param {string} text */
   async #keepFirst(text) {
     await this.#changeFirst("first.keep", { name: snippet(text) || text.trim().slice(0, 60), text });
     this.composer.say(t("Saved. You can choose it when you begin a session."));
   }
 
   /**
-   * Keep or forget what sessions begin with.
+   * Save or forget a first message.
    * @template {"first.keep"|"first.forget"} T
    * @param {T} type
    * @param {import("./state/types.d.ts").Fields<T>} fields
@@ -564,7 +564,7 @@ function frame() {
   return new Promise((resolve) => { requestAnimationFrame(resolve); });
 }
 
-/** The store, expecting what the browser's address names. @param {Store} store */
+/** Let the store expect the session in the browser's address. @param {Store} store */
 function addressed(store) {
   const { session, path, readonly } = readAddress();
   store.expect(session, readonly);

@@ -1,5 +1,5 @@
-// The page on which people sign in, and to which links to sessions lead. It knows nothing but what it asks for here: how
-// one signs in on this server. A name and a password are sent in a header, which no other site can have a browser do.
+// The sign-in page, to which links to sessions also lead. It knows nothing but what it asks the server here: how
+// users sign in on this server. Name and password are sent in a header, which no other site can make a browser do.
 
 import { t } from "../js/base/language.js";
 
@@ -36,7 +36,7 @@ async function asked(path, method, headers = {}) {
   }
 }
 
-/** What is remembered until somebody has signed in, in this tab alone. */
+/** The link to open after sign-in, remembered in this tab only. */
 const kept = {
   /** @returns {string} */
   get link() {
@@ -51,17 +51,17 @@ const kept = {
       if (path) sessionStorage.setItem(LINK, path);
       else sessionStorage.removeItem(LINK);
     } catch {
-      // A browser that keeps nothing for us: the link has to be opened again.
+      // The browser stores nothing for us, so the link must be opened again.
     }
   },
 };
 
-/** Somebody is signed in: on to the link that they opened before, or to the page. */
+/** After sign-in, go on to the link that was opened before, or to the page. */
 function goOn() {
   location.replace(kept.link || "/");
 }
 
-/** Why the provider's answer did not let somebody in; it is in a cookie that lasts a minute. */
+/** Why the provider's answer did not sign the user in, from a cookie that lasts a minute. */
 function problemOfReturn() {
   const found = document.cookie.split("; ").find((one) => one.startsWith(`${PROBLEM}=`));
   if (!found) return "";

@@ -1,4 +1,4 @@
-// The exact context that a model saw at one turn, with the part that stood there before marked.
+// The exact context that a model saw at one turn, with the part that was already there marked.
 
 import { el } from "../base/dom.js";
 import { meter } from "./facts.js";
@@ -12,7 +12,7 @@ import { plural, t } from "../base/language.js";
  * @param {{record: number, messages: SeenMessage[]}} seen
  * @param {JournalRecord|undefined} turn the record that holds the reply
  * @param {{earlier: number, later: number, go: (record: number) => void, reveal: (n: number) => void}} steps
- *   numbers of the records of the turns before and behind, 0 if there is none
+ *   numbers of the records of the previous and next turn, 0 if there is none
  * @returns {HTMLElement}
  */
 export function contextView(seen, turn, { earlier, later, go, reveal }) {
@@ -47,7 +47,7 @@ function section(title, messages, size, open) {
 }
 
 /**
- * One message; its text enters the page when it is opened.
+ * One message. Its text is put into the page when the message is opened.
  * @param {SeenMessage} message
  * @param {boolean} open
  */

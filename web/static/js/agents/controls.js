@@ -1,4 +1,4 @@
-// Pause or resume, intervene, cancel: the same three buttons for every agent, wherever it is shown.
+// The same three buttons for every agent, wherever it is shown: pause or resume, intervene, cancel.
 
 import { el, icon, setText } from "../base/dom.js";
 import { agentName } from "../base/format.js";
@@ -22,7 +22,7 @@ export function cancellable(node) {
 /**
  * The buttons of one agent; call `update` with every new view of it.
  * @param {Actions} actions
- * @param {{labels: boolean}} options whether words stand beside the icons and Tab reaches them
+ * @param {{labels: boolean}} options whether the icons have labels and Tab reaches the buttons
  */
 export function controls(actions, { labels }) {
   /** @type {TreeNode|null} */ let node = null;
@@ -81,7 +81,7 @@ function name(target, label, shape, path) {
 }
 
 /**
- * The first press asks, the second does it; going elsewhere means no. There is no hurry in between.
+ * The first press asks for confirmation, the second acts. Leaving the button cancels. There is no time limit in between.
  * @param {HTMLButtonElement} target
  * @param {() => void} act
  */

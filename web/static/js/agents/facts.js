@@ -1,4 +1,4 @@
-// What the inspector's first tab says about the selected agent and the session.
+// The inspector's first tab: facts about the selected agent and the session.
 
 import { el, insert } from "../base/dom.js";
 import { endedAs } from "../dialogue/activity_line.js";
@@ -9,7 +9,7 @@ import { countUpTo } from "../state/store.js";
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
 
-/** Over how many of the newest turns the speed is taken. */
+/** The number of newest turns over which the speed is measured. */
 const RECENT = 10;
 
 const INTENTS = [t("Read only"), t("Change files"), t("Anything")];
@@ -48,7 +48,7 @@ function agentFacts(store, node) {
     [t("State"), node.paused ? t("{state}, paused by you", { state: stateName(node.state) }) : endedAs(node) || stateName(node.state)],
     [t("Model"), node.model],
     [t("Model replies"), number(node.turns)],
-    // The root's intent is the session's, which a person changes.
+    // The root's intent is the session's intent, which a person can change.
     ...grantFacts(birth?.grant ? { ...birth.grant, intent: null } : birth),
   ];
 }
@@ -65,7 +65,7 @@ function sessionFacts(store) {
   return [
     [t("Permission"), INTENTS[session.intent] ?? String(session.intent)],
     [t("Agents"), number(nodes.length)],
-    // Of one agent alone it is said above.
+    // With a single agent, this is already shown above.
     ...(nodes.length > 1 ? /** @type {[string, string][]} */ ([
       [t("Tokens"), tokens(prompt + sum("completion_tokens"))],
       [t("From cache"), share(sum("cached_tokens"), prompt)],
@@ -79,7 +79,7 @@ function sessionFacts(store) {
 }
 
 /**
- * What runs now: models, as agents that think, and functions; and which modules are ready to.
+ * What runs now: models (as thinking agents) and functions, and which modules are ready to run.
  * @param {Store} store
  * @returns {[string, string][]}
  */
@@ -89,7 +89,7 @@ function running({ nodes, modules }) {
   return [[t("Models writing now"), number(thinking)], [t("Tools running now"), number(calls)], [t("Modules started"), number(modules)]];
 }
 
-/** How fast models wrote the newest turns, waiting for the first token included. @param {Store} store */
+/** How fast models wrote the newest turns, including the wait for the first token. @param {Store} store */
 function speed({ records, shown }) {
   let written = 0;
   let ms = 0;
@@ -104,7 +104,7 @@ function speed({ records, shown }) {
 }
 
 /**
- * What all nodes cost together, each at the price of its model.
+ * The total cost of all nodes, each at the price of its model.
  * @param {import("../state/types.d.ts").Prices|undefined} prices
  * @param {{model: string, prompt_tokens: number, cached_tokens: number, completion_tokens: number}[]} nodes
  */
@@ -150,7 +150,7 @@ function budget(node) {
 }
 
 /**
- * What an agent may do, from a recorded grant, or for a child, what its caller narrowed.
+ * What an agent may do: from a recorded grant, or for a child, from what its caller narrowed.
  * @param {unknown} grant
  * @returns {[string, string][]}
  */

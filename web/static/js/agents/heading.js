@@ -1,4 +1,4 @@
-// Above the dialogue: which agent it is, what that does, and the controls for it; in the bar, the session's title.
+// The heading above the dialogue: the agent's name, what it does, and its controls. Also the session's title in the bar.
 
 import { onceAFrame, part, setText } from "../base/dom.js";
 import { agentName, stateName } from "../base/format.js";

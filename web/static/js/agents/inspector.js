@@ -14,10 +14,10 @@ import { countUpTo } from "../state/store.js";
 
 /** @type {[Tab, string][]} */
 export const TABS = [["facts", t("Facts")], ["plan", t("Plan")], ["files", t("Files")], ["timeline", t("Timeline")], ["context", t("Context")], ["variables", t("Variables")], ["memory", t("Memory")], ["gate", t("Permissions")], ["records", t("Journal")]];
-/** Milliseconds of rest before the server is asked again while things move. */
+/** The shortest time in milliseconds between two requests while the session changes. */
 const REST = 160;
 const LOADING = t("Earlier entries are still loading.");
-/** How many turns' memories are shown. */
+/** The number of turns whose memories are shown. */
 const MEMORIES = 30;
 
 export class Inspector {
@@ -25,16 +25,16 @@ export class Inspector {
   #tabs = part("tabs");
   /** @type {Tab} */ #tab = "facts";
   /** The turn whose context is shown, by the number of its record; 0: the newest. */ #turn = 0;
-  /** What was asked last; an older answer is dropped. */ #question = 0;
-  /** What the answer that is shown was about. */ #answered = "";
+  /** The newest question; answers to older ones are dropped. */ #question = 0;
+  /** What the shown answer is about. */ #answered = "";
   /** @type {ReturnType<typeof setTimeout>|undefined} */ #timer;
   #everyone = el("input", { type: "checkbox" });
   #denied = el("input", { type: "checkbox" });
   #records;
   #decisions;
   /** Fetched with the first plan. @type {import("../plans/graph.js").PlanView|undefined} */ #plan;
-  /** Fetched when it is first looked at. @type {import("./timeline.js").TimelineView|undefined} */ #timeline;
-  /** Fetched when files are first looked at. @type {import("../files/workspace.js").WorkspaceView|undefined} */ #workspace;
+  /** Fetched when it is first shown. @type {import("./timeline.js").TimelineView|undefined} */ #timeline;
+  /** Fetched when files are first shown. @type {import("../files/workspace.js").WorkspaceView|undefined} */ #workspace;
 
   /**
    * @param {Store} store
@@ -73,14 +73,14 @@ export class Inspector {
     this.show("facts");
   }
 
-  /** All tabs stand in one row, which may be longer than the pane: where it goes on, it fades. */
+  /** All tabs are in one row. If the row is wider than the pane, it fades where it continues. */
   #fade() {
     const { scrollLeft, clientWidth, scrollWidth } = this.#tabs;
     this.#tabs.classList.toggle("more-left", scrollLeft > 1);
     this.#tabs.classList.toggle("more-right", scrollLeft + clientWidth < scrollWidth - 1);
   }
 
-  /** Go to a tab, where the pane is hidden too. @param {Tab} tab */
+  /** Go to a tab, also if the pane is hidden. @param {Tab} tab */
   reach(tab) {
     const opener = document.querySelector('[data-drawer="inspector"]');
     const open = this.#pane.closest(".pane")?.classList.contains("open");
@@ -136,7 +136,7 @@ export class Inspector {
     else this.#inquire();
   }
 
-  /** Most sessions have no plan, so what draws one is not part of the page's start. */
+  /** Most sessions have no plan, so the code that draws one is not loaded at the start. */
   async #showPlan() {
     const [{ PlanView }] = await Promise.all([import("../plans/graph.js"), styled("plan")]);
     const { store } = this;
@@ -163,7 +163,7 @@ export class Inspector {
     await this.#workspace.show();
   }
 
-  /** The tab of a plan stands there where there is one. */
+  /** The tab for a plan is shown only if there is a plan. */
   #offer() {
     const planned = this.store.node(this.store.selected)?.kind === "plan" || this.store.own(this.store.selected).some((one) => one.kind === "plan");
     const button = this.#tabs.querySelector('[data-tab="plan"]');
@@ -181,9 +181,9 @@ export class Inspector {
     this.#pane.scrollTop = place;
   }
 
-  // --- what the server is asked for
+  // --- requests to the server
 
-  /** Ask if what is shown is about something else; not at every record while many come. */
+  /** Ask the server if the shown answer is about something else, but not at every record while many arrive. */
   #inquire() {
     if (this.#about().about === this.#answered || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => {
@@ -220,7 +220,7 @@ export class Inspector {
     if (question === this.#question && tab === this.#tab) this.#put(parts);
   }
 
-  /** Numbers of the records of the selected agent's turns. */
+  /** The record numbers of the selected agent's turns. */
   #turns() {
     return this.store.own(this.store.selected).filter((record) => record.context).map((record) => record.n);
   }
@@ -248,7 +248,7 @@ export class Inspector {
     return [variableList(list, (name) => this.open(path, name))];
   }
 
-  /** What memory brought for each of the agent's turns, the newest first. */
+  /** What was recalled from memory for each of the agent's turns, newest first. */
   #showMemories() {
     const { store } = this;
     const found = store.own(store.selected).filter((record) => record.kind === "recall").slice(-MEMORIES).reverse();

@@ -1,6 +1,6 @@
-// What each agent did when: one row per agent, with bars for its model, its tools, waiting and being paused. What the
-// root's answers waited for stands out. Time in which nothing happened is cut short, or an hour away from the desk would
-// leave nothing to see of the rest. A bar leads to its record; dragging along the bars looks back to that moment.
+// When each agent did what: one row per agent, with bars for model calls, tools, waiting and pauses. The work that the
+// root's answers waited for is highlighted. Idle time is shortened, because an hour away from the desk would otherwise
+// hide the rest. A bar leads to its record; dragging along the bars looks back to that moment.
 
 import { el, setText, styled } from "../base/dom.js";
 import { cost } from "./facts.js";
@@ -15,12 +15,12 @@ import { countUpTo } from "../state/store.js";
 /** @typedef {{started: string, ms: number, agents: string[], spans: Span[], critical: number, more: number}} Told */
 /** @typedef {{from: number, to: number, left: number, right: number}} Piece a stretch of time and where it is drawn, in parts of the whole */
 
-/** Milliseconds between two questions while records come. */
+/** Milliseconds between two requests while records arrive. */
 const REST = 1000;
-/** The most of the width that a stretch without work gets, and what shorter ones are never cut to. */
+/** The largest share of the width for a stretch without work, and the milliseconds up to which one is not shortened. */
 const PAUSE = 0.03;
 const SHORT = 2000;
-/** Rows that are put into the page at once. */
+/** The number of rows that are put into the page at once. */
 const AT_ONCE = 150;
 
 /** @type {Record<Kind, string>} */
@@ -33,10 +33,10 @@ export class TimelineView {
   #chart = el("div", { className: "timeline-chart" }, this.#rows, this.#cursor);
   #inner = el("div", { className: "timeline" });
   #large = el("button", { type: "button" }, t("Enlarge"));
-  /** Made when it is first wanted. @type {HTMLDialogElement|undefined} */ #dialog;
+  /** Created when it is first needed. @type {HTMLDialogElement|undefined} */ #dialog;
   element = el("div", {}, this.#inner);
   /** @type {Told|null} */ #told = null;
-  /** What the shown answer was about. */ #answered = "";
+  /** What the shown answer is about. */ #answered = "";
   #asking = false;
   /** @type {Piece[]} */ #pieces = [];
   #most = AT_ONCE;
@@ -58,7 +58,7 @@ export class TimelineView {
     this.#chart.addEventListener("pointerdown", (event) => this.#drag(event));
   }
 
-  /** Show what there is; asks only if there are more records. */
+  /** Show the timeline. Asks the server only if there are new records. */
   async show() {
     const about = `${this.store.session.id} ${this.store.session.readonly} ${this.store.last}`;
     this.#mark();
@@ -82,7 +82,7 @@ export class TimelineView {
     }
   }
 
-  /** The same in as much room as there is. */
+  /** Show the timeline enlarged. */
   #enlarge() {
     if (!this.#dialog) {
       const title = el("h2", { id: "timeline-title" }, t("Timeline"));
@@ -102,7 +102,7 @@ export class TimelineView {
     this.#mark();
   }
 
-  /** Do something in the page behind. @param {() => void} act */
+  /** Do something in the page behind the dialog. @param {() => void} act */
   #leave(act) {
     if (this.#dialog?.open) this.#dialog.close();
     act();
@@ -152,7 +152,7 @@ export class TimelineView {
     return el("div", { className: "timeline-row" }, name, el("span", { className: "timeline-counted", title: t("Tokens, and what they cost"), "data-path": path }), track);
   }
 
-  /** What each agent took, as far as the tree is known. */
+  /** The tokens that each agent used, as far as the tree is known. */
   #count() {
     for (const place of /** @type {NodeListOf<HTMLElement>} */ (this.#rows.querySelectorAll(".timeline-counted"))) {
       const node = this.store.node(place.dataset.path ?? "");
@@ -195,21 +195,21 @@ export class TimelineView {
 
   // --- time and place
 
-  /** Where a moment is drawn, in parts of the width. @param {number} ms */
+  /** The position of a moment, as a fraction of the width. @param {number} ms */
   #place(ms) {
     const piece = this.#pieces.find(({ to }) => ms <= to) ?? this.#pieces[this.#pieces.length - 1];
     if (!piece) return 0;
     return piece.left + (piece.right - piece.left) * Math.max(0, Math.min(1, (ms - piece.from) / Math.max(1, piece.to - piece.from)));
   }
 
-  /** The moment that is drawn at a place. @param {number} part */
+  /** The moment at a position. @param {number} part */
   #moment(part) {
     const piece = this.#pieces.find(({ right }) => part <= right) ?? this.#pieces[this.#pieces.length - 1];
     if (!piece) return 0;
     return piece.from + (piece.to - piece.from) * Math.max(0, Math.min(1, (part - piece.left) / Math.max(1e-9, piece.right - piece.left)));
   }
 
-  /** Where the session is looked back to. */
+  /** The moment that the session is looked back to. */
   #mark() {
     const { at } = this.store;
     const record = at === null ? undefined : this.store.record(at);
@@ -241,7 +241,7 @@ export class TimelineView {
       this.#chart.removeEventListener("pointerup", end);
       this.#chart.removeEventListener("pointercancel", end);
       if (!moved) return;
-      // The bar on which it ended was not clicked.
+      // The drag ended on this bar, so it was not clicked.
       const swallow = (/** @type {Event} */ click) => click.stopPropagation();
       addEventListener("click", swallow, { capture: true });
       setTimeout(() => removeEventListener("click", swallow, { capture: true }));
@@ -285,7 +285,7 @@ export class TimelineView {
     if (next?.classList.contains("bar")) this.#focus(next);
   }
 
-  /** One bar is reached by Tab, the one that was there last. @param {Element|null} bar */
+  /** Tab reaches one bar: the last that had the focus. @param {Element|null} bar */
   #focus(bar) {
     if (!(bar instanceof HTMLElement)) return;
     for (const other of this.#rows.querySelectorAll('.bar[tabindex="0"]')) /** @type {HTMLElement} */ (other).tabIndex = -1;
@@ -296,7 +296,7 @@ export class TimelineView {
 }
 
 /**
- * The bar of a row that lies nearest to another one.
+ * The bar of a row that is nearest to a given bar.
  * @param {Element|null|undefined} row
  * @param {Element} bar
  */
@@ -307,7 +307,7 @@ function nearest(row, bar) {
 }
 
 /**
- * Where time is drawn: stretches of work in proportion, those between them cut short.
+ * Map time to positions: stretches of work in proportion, idle stretches shortened.
  * @param {Told} told
  * @returns {Piece[]}
  */

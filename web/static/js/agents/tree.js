@@ -8,12 +8,12 @@ import { endedAs, lineOf } from "../dialogue/activity_line.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
-/** From how many nodes on the tree can be filtered. */
+/** The number of nodes from which the tree can be filtered. */
 const MANY = 8;
-/** States in which something is counted. */
+/** States in which a counter is shown. */
 const BUSY = new Set(["thinking", "acting", "waiting", "paused"]);
 
-/** States in which something ended otherwise than it should. */
+/** States of nodes that ended abnormally. */
 const STOPPED = new Set(["failed", "cancelled"]);
 
 /** @typedef {{item: HTMLElement, group: HTMLElement, mark: HTMLElement, name: HTMLElement, doing: HTMLElement,
@@ -25,10 +25,10 @@ export class Tree {
   #hint = part("tree-hint");
   #none = part("tree-none");
   #filter = /** @type {HTMLInputElement} */ (part("tree-filter"));
-  /** How many are in which state, each a way to see those alone. */
+  /** The number of agents in each state; each count filters by that state. */
   #tally = el("p", { className: "tree-tally", role: "group", "aria-label": t("Agents by state"), hidden: true });
   /** @type {Map<string, Row>} */ #rows = new Map();
-  /** The path whose item Tab reaches. */ #focused;
+  /** The path of the item that Tab reaches. */ #focused;
 
   /**
    * @param {Store} store
@@ -93,7 +93,7 @@ export class Tree {
     if (focused !== undefined) /** @type {HTMLElement|null} */ (this.#tally.querySelector(`[data-word="${CSS.escape(focused)}"]`))?.focus();
   }
 
-  /** Leave in sight what the filter finds, and what it stands below. */
+  /** Show only the matches of the filter and their ancestors. */
   #sift() {
     const { nodes, asked } = this.store;
     this.#filter.hidden = nodes.length < MANY;
@@ -132,7 +132,7 @@ export class Tree {
     row.buttons.element.hidden = this.store.past;
   }
 
-  /** What a node does, with how long. @param {Row} row @param {TreeNode} node */
+  /** What a node does, and for how long. @param {Row} row @param {TreeNode} node */
   #tell(row, node) {
     const { store } = this;
     const line = store.past ? null : lineOf(store, node, store.now());
@@ -141,7 +141,7 @@ export class Tree {
     row.doing.title = line?.why ?? "";
   }
 
-  /** A second has passed. */
+  /** Update once a second. */
   #tick() {
     for (const node of this.store.past ? [] : this.store.nodes) {
       const row = BUSY.has(node.state) ? this.#rows.get(node.path) : undefined;
@@ -189,7 +189,7 @@ export class Tree {
     row.group.hidden = !open;
   }
 
-  /** Make one item the one that Tab reaches. @param {string} path */
+  /** Let Tab reach this item. @param {string} path */
   #rove(path) {
     for (const [each, row] of this.#rows) {
       row.item.tabIndex = each === path ? 0 : -1;
@@ -206,7 +206,7 @@ export class Tree {
     row.item.focus();
   }
 
-  /** Paths of the items that are not inside a collapsed one, in order. */
+  /** The paths of the items that are not inside a collapsed item, in order. */
   #visible() {
     return [...this.#root.querySelectorAll("li")]
       .filter((item) => !item.closest("[hidden]") && !item.parentElement?.closest('li[aria-expanded="false"]'))
@@ -257,13 +257,13 @@ export class Tree {
   }
 }
 
-/** The path of the item that holds an element. @param {EventTarget|null} target */
+/** The path of the item that contains an element. @param {EventTarget|null} target */
 function pathAt(target) {
   return target instanceof Element ? /** @type {HTMLElement|null} */ (target.closest("li"))?.dataset.path : undefined;
 }
 
 /**
- * The caller's path, or the nearest known one above by name.
+ * The caller's path, or the nearest known ancestor by name.
  * @param {TreeNode} node
  * @param {Set<string>} known
  */

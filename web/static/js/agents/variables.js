@@ -1,4 +1,4 @@
-// Variables: the selected agent's, with type, size, origin and provenance; and the content of one, in a dialog.
+// The selected agent's variables with type, size, origin and provenance, and a dialog with the content of one.
 
 import { el, part, setText } from "../base/dom.js";
 import { agentName, bytes } from "../base/format.js";

@@ -1,12 +1,12 @@
-// Building elements, and the one place where rendered HTML enters the page.
+// Builds elements. The only place where rendered HTML enters the page.
 //
-// Only what the server rendered (web/render.py) may pass `insert`: the page's policy demands Trusted
-// Types, and the single policy with this name is made here. Everything else is text.
+// Only HTML rendered by the server (web/render.py) may pass `insert`: the page's policy requires Trusted
+// Types, and the only policy of this name is created here. Everything else is text.
 
 import { heard, language, version } from "./language.js";
 
 /** @typedef {{createHTML: (html: string) => string}} HtmlPolicy */
-/** Made with the first HTML: there can be one of this name only. @type {HtmlPolicy|undefined} */
+/** Created with the first HTML, because there can be only one policy of this name. @type {HtmlPolicy|undefined} */
 let policy;
 
 /** @returns {HtmlPolicy} */
@@ -26,12 +26,12 @@ export function insert(parent, html) {
   const template = document.createElement("template");
   policy ??= htmlPolicy();
   template.innerHTML = policy.createHTML(html);
-  // What the server says itself, beside what agents and people wrote.
+  // Text by the server itself, in contrast to text by agents and people.
   for (const words of language === "en" ? [] : template.content.querySelectorAll(".t")) words.textContent = heard(words.textContent ?? "");
   parent.append(template.content);
 }
 
-// What core/characters.py calls hidden, but for what shapes letters and emoji; a test holds the two together.
+// The characters that core/characters.py calls hidden, except those that shape letters and emoji. A test keeps the two in step.
 const HIDDEN = /[\u{0}-\u{8}\u{b}-\u{1f}\u{7f}-\u{9f}\u{ad}\u{34f}\u{61c}\u{115f}-\u{1160}\u{17b4}-\u{17b5}\u{180b}-\u{180f}\u{200b}\u{200e}-\u{200f}\u{2028}-\u{202e}\u{2060}-\u{206f}\u{3164}\u{d800}-\u{dfff}\u{fdd0}-\u{fdef}\u{feff}\u{ffa0}\u{fff0}-\u{fffb}\u{fffe}-\u{ffff}\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{1fffe}-\u{1ffff}\u{2fffe}-\u{2ffff}\u{3fffe}-\u{3ffff}\u{4fffe}-\u{4ffff}\u{5fffe}-\u{5ffff}\u{6fffe}-\u{6ffff}\u{7fffe}-\u{7ffff}\u{8fffe}-\u{8ffff}\u{9fffe}-\u{9ffff}\u{afffe}-\u{affff}\u{bfffe}-\u{bffff}\u{cfffe}-\u{cffff}\u{dfffe}-\u{e00ff}\u{e01f0}-\u{e0fff}\u{efffe}-\u{effff}\u{ffffe}-\u{fffff}\u{10fffe}-\u{10ffff}]/gu;
 
 /** @param {string} text */
@@ -75,8 +75,8 @@ export function part(role) {
 const sheets = new Map();
 
 /**
- * A style sheet that the page's start does without. @param {string} name
- * @returns {Promise<unknown>} it is there, or can't be had
+ * Load a style sheet that is not needed at the page's start. @param {string} name
+ * @returns {Promise<unknown>} settles when it is loaded or has failed
  */
 export function styled(name) {
   const found = sheets.get(name) ?? new Promise((resolve) => {
@@ -90,7 +90,7 @@ export function styled(name) {
 }
 
 /**
- * Write text only if it changed, so that nothing is laid out or announced for nothing.
+ * Write text only if it changed, to avoid needless layout and announcements.
  * @param {Element} element
  * @param {string} text
  */
@@ -100,7 +100,7 @@ export function setText(element, text) {
 }
 
 /**
- * Call `work` once before the next paint, however often it is asked for.
+ * Call `work` once before the next paint, however often this is called.
  * @param {() => void} work
  * @returns {() => void}
  */
@@ -114,7 +114,7 @@ export function onceAFrame(work) {
       asked = false;
       work();
     };
-    // A tab in the background paints no frames, but must keep up.
+    // A tab in the background paints no frames, but must stay up to date.
     if (document.hidden) setTimeout(run, 200);
     else requestAnimationFrame(run);
   };

@@ -1,4 +1,4 @@
-// The panes at both sides, which on a narrow screen open above the dialogue, one at a time.
+// The panes at both sides. On a narrow screen they open above the dialogue, one at a time.
 
 import { icon, part } from "./dom.js";
 
@@ -15,7 +15,7 @@ export class Drawers {
     }
     this.#veil.addEventListener("click", () => this.close());
     addEventListener("keydown", (event) => {
-      // In a dialog the key closes that alone.
+      // In a dialog, the key closes only the dialog.
       if (event.key === "Escape" && !document.querySelector("dialog[open]")) this.close();
     });
   }

@@ -1,5 +1,5 @@
-// A list of which only a part stands in the page, however long it is: a few hundred entries around the
-// place where a person reads. Entries may have any height.
+// A list of any length of which only a part is in the page: a few hundred entries around the
+// place where the user reads. Entries may have any height.
 
 const PAGE = 120;
 const MOST = 360;
@@ -12,13 +12,13 @@ export class EntryWindow {
   /** @type {T[]} */ #items = [];
   #from = 0;
   #to = 0;
-  /** How many of the items may be shown; those behind are yet to come. */ #end = 0;
+  /** The number of items that may be shown; later items are still to come. */ #end = 0;
 
   /**
    * @param {HTMLElement} list
-   * @param {HTMLElement} scroll what scrolls it
+   * @param {HTMLElement} scroll the element that scrolls
    * @param {(item: T) => HTMLElement} make
-   * @param {(earlier: number, later: number) => void} told called with how many entries are not in the page
+   * @param {(earlier: number, later: number) => void} told called with the numbers of entries that are not in the page
    */
   constructor(list, scroll, make, told) {
     this.list = list;
@@ -28,14 +28,14 @@ export class EntryWindow {
     scroll.addEventListener("scroll", () => this.#near(), { passive: true });
   }
 
-  /** Whether the last entry stands in the page. */
+  /** Whether the last entry is in the page. */
   get atEnd() {
     return this.#to === this.#end;
   }
 
   /**
-   * Show the end of other items.
-   * @param {T[]} items the list may grow afterwards; `show` takes that in
+   * Replace the items, and show their end.
+   * @param {T[]} items the list may grow later; `show` picks that up
    * @param {number} end
    */
   reset(items, end) {
@@ -45,7 +45,7 @@ export class EntryWindow {
   }
 
   /**
-   * The list is another one, which has more before what was there: what is in the page stays where it is.
+   * Replace the list by one with more items at its beginning; what is in the page stays where it is.
    * @param {T[]} items
    * @param {number} end
    * @param {(one: T, other: T) => boolean} same
@@ -71,10 +71,10 @@ export class EntryWindow {
   }
 
   /**
-   * Show the first `end` items, from now on; keeps what is in the page where it can.
+   * From now on, show the first `end` items. Keeps the entries that are in the page, if possible.
    * @param {number} end
    * @param {boolean} follow whether the last entry must be in the page
-   * @returns {T[]} the items that came to the end of the page
+   * @returns {T[]} the items that were added at the end of the page
    */
   show(end, follow) {
     const before = this.#end;
@@ -159,7 +159,7 @@ export class EntryWindow {
     this.#tell();
   }
 
-  /** Change the list so that what a person reads stays where it is. @param {() => void} change */
+  /** Change the list without moving what the user reads. @param {() => void} change */
   #steady(change) {
     const top = this.scroll.getBoundingClientRect().top;
     const anchor = [...this.list.children].find((entry) => entry.getBoundingClientRect().bottom > top);

@@ -1,11 +1,11 @@
-// Numbers, times and words for people, as they write them.
+// Formats numbers, times and words for people.
 
 import { locale, t } from "./language.js";
 
 const tenths = new Intl.NumberFormat(locale, { minimumFractionDigits: 1, maximumFractionDigits: 1 });
 const hundredths = new Intl.NumberFormat(locale, { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-/** A sum, in whatever currency prices were given. @param {number} sum */
+/** A sum, in the currency in which prices were given. @param {number} sum */
 export function money(sum) {
   return hundredths.format(sum);
 }
@@ -30,7 +30,7 @@ const day = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "s
 
 const date = new Intl.DateTimeFormat(locale, { dateStyle: "medium" });
 
-/** The time, with the day where that is not today. @param {string} iso */
+/** The time, with the day if it is not today. @param {string} iso */
 export function timeOfDay(iso) {
   const at = new Date(iso);
   if (Number.isNaN(at.getTime())) return "";
@@ -43,7 +43,7 @@ export function dateTime(iso) {
   return Number.isNaN(at.getTime()) ? "" : day.format(at);
 }
 
-/** A time that passes: 0:41, 12:05, 1:02:33. @param {number} ms */
+/** An elapsed time: 0:41, 12:05, 1:02:33. @param {number} ms */
 export function span(ms) {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const two = (/** @type {number} */ value) => String(value).padStart(2, "0");
@@ -51,7 +51,7 @@ export function span(ms) {
   return minutes < 60 ? `${minutes}:${two(seconds % 60)}` : `${Math.floor(minutes / 60)}:${two(minutes % 60)}:${two(seconds % 60)}`;
 }
 
-/** Tools by name, each with how long it has run. @param {{function?: string, at: string}[]} calls @param {number} now */
+/** Tools by name, each with its running time. @param {{function?: string, at: string}[]} calls @param {number} now */
 export function timed(calls, now) {
   return calls.map((call) => `${call.function ?? ""} (${span(now - Date.parse(call.at))})`).join(", ");
 }
@@ -67,12 +67,12 @@ export function agentName(path) {
   return path === "/" ? t("Root agent") : path;
 }
 
-/** The first line with words in it, as it was typed. @param {string} text */
+/** The first line that contains words, as it was typed. @param {string} text */
 export function firstLine(text) {
   return (text.split("\n").find((each) => /[\p{L}\p{N}]/u.test(each)) ?? "").trim().slice(0, 120);
 }
 
-/** The same of what a model wrote, without Markdown's marks. @param {string} text */
+/** The same for a model's text, without Markdown markup. @param {string} text */
 export function snippet(text) {
   return firstLine(text).replace(/[`*_#>]/g, "").trim();
 }

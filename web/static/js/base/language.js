@@ -1,19 +1,19 @@
-// The words of the page in the reader's language. The English text is the name of each: what has no line in
-// languages/LANGUAGE.json, or for what the server says in LANGUAGE.server.json, stays English. Which language is spoken
-// was settled by early.js, before the first paint. Importing this waits until the words are there, so what is made when
-// a module is loaded is right, too; it changes nothing on the page.
+// The texts of the page in the reader's language. The English text is the key: a text without a line in
+// languages/LANGUAGE.json (for the server's texts, LANGUAGE.server.json) stays English. The language was chosen
+// by early.js, before the first paint. Importing this waits until the lines are loaded, so that texts created while
+// a module loads are right, too. Importing it changes nothing on the page.
 
 /** @typedef {Record<string, string|number>} Values */
-/** What a line says: one text, or one for each plural category of the language. @typedef {string|Record<string, string>} Line */
+/** A line: one text, or one for each plural category of the language. @typedef {string|Record<string, string>} Line */
 
-/** What can be chosen, each in its own words. @type {[string, string][]} */
+/** The languages to choose from, each by its own name. @type {[string, string][]} */
 export const LANGUAGES = [["en", "English"], ["de", "Deutsch"]];
 
 export const language = document.documentElement.lang;
-/** The reader's own variety of it, for dates and numbers. */
+/** The reader's own variant of the language, for dates and numbers. */
 export const locale = navigator.languages.find((one) => one.split("-")[0] === language) ?? language;
 
-/** The version of the page's files, as a query: whoever asks for one by name names it, too. */
+/** The version of the page's files, as a query that is added to the address of each file. */
 export const version = new URL(import.meta.url).search;
 
 const plurals = new Intl.PluralRules(locale);
@@ -22,10 +22,10 @@ const numbers = new Intl.NumberFormat(locale);
 const [page, server] = language === "en" ? [{}, {}] : await Promise.all([fetched(language), fetched(`${language}.server`)]);
 /** @type {Record<string, Line>} */
 const lines = Object.assign(Object.create(null), server, page);
-/** Sentences of the server with something in them, the longest first. @type {[RegExp, string[], string][]|undefined} */
+/** Sentences of the server that contain values, longest first. @type {[RegExp, string[], string][]|undefined} */
 let patterns;
 
-/** Say what is in index.html in the reader's language, and show it. */
+/** Translate index.html into the reader's language, and show it. */
 export function translatePage() {
   if (language === "en") return;
   translate(document.body);
@@ -42,7 +42,7 @@ async function fetched(name) {
 }
 
 /**
- * A text of the page, with `values` where it names them in braces. Numbers are written as the reader writes them.
+ * Return a text of the page, with `values` in place of their names in braces. Numbers are formatted for the reader.
  * @param {string} text
  * @param {Values} [values]
  * @returns {string}
@@ -52,10 +52,10 @@ export function t(text, values) {
 }
 
 /**
- * A text that says how many; `{count}` in it is the number.
+ * Return a text for a count; `{count}` in it stands for the number.
  * @param {number} count
  * @param {string} one
- * @param {string} many its name among the lines
+ * @param {string} many the key of its line
  * @param {Values} [values]
  * @returns {string}
  */
@@ -65,13 +65,13 @@ export function plural(count, one, many, values) {
   return filled(words, { count, ...values });
 }
 
-/** A number as the reader writes it. @param {number} value */
+/** A number, formatted for the reader. @param {number} value */
 export function number(value) {
   return numbers.format(value);
 }
 
 /**
- * Words joined by a word.
+ * Join words by a conjunction.
  * @param {string[]} words
  * @param {"and"|"or"} by
  */
@@ -80,8 +80,8 @@ export function joined(words, by) {
 }
 
 /**
- * A sentence of the server: it comes whole and in English, and is found again by what stands around its values, which
- * may be sentences of its own.
+ * Translate a sentence of the server. It arrives whole and in English, and is recognized by the text around its values, which
+ * may be sentences themselves.
  * @param {string} text
  * @returns {string}
  */
@@ -97,7 +97,7 @@ export function heard(text) {
 }
 
 /**
- * Say what stands in `root` in the reader's language: its own words, and those that its elements are named by.
+ * Translate the text in `root` and the labels of its elements into the reader's language.
  * @param {Element|DocumentFragment} root
  */
 export function translate(root) {

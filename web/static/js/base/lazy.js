@@ -1,15 +1,15 @@
-// What most visits don't need: the script of such a dialog is fetched when somebody first opens it, so that it is no part
+// Dialogs that most visits don't need: the script of one is fetched when the user first opens it, so that it is not part
 // of the page's start.
 
 import { icon, part, styled } from "./dom.js";
 
 /**
- * A dialog that a button opens, and whoever else calls `show`. `made`: what its script made, once it was opened.
+ * A dialog that is opened by a button or by a call of `show`. `made`: what its script created, once it was opened.
  * @template {{show: () => unknown}} T
  * @param {string} opener the button's `data-role`
  * @param {Parameters<typeof icon>[0]} shape
  * @param {() => Promise<T>} load
- * @param {() => void} failed the server can't be reached
+ * @param {() => void} failed called if the server can't be reached
  * @returns {{show: () => Promise<void>, made: () => T|undefined}}
  */
 export function lazily(opener, shape, load, failed) {

@@ -1,4 +1,4 @@
-// A long list of rows of one height, of which only those in sight (and some around) stand in the page.
+// A long list of rows of equal height. Only the visible rows (and some around them) are in the page.
 
 import { el, onceAFrame } from "./dom.js";
 
@@ -12,7 +12,7 @@ export class Rows {
   /** @type {Map<T, HTMLElement>} */ #made = new Map();
 
   /**
-   * @param {HTMLElement} scroll what scrolls; rows are put into it
+   * @param {HTMLElement} scroll the element that scrolls; rows are put into it
    * @param {number} height of a row, in pixels
    * @param {(item: T) => HTMLElement} make
    * @param {string} label
@@ -64,7 +64,7 @@ export class Rows {
 
   /**
    * @param {T} item
-   * @param {HTMLElement|null} before the row that it stands behind, in the page as on the screen
+   * @param {HTMLElement|null} before the row that it follows, in the page and on the screen
    */
   #add(item, before) {
     const row = el("li", {}, this.make(item));

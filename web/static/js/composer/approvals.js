@@ -1,6 +1,6 @@
-// What agents wait for a person's leave to do. Questions stand in one bar above everything else, whichever
-// agent, tab or time is looked at, until they are answered here or by somebody else. All that is outside of a
-// modal dialog is inert while it is open, so the bar goes into the uppermost one.
+// Calls that wait for a person's approval. Questions are shown in one bar above everything else, whichever
+// agent, tab or time is shown, until they are answered here or by another user. Everything outside a
+// modal dialog is inert while it is open, so the bar moves into the topmost one.
 
 import { el, insert, onceAFrame, part, setText, styled } from "../base/dom.js";
 import { agentName } from "../base/format.js";
@@ -10,16 +10,16 @@ import { plural, t } from "../base/language.js";
 /** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /** @typedef {null|"call"|{function: string}} Remember what is to be remembered of a yes */
 
-/** Milliseconds for which a question that just came can't be answered: a click was meant for what stood there. */
+/** Milliseconds for which a new question can't be answered, because a click may be meant for what was there before. */
 const REST = 400;
-/** Pixels of a line of a call, about. */
+/** The approximate height of a line of a call, in pixels. */
 const LINE = 19;
 
 /** @type {[string, string][]} */
 const CHOICES = [["once", t("every time")], ["call", t("not for exactly this call")], ["function", t("not for any call of this function")]];
-/** Questions that are shown as one, at most. */
+/** The largest number of questions that are shown as one. */
 const MOST = 20;
-/** Of a host that a module wants to reach. @type {[string, string][]} */
+/** Choices for a host that a module wants to reach. @type {[string, string][]} */
 const HOST_CHOICES = [["once", t("every time")], ["session", t("not in this session")], ["always", t("never")]];
 
 export class Approvals {
@@ -37,13 +37,13 @@ export class Approvals {
   #next = part("approvals-next");
   #split = part("approvals-split");
   #news = part("approvals-news");
-  /** What follows the bar where it stands without a dialog. */ #home = this.#bar.nextElementSibling;
-  /** The dialogs that are open, the uppermost last. @type {HTMLDialogElement[]} */ #dialogs = [];
-  /** The records of the questions that are shown as one; empty: none. @type {number[]} */ #shown = [];
+  /** The element that follows the bar when no dialog is open. */ #home = this.#bar.nextElementSibling;
+  /** The open dialogs, topmost last. @type {HTMLDialogElement[]} */ #dialogs = [];
+  /** The records of the questions that are shown as one; empty if none is. @type {number[]} */ #shown = [];
   /** Whether calls that wait for the same reason are asked about one by one. */ #apart = false;
   #filled = false;
   #styled = false;
-  /** What a module asks, once its script is there. @type {import("./form_question.js").FormQuestion|undefined} */ #form;
+  /** The question of a module, once its script is loaded. @type {import("./form_question.js").FormQuestion|undefined} */ #form;
 
   /**
    * @param {Store} store
@@ -81,14 +81,14 @@ export class Approvals {
       choose(this.store.asked.get(this.#shown[0])?.agent ?? "/");
     });
     const opened = new MutationObserver(() => this.#place());
-    // Also of dialogs that are made later.
+    // Also for dialogs that are created later.
     opened.observe(document.body, { subtree: true, attributeFilter: ["open"] });
-    // Dialogs begin below the bar.
+    // Dialogs start below the bar.
     new ResizeObserver(() => document.documentElement.style.setProperty("--asked", `${this.#bar.offsetHeight}px`)).observe(this.#bar);
     update();
   }
 
-  /** Move the bar to where it can be reached, and what is announced to where it is heard: all behind a dialog is out of reach. */
+  /** Move the bar and the live regions into the topmost dialog, because everything behind a dialog is inert. */
   #place() {
     const open = [...document.querySelectorAll("dialog")].filter((dialog) => dialog.open);
     this.#dialogs = [...this.#dialogs.filter((dialog) => dialog.open), ...open.filter((dialog) => !this.#dialogs.includes(dialog))];
@@ -99,7 +99,7 @@ export class Approvals {
     (over ?? document.body).append(part("live"));
   }
 
-  /** Go to the buttons, if something is asked. */
+  /** Focus the buttons, if there is a question. */
   focus() {
     if (!this.#bar.hidden) this.#deny.focus();
   }
@@ -129,7 +129,7 @@ export class Approvals {
     this.#update();
   }
 
-  /** What is asked, oldest first: each the records that are shown as one. @returns {number[][]} */
+  /** The questions, oldest first; each is the list of the records that are shown as one. @returns {number[][]} */
   #all() {
     /** @type {Map<string, number[]>} */ const found = new Map();
     for (const [n, record] of this.store.asked) {
@@ -140,7 +140,7 @@ export class Approvals {
     return [...found.values()];
   }
 
-  /** Those that are shown as one with a question. @param {number} n */
+  /** The records that are shown as one with a question. @param {number} n */
   #one(n) {
     return this.#all().find((one) => one.includes(n)) ?? [];
   }
@@ -184,7 +184,7 @@ export class Approvals {
 
   #fill() {
     const records = this.#shown.map((n) => this.store.asked.get(n));
-    // Of all of them, not up to the first that is missing: each that is asked for comes.
+    // Check all of them, not just up to the first that is missing, so that each is requested.
     this.#filled = records.map((record) => this.store.rendered(record)).every(Boolean);
     this.#call.replaceChildren();
     if (this.#filled) {
@@ -209,7 +209,7 @@ export class Approvals {
     this.#tellMore();
   }
 
-  /** Say how much of the call is out of sight. */
+  /** Show how much of the call is out of sight. */
   #tellMore() {
     const { scrollHeight, scrollTop, clientHeight } = this.#call;
     const below = Math.round((scrollHeight - scrollTop - clientHeight) / LINE);
@@ -217,7 +217,7 @@ export class Approvals {
     setText(this.#more, plural(below, "One more line below: scroll to read it", "{count} more lines below: scroll to read them"));
   }
 
-  /** Say how long there is to answer. */
+  /** Show how much time is left to answer. */
   #tellLeft() {
     const record = this.store.asked.get(this.#shown[0]);
     const left = record?.seconds ? Math.ceil(Date.parse(record.at) / 1000 + record.seconds - Date.now() / 1000) : 0;
@@ -238,7 +238,7 @@ export class Approvals {
   async #answer(allow, event) {
     const shown = this.#shown;
     const record = this.store.asked.get(shown[0]);
-    // Only a person's own click or key, and only on what is in sight in full.
+    // Only a real click or key of the user counts, and only if the call is fully in sight.
     if (!record || !event.isTrusted || !this.#filled || (record.kind === "form" && !this.#form)) return;
     this.#arm(false);
     try {
@@ -263,7 +263,7 @@ export class Approvals {
 }
 
 /**
- * What makes several questions one: the same function, for the same reason, of one origin.
+ * The key by which several questions are one: the same function, for the same reason, from one origin.
  * @param {JournalRecord} record
  */
 function origin(record) {
@@ -272,7 +272,7 @@ function origin(record) {
   return JSON.stringify([record.function, record.rule, record.impact, record.user, [...labels].sort()]);
 }
 
-/** By which way a question came up from below. @param {string} path */
+/** The path of agents through which a question came. @param {string} path */
 function chain(path) {
   const names = path.split("/").filter(Boolean);
   return [t("Root agent"), ...names].join(" › ");

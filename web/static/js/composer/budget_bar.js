@@ -1,5 +1,5 @@
-// The session's tokens, where most of them are used: how many, and what can be done about it, above the message field.
-// At the end, when a message would get no answer, it stands in the field's place. Fetched when it is first needed.
+// A bar above the message field that appears when most of the session's tokens are used, with ways to get more.
+// When no tokens are left for an answer, the bar replaces the field. Fetched when it is first needed.
 
 import { el, onceAFrame, part, setText } from "../base/dom.js";
 import { money, tokens } from "../base/format.js";
@@ -7,7 +7,7 @@ import { t } from "../base/language.js";
 
 /** @typedef {import("../state/store.js").Store} Store */
 
-/** Share of the tokens from which on it is shown. */
+/** The used share of the tokens from which the bar is shown. */
 export const MOST = 0.8;
 const MILLION = 1_000_000;
 
@@ -21,7 +21,7 @@ export class BudgetBar {
   /**
    * @param {Store} store
    * @param {import("../state/types.d.ts").Request} request
-   * @param {(text: string) => void} begin a new session with this in its field
+   * @param {(text: string) => void} begin begins a new session with this text in its field
    * @param {() => void} settings
    */
   constructor(store, request, begin, settings) {
@@ -42,18 +42,18 @@ export class BudgetBar {
     update();
   }
 
-  /** How many tokens are added at once: a million, or of a small budget as many again. */
+  /** The number of tokens that are added at once: a million, or for a small budget, as many as it had. */
   #more() {
     return Math.min(MILLION, this.store.budget?.tokens ?? MILLION);
   }
 
-  /** Whether it is money that ends, and not tokens. */
+  /** Whether the money runs out, and not the tokens. */
   #poor() {
     const budget = this.store.budget;
     return budget?.money !== undefined && budget.used < MOST * budget.tokens;
   }
 
-  /** What can be added, in words. */
+  /** The amount that can be added, in words. */
   #offer() {
     return this.#poor() ? t("Add {money}", { money: money(this.store.budget?.money ?? 0) }) : t("Add {tokens}", { tokens: tokens(this.#more()) });
   }
@@ -81,7 +81,7 @@ export class BudgetBar {
   }
 
   /**
-   * The bar is in the field's place, or no more: where somebody typed they are still, with the keyboard alone, too.
+   * The bar replaces the field, or no longer does. The keyboard focus moves along, so that a user who was typing is not lost.
    * @param {boolean} over
    */
   #takesPlace(over) {
@@ -101,7 +101,7 @@ export class BudgetBar {
     made.addEventListener("click", async () => {
       if (this.#busy) return;
       this.#busy = true;
-      made.ariaDisabled = "true"; // a button that is disabled loses the focus
+      made.ariaDisabled = "true"; // a disabled button loses the focus
       setText(this.#news, "");
       try {
         await act();

@@ -1,6 +1,6 @@
-// The message field. Its addressee is the selected agent: the root is spoken to, any other is
-// intervened in, in one of three ways. In the past, what is said there goes into a fork. What was typed
-// stays until the server has it on disk.
+// The message field. Its addressee is the selected agent: the root gets messages, any other agent gets
+// an intervention, in one of three ways. When looking back, a message begins a fork. Typed text
+// is kept until the server has it on disk.
 
 import { cancellable } from "../agents/controls.js";
 import { addressee, draftOf, keepDraft } from "./saved_drafts.js";
@@ -21,7 +21,7 @@ const MODES = {
   run: [t("Branch and let it run"), t("The same, but calls that were running or waiting here are carried out")],
 };
 
-/** Whether the text is typed on a screen. */
+/** Whether the user types on a touch screen. */
 const GLASS = matchMedia("(hover: none) and (pointer: coarse)");
 /** Milliseconds within which Escape counts as pressed twice. */
 const TWICE = 800;
@@ -38,11 +38,11 @@ export class Composer {
   #endsCalls = /** @type {HTMLInputElement} */ (part("ends-calls-box"));
   /** When Escape was pressed last. */ #escaped = -Infinity;
   /** @type {Mode} */ #mode = "say";
-  /** How somebody at rest is spoken to. @type {Mode} */ #first = "say";
+  /** The mode for a message to an idle agent. @type {Mode} */ #first = "say";
   #busy = false;
   /** What the field was last addressed to. */ #addressee = "";
-  /** Whose text it holds. */ #whose = "";
-  /** Whether something was under way where a fork would begin. */ #forksOpen = false;
+  /** The addressee of the text that it contains. */ #whose = "";
+  /** Whether calls were running or waiting where a fork would begin. */ #forksOpen = false;
 
   /**
    * @param {Store} store
@@ -73,7 +73,7 @@ export class Composer {
       ways.written(this.#text.value);
     });
     this.#text.addEventListener("keydown", (event) => {
-      // A keyboard of glass has no Shift to begin a line with: there, the button sends.
+      // An on-screen keyboard has no Shift to begin a new line with, so only the button sends.
       if (event.key === "Enter" && !event.shiftKey && !event.isComposing && !GLASS.matches) {
         event.preventDefault();
         this.#submit();
@@ -87,7 +87,7 @@ export class Composer {
     this.#text.focus();
   }
 
-  /** What stands in the field. */
+  /** The text in the field. */
   get text() {
     return this.#text.value;
   }
@@ -111,7 +111,7 @@ export class Composer {
     this.#news.classList.toggle("bad", bad);
   }
 
-  /** Whom the field speaks to: an agent, or the session as it was. */
+  /** The addressee of the field: an agent, or the session as it was. */
   #address() {
     const { selected, past, shown, session } = this.store;
     this.#swap();
@@ -148,11 +148,11 @@ export class Composer {
     keepDraft(this.#whose, this.#text.value);
   }
 
-  /** What was typed belongs to whom it was typed for: it never goes to whoever is selected next. */
+  /** Typed text belongs to the agent it was typed for. It never goes to the agent that is selected next. */
   #swap() {
     const whose = addressee(this.store);
     if (whose === this.#whose) return;
-    // The first message makes its session: what was typed meanwhile is for that.
+    // The first message creates its session. Text typed in the meantime is for that session.
     const same = this.#busy && this.#whose === " /";
     if (same) keepDraft(this.#whose, "");
     else this.#text.value = draftOf(whose);
@@ -169,12 +169,12 @@ export class Composer {
     this.#offer();
   }
 
-  /** While somebody works there is something to stop; with nothing typed, that is all the button is for. */
+  /** While an agent works, it can be stopped. With nothing typed, the button does nothing else. */
   #offer() {
     const node = this.store.past ? undefined : this.store.node(this.store.selected);
     const works = node !== undefined && this.store.session.id !== null && cancellable(node);
     const calls = works && this.#mode === "interrupt" ? (node.calls ?? []).map((n) => this.store.record(n)).filter((one) => one !== undefined) : [];
-    // Whom nothing keeps is simply spoken to; and where nothing was under way, a fork is a fork.
+    // An idle agent needs no choice of modes. Without running or waiting calls, there is only one kind of fork.
     this.#modes.hidden = !works && !this.#forksOpen;
     this.#stop.hidden = !works;
     this.#send.hidden = works && !this.#text.value.trim();
@@ -191,7 +191,7 @@ export class Composer {
 
   /** Escape twice stops. @param {KeyboardEvent} event @param {(node: import("../state/types.d.ts").TreeNode) => void} stop */
   #key(event, stop) {
-    // It closes what lies over the page and leaves other fields first.
+    // Escape first closes what lies over the page and leaves other fields.
     const elsewhere = event.target !== this.#text && (event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement);
     if (event.key !== "Escape" || elsewhere || document.querySelector("dialog[open], .pane.open")) return;
     const twice = event.timeStamp - this.#escaped < TWICE;

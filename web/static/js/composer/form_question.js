@@ -1,4 +1,4 @@
-// What a module asks a person, in the bar of approvals: it is fetched with the first such question.
+// The question of a module to a person, in the bar of approvals. Fetched with the first such question.
 
 import { el, part, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
@@ -7,14 +7,14 @@ import { t } from "../base/language.js";
 /** @typedef {string|boolean|number|string[]} Value */
 /** @typedef {Record<string, Value>} Values what was filled in, by field */
 
-/** Characters of a text from which on it has several lines. */
+/** The length of a text from which its field has several lines. */
 const LONG = 200;
 let made = 0;
 
 export class FormQuestion {
   #bar = part("approvals");
   #title = part("approvals-title");
-  /** What each field holds; undefined: nothing. @type {Map<string, () => Value|undefined>} */ #read = new Map();
+  /** The value of each field; undefined if it is empty. @type {Map<string, () => Value|undefined>} */ #read = new Map();
 
   /**
    * @param {{fields?: FormField[], url?: string, skill?: object|null, tool?: object|null}} asked
@@ -26,7 +26,7 @@ export class FormQuestion {
     setText(part("approve"), skill ? t("Approve the skill") : url ? t("I opened it") : fields.length ? t("Send the answer") : t("Yes"));
     setText(part("deny"), skill ? t("Don't approve it") : t("Don't answer"));
     const controls = el("div", { className: "form-fields" });
-    // The server has looked at it already: nothing else may become a link.
+    // The server has already checked it. Nothing else may become a link.
     if (url.startsWith("https://")) {
       controls.append(el("p", {}, el("a", { href: url, target: "_blank", rel: "noreferrer" }, t("Open the address in a new tab"))));
     }
@@ -34,13 +34,13 @@ export class FormQuestion {
     below.append(controls);
   }
 
-  /** Another question stands there now. */
+  /** Another question is shown now. */
   leave() {
     this.#bar.classList.remove("form");
     setText(this.#title, t("Approval needed"));
   }
 
-  /** What was filled in, by field. */
+  /** The values that were filled in, by field. */
   values() {
     /** @type {Values} */ const found = {};
     for (const [name, read] of this.#read) {

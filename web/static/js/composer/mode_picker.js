@@ -1,5 +1,5 @@
-// The way of working of the next message: in a dialogue, or as the goal of a plan. Under `auto` the page asks what would be
-// chosen once nobody has typed for a moment, and says so before anything is sent.
+// The way of working for the next message: in a dialogue, or as the goal of a plan. Under `auto`, the page asks what would be
+// chosen after a moment without typing, and shows it before the message is sent.
 
 import { el, part, setText } from "../base/dom.js";
 import { heard, t } from "../base/language.js";
@@ -7,7 +7,7 @@ import { heard, t } from "../base/language.js";
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {Pick<import("../state/types.d.ts").Fields<"say">, "mode"|"plan_first">} Way */
 
-/** What each is and when it pays, in the order in which they are offered. @type {[string, string, string][]} */
+/** The modes in the order in which they are offered: value, name, description. @type {[string, string, string][]} */
 const WAYS = [
   ["dialogue", t("Dialogue"), t("The root agent works step by step and sees each result before it goes on")],
   ["auto", t("Auto"), t("Chosen by what the message asks for")],
@@ -19,7 +19,7 @@ const WAYS = [
   ["analyze", t("Analyze"), t("A model judges the result at the end and plans again until the goal is reached")],
 ];
 
-/** Milliseconds without a key after which a message counts as written, for now. */
+/** Milliseconds without a key after which a message counts as written. */
 const STILL = 700;
 
 export class ModePicker {
@@ -43,20 +43,20 @@ export class ModePicker {
     this.#show();
   }
 
-  /** Whether a message can begin as a plan now: it is for the root, which is at rest. @param {boolean} spoken */
+  /** Whether a message can begin a plan now, which it can if it is for the root and the root is idle. @param {boolean} spoken */
   offer(spoken) {
     this.#place.hidden = !spoken || this.store.past;
     this.#show();
   }
 
-  /** How what is sent now is to be worked on. @returns {Way} */
+  /** The way of working for the next message. @returns {Way} */
   get way() {
     const chosen = /** @type {NonNullable<Way["mode"]>} */ (this.#choice.value);
     const mode = this.#busy || this.#place.hidden ? "dialogue" : chosen;
     return { mode, ...(mode !== "dialogue" && this.#first.checked ? { plan_first: true } : {}) };
   }
 
-  /** What stands in the message field. @param {string} text */
+  /** The message field has a new text. @param {string} text */
   written(text) {
     this.#text = text.trim();
     clearTimeout(this.#timer);
@@ -77,7 +77,7 @@ export class ModePicker {
     this.written(this.#text);
   }
 
-  /** What there is to say of the choice without asking. */
+  /** Show what is known about the choice without asking the server. */
   #about() {
     const mode = this.way.mode;
     if (mode === "dialogue" || this.#place.hidden) return "";

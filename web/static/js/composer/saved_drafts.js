@@ -1,4 +1,4 @@
-// What was typed and not sent: each text belongs to its session and agent, and is there again after a reload.
+// Text that was typed but not sent. Each text belongs to its session and agent, and survives a reload.
 
 const PREFIX = "iact.draft";
 
@@ -6,7 +6,7 @@ const PREFIX = "iact.draft";
 const unkept = new Map();
 
 /**
- * For whom a text is.
+ * The key of a text: its session and agent.
  * @param {import("../state/store.js").Store} store
  */
 export function addressee(store) {

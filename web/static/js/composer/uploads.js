@@ -1,10 +1,10 @@
-// Files in and out: what is dropped on the page, pasted or chosen becomes a variable; what is asked for is downloaded.
+// Uploads and downloads: a file that is dropped on the page, pasted or chosen becomes a variable.
 
 import { el, part } from "../base/dom.js";
 import { bytes } from "../base/format.js";
 import { t } from "../base/language.js";
 
-/** Bytes of one frame; the server takes no longer ones. */
+/** Bytes of one frame; the server accepts no longer frames. */
 const PIECE = 128 * 1024;
 
 /** @typedef {import("../state/connection.js").Connection} Connection */
@@ -12,13 +12,13 @@ const PIECE = 128 * 1024;
 export class Uploads {
   #input = /** @type {HTMLInputElement} */ (part("file"));
   #zone = part("drop");
-  /** How deep in the page's elements a drag is; 0: none. */ #depth = 0;
-  /** One after the other: a connection has one file on its way. @type {Promise<unknown>} */ #queue = Promise.resolve();
+  /** How deep in the page's elements a drag is; 0 if there is none. */ #depth = 0;
+  /** Uploads run one after the other: a connection transfers one file at a time. @type {Promise<unknown>} */ #queue = Promise.resolve();
 
   /**
    * @param {Connection} connection
    * @param {(text: string, bad?: boolean) => void} say
-   * @param {() => boolean} allowed whether something can be handed in here
+   * @param {() => boolean} allowed whether files can be uploaded here
    */
   constructor(connection, say, allowed) {
     this.connection = connection;
@@ -48,7 +48,7 @@ export class Uploads {
   }
 
   /**
-   * Upload a file that is no variable: an archive of a session, which the server takes in.
+   * Upload a file that does not become a variable: an archive of a session, which the server imports.
    * @param {File} file
    */
   bring(file) {
@@ -109,7 +109,7 @@ function hasFiles(event) {
   return event.dataTransfer?.types.includes("Files") ?? false;
 }
 
-/** Let the browser fetch an address of ours as a file. @param {string} href */
+/** Let the browser download an address of this server as a file. @param {string} href */
 export function download(href) {
   const link = el("a", { href, download: "" });
   link.hidden = true;

@@ -1,5 +1,5 @@
-// Fetched when there is something: what waits at the end of a dialogue: messages that nobody has read yet, each with what can still be done about it; and
-// what a pause holds, or does not hold.
+// What waits at the end of a dialogue: messages that no agent has read yet, each with what can still be done about it, and
+// what a pause holds back or lets run. Fetched when it is first needed.
 
 import { el, onceAFrame, part, setText, styled } from "../base/dom.js";
 import { agentName, timed } from "../base/format.js";
@@ -9,7 +9,7 @@ import { t } from "../base/language.js";
 /** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
 /** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 
-/** The calls that run at an agent and below it. @param {Store} store @param {string} path @returns {JournalRecord[]} */
+/** The running calls of an agent and the agents below it. @param {Store} store @param {string} path @returns {JournalRecord[]} */
 function running(store, path) {
   return store.nodes.filter((node) => within(node.path, path)).flatMap((node) => node.calls ?? [])
     .map((n) => store.record(n)).filter((record) => record !== undefined);
@@ -25,7 +25,7 @@ export class WaitingMessages {
   #text = el("span", {});
   #act = el("button", { type: "button", className: "link" });
   #list = el("div", { className: "queue" });
-  /** The message that is being changed, which must not be drawn anew. */ #changing = 0;
+  /** The message that is being edited, which must not be drawn again. */ #changing = 0;
   /** @type {() => void} */ #does = () => undefined;
 
   /**
@@ -58,7 +58,7 @@ export class WaitingMessages {
     if (queued.length) this.#list.lastElementChild?.scrollIntoView({ block: "nearest" });
   }
 
-  /** What a pause holds: below whoever is looked at, and what runs in spite of it. @param {TreeNode|undefined} node */
+  /** What a pause holds back at and below the selected agent, and what runs despite it. @param {TreeNode|undefined} node */
   #showHeld(node) {
     const { store } = this;
     const paused = node && node.state === "paused";

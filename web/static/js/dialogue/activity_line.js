@@ -1,7 +1,7 @@
-// What goes on now, in words with a clock: the line at the end of a dialogue, and each row of the tree.
+// What happens now, in words with a clock: the line at the end of a dialogue, and each row of the tree.
 //
-// What a model does, or what keeps it, the server says as it changes; how long a tool, a child or a person has been at
-// it follows from the records. Only the counting is done here, once a second.
+// The server reports what a model does, or what it waits for, as that changes. How long a tool, a child or a person has
+// taken follows from the records. Only the counting is done here, once a second.
 
 import { el, onceAFrame, part, setText } from "../base/dom.js";
 import { agentName, span } from "../base/format.js";
@@ -11,13 +11,13 @@ import { heard, t } from "../base/language.js";
 /** @typedef {import("../state/types.d.ts").TreeNode} TreeNode */
 /** @typedef {{text: string, kind: "works"|"waits"|"person"|"paused", why?: string, stop?: boolean}} Line */
 
-/** Characters of a token, about. */
+/** Characters per token, approximately. */
 const TOKEN = 4;
-/** Names of children that are said in full. */
+/** The number of children that are named in full. */
 const NAMED = 3;
 
 /**
- * What an agent or plan does now; null: nothing that is worth a line.
+ * What an agent or plan does now; null if nothing is worth a line.
  * @param {Store} store
  * @param {TreeNode} node
  * @param {number} now
@@ -55,7 +55,7 @@ function modelLine(store, activity, now) {
 }
 
 /**
- * Which attempt comes next, and when.
+ * The next attempt, and when it comes.
  * @param {string} what
  * @param {import("../state/types.d.ts").Activity} activity
  * @param {number} now
@@ -68,7 +68,7 @@ function again(what, { until, attempt, of }, now) {
 }
 
 /**
- * How fast a model writes, once that can be said.
+ * How fast a model writes, once that is known.
  * @param {Store} store
  * @param {import("../state/types.d.ts").Activity} activity
  * @param {number} now
@@ -114,7 +114,7 @@ function acting(store, node, now) {
   return timed(t("{function} is running", { function: node.doing || t("A tool") }), calls[0]?.at ?? "", now);
 }
 
-/** When the pause began that holds an agent: its own, or the nearest above. @param {Store} store @param {TreeNode} node */
+/** When the pause of an agent began: its own pause, or that of the nearest paused ancestor. @param {Store} store @param {TreeNode} node */
 function pausedSince(store, node) {
   for (let path = node.path; path; path = path === "/" ? "" : path.slice(0, path.lastIndexOf("/")) || "/") {
     if (store.node(path)?.paused) return store.own(path).findLast((record) => record.kind === "control" && record.op === "pause")?.at ?? "";
@@ -123,7 +123,7 @@ function pausedSince(store, node) {
 }
 
 /**
- * Words with the time that has passed, if it is known since when.
+ * Words with the elapsed time, if the start is known.
  * @param {string} text
  * @param {string} since
  * @param {number} now
@@ -133,7 +133,7 @@ function timed(text, since, now) {
   return Number.isNaN(at) ? text : `${text} · ${span(now - at)}`;
 }
 
-/** What the work of an agent that is done fell short of, if it did. @param {TreeNode} node */
+/** What a finished agent did not achieve, if anything. @param {TreeNode} node */
 export function endedAs(node) {
   switch (node.ended) {
     case "partial": return t("some steps failed");

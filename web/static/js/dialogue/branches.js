@@ -1,4 +1,4 @@
-// Sessions that go on differently from one message: which of them is shown stands beside it, and leads to the next.
+// Sessions that branch at one message. Next to the message is shown which branch this is, with links to the others.
 
 import { el, onceAFrame, part } from "../base/dom.js";
 import { t } from "../base/language.js";
@@ -8,8 +8,8 @@ import { t } from "../base/language.js";
 
 export class Branches {
   #dialogue = part("dialogue");
-  /** Forks by where they branch off, so that nothing is looked for while text streams in. @type {Map<string, SessionInfo[]>} */ #forks = new Map();
-  /** What they were sorted out of. @type {SessionInfo[]} */ #of = [];
+  /** Forks by where they branch off, so that nothing has to be searched while text streams in. @type {Map<string, SessionInfo[]>} */ #forks = new Map();
+  /** The list from which they were sorted. @type {SessionInfo[]} */ #of = [];
 
   /**
    * @param {Store} store
@@ -50,7 +50,7 @@ export class Branches {
   }
 
   /**
-   * The sessions that say something of their own in place of this message, from the one they were branched off on.
+   * The sessions that have a different message in this place, beginning with the one they were branched from.
    * @param {number} n
    * @returns {SessionInfo[]}
    */

@@ -1,5 +1,5 @@
-// Cards of a dialogue: a call and what came of it are one. What a call led to is a link with its state, its time and
-// its tokens; long output is folded.
+// The cards of a dialogue: a call and its result are one card. A child that was called is a link with its state, time and
+// tokens; long output is folded.
 
 import { el, insert, setText } from "../base/dom.js";
 import { agentName, tokens } from "../base/format.js";
@@ -8,11 +8,11 @@ import { heard, joined, t } from "../base/language.js";
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 
-/** Lines of an output that are shown before somebody asks for all. */
+/** The number of lines of an output that are shown before the user asks for all. */
 const LINES = 20;
 
 /**
- * The turn in whose card a record stands; undefined where it is an entry of its own.
+ * The turn in whose card a record is shown; undefined if the record has its own entry.
  * @param {JournalRecord} record
  * @param {(n: number) => JournalRecord|undefined} find
  */
@@ -25,14 +25,14 @@ export function homeOf(record, find) {
 const OUTCOMES = new Set(["result", "gate", "select"]);
 
 export class Cards {
-  /** What came of the actions of each turn, by its number. @type {Map<number, JournalRecord[]>} */ #came = new Map();
-  /** The calls of agents and plans, by turn and action. @type {Map<string, JournalRecord>} */ #calls = new Map();
-  /** How many of the store's records have been looked at. */ #seen = 0;
+  /** The results of each turn's actions, by the turn's number. @type {Map<number, JournalRecord[]>} */ #came = new Map();
+  /** Calls of agents and plans, by turn and action. @type {Map<string, JournalRecord>} */ #calls = new Map();
+  /** How many of the store's records have been read. */ #seen = 0;
   /** @type {ReturnType<typeof setInterval>|undefined} */ #clock;
 
   /**
    * @param {Store} store
-   * @param {Element} list where the entries stand
+   * @param {Element} list the element that contains the entries
    * @param {(path: string) => void} choose shows an agent
    */
   constructor(store, list, choose) {
@@ -47,7 +47,7 @@ export class Cards {
     list.addEventListener("click", (event) => this.#clicked(event));
   }
 
-  /** Bring all cards in the page up to what is shown of the session. */
+  /** Update all cards in the page to the shown state of the session. */
   refresh() {
     this.#collect();
     let running = false;
@@ -74,7 +74,7 @@ export class Cards {
 
   /**
    * @param {Element} entry of a turn
-   * @returns {boolean} whether something that it called is at work
+   * @returns {boolean} whether something that it called is working
    */
   #dress(entry) {
     const turn = Number(entry.getAttribute("data-n"));
@@ -91,7 +91,7 @@ export class Cards {
       if (!came.some((record) => String(record.n) === shown.getAttribute("data-n"))) shown.remove();
     }
     for (const record of came) {
-      // Where the gate said no, that is all that there is to say of a call.
+      // If the gate denied a call, there is nothing else to show.
       const denied = record.kind === "result" && record.status === "incomplete" && came.some((one) => one.kind === "gate" && one.action === record.action);
       if (denied || entry.querySelector(`.outcome[data-n="${record.n}"]`) || !this.store.rendered(record)) continue;
       const outcome = el("div", { className: `outcome ${record.kind}`, "data-n": record.n });
@@ -99,13 +99,13 @@ export class Cards {
       if (record.kind === "select") outcome.append(this.#replies(record));
       else insert(outcome, record.html ?? "");
       fold(outcome);
-      // A text that could not be formatted has no cards; what came of it stands below it.
+      // A text that could not be formatted has no cards; its results are shown below it.
       (cards[record.action ?? -1] ?? body).append(outcome);
     }
     return running;
   }
 
-  /** Whose replies were waited for. @param {JournalRecord} record */
+  /** The agents whose replies were waited for. @param {JournalRecord} record */
   #replies({ took }) {
     const names = [...new Set((took ?? []).map((n) => this.store.record(n)?.agent ?? ""))].filter(Boolean);
     const words = names.length === 0 ? t("There was no reply.")
@@ -115,7 +115,7 @@ export class Cards {
   }
 
   /**
-   * Say in a card's head where its call led to, and how that goes.
+   * Show in a card's head which agent it called, and how that agent is doing.
    * @param {Element} card
    * @param {JournalRecord} call
    */
@@ -139,7 +139,7 @@ export class Cards {
     return !end && !this.store.past;
   }
 
-  /** The reply to a call, if it is there. @param {JournalRecord} call */
+  /** The reply to a call, if it has arrived. @param {JournalRecord} call */
   #end(call) {
     const { store } = this;
     return store.own(call.to ?? "").find((record) => record.kind === "reply" && record.to === call.agent && record.n > call.n);
@@ -156,7 +156,7 @@ export class Cards {
 }
 
 /**
- * A link that shows an agent; it can be opened beside this page, too.
+ * A link that shows an agent. It can also be opened in another tab.
  * @param {string} path
  * @param {...(Node|string)} children
  */
@@ -165,7 +165,7 @@ export function agentLink(path, ...children) {
   return el("a", { className: "to-agent", href: `#${session}${path === "/" ? "" : encodeURI(path)}`, "data-to": path }, ...children);
 }
 
-/** Fold what is longer than a person reads at once. @param {Element} body */
+/** Fold long output. @param {Element} body */
 export function fold(body) {
   for (const pre of body.querySelectorAll(".output > pre:first-child")) {
     const lines = (pre.textContent ?? "").replace(/\n$/, "").split("\n").length;

@@ -1,4 +1,4 @@
-// The middle pane: the selected agent's dialogue, with what is being written at its end.
+// The middle pane: the selected agent's dialogue, with the text that is being written at its end.
 
 import { agentLink, Cards, fold, homeOf } from "./cards.js";
 import { el, insert, onceAFrame, part, setText } from "../base/dom.js";
@@ -23,24 +23,24 @@ export class Dialogue {
   #live = part("live");
   #earlier = el("button", { className: "earlier", type: "button", hidden: true });
   #later = el("button", { className: "earlier", type: "button", hidden: true });
-  /** The records that are entries of this dialogue, also those that are not shown yet. `n`: from which record on each
-   * stands there: its own, or for what had to wait, the one that ended that. @type {{n: number, record: JournalRecord}[]} */
+  /** The records that are entries of this dialogue, including those that are not shown yet. `n`: the record from which each
+   * is shown: its own, or for a message that waited, the record that ended the wait. @type {{n: number, record: JournalRecord}[]} */
   #items = [];
-  /** What was said and waits for an answer to be finished. @type {JournalRecord[]} */ #waiting = [];
-  /** How many of the store's records have been looked at; negative: look at all of them again. */ #seen = -1;
+  /** Messages that wait for an answer to be finished. @type {JournalRecord[]} */ #waiting = [];
+  /** How many of the store's records have been read; negative if all must be read again. */ #seen = -1;
   #following = true;
-  /** The entry that was gone to, until somebody scrolls: what is above it may still get its height.
+  /** The entry that was jumped to, until the user scrolls: the entries above it may not have their height yet.
    * @type {Element|null} */
   #held = null;
-  /** When a person last moved the scroll, as opposed to the page itself. */ #touched = -Infinity;
+  /** When the user last scrolled, as opposed to the page itself. */ #touched = -Infinity;
 
   /**
    * @param {Store} store
    * @param {Parameters<typeof welcome>[3] & {choose: (path: string) => void}} actions
-   * @param {(record: JournalRecord) => void} amend asks for another wording of what was said
-   * @param {import("./message_tools.js").Means} means what a message's tools do
+   * @param {(record: JournalRecord) => void} amend asks for another wording of a message
+   * @param {import("./message_tools.js").Means} means the actions of a message's tools
    * @param {import("./pictures.js").FetchPictures} pictures
-   * @param {(body: Element, n: number) => void} mark makes files of what is named in a text
+   * @param {(body: Element, n: number) => void} mark turns file names in a text into links
    */
   constructor(store, actions, amend, pictures, mark, means) {
     this.store = store;
@@ -79,24 +79,24 @@ export class Dialogue {
       for (const n of store.redrawn) {
         const body = this.#find(n)?.querySelector(":scope > .entry-body");
         body?.replaceChildren();
-        body?.classList.add("awaited");  // filled with all that came
+        body?.classList.add("awaited");  // filled with all records that arrived
       }
     });
     store.addEventListener("moved", moved);
-    // Also on a new connection: what was asked for on the old one will not come.
+    // Also on a new connection, because answers to requests on the old one will not arrive.
     for (const what of ["rendered", "session"]) store.addEventListener(what, () => this.#fillAwaited());
     this.#scroll.addEventListener("scroll", () => this.#scrolled(), { passive: true });
     for (const what of ["wheel", "touchmove", "keydown", "pointerdown"]) {
       this.#scroll.addEventListener(what, () => { this.#touched = performance.now(); this.#held = null; }, { passive: true });
     }
-    // Heights settle after insertion (entries out of sight are laid out late), so the end is held on every change.
+    // Heights settle after insertion (entries out of sight are laid out late), so the scroll is kept at the end on every change.
     const settle = new ResizeObserver(() => {
       if (this.#following) this.#toBottom();
       else this.#held?.scrollIntoView({ block: "center" });
     });
     for (const part of [this.#list, this.#drafts, this.#scroll]) settle.observe(part);
     this.#toEnd.addEventListener("click", () => this.#follow());
-    // Nobody needs tools before they point at something, so they are not part of the page's start.
+    // The tools are not needed before the user points at something, so they are not loaded at the start.
     const reach = (/** @type {Event} */ event) => {
       const entry = event.target instanceof Element ? event.target.closest(".dialogue > .entry") : null;
       if (entry) void import("./message_tools.js").then(({ equip }) => equip(/** @type {HTMLElement} */ (entry), store, means, event.type));
@@ -158,7 +158,7 @@ export class Dialogue {
     if (this.store.at === null) this.#announce(fresh);
   }
 
-  /** Records came that stand before those that are here. */
+  /** Records arrived that come before the present ones. */
   #reach() {
     if (this.#seen < 0) return;
     this.#items = [];
@@ -169,12 +169,12 @@ export class Dialogue {
     if (this.#following) this.#toBottom();
   }
 
-  /** Look at the records that came. */
+  /** Read the records that arrived. */
   #collect() {
     const { records, selected, first } = this.store;
     for (; this.#seen < records.length; this.#seen += 1) {
       const record = records[this.#seen];
-      // What came of a turn stands with it, and that is not here yet.
+      // The results of a turn are shown with the turn, which is not here yet.
       if ((record.turn ?? first) < first) continue;
       if (record.kind === "say" && record.waits && selected === "/") {
         this.#waiting.push(record);
@@ -185,7 +185,7 @@ export class Dialogue {
     }
   }
 
-  /** What waited stands behind the answer that it waited for, or where it was sent. @param {JournalRecord} record */
+  /** A message that waited is shown after the answer that it waited for, or where it was sent. @param {JournalRecord} record */
   #release(record) {
     if (record.agent !== "/") return;
     const of = record.kind === "control" && (record.op === "send" || record.op === "withdraw") ? record.of : 0;
@@ -194,14 +194,14 @@ export class Dialogue {
     this.#waiting = this.#waiting.filter((one) => !over.includes(one));
   }
 
-  /** The entry of a record; in the words that were chosen last, if it was said anew before it was read. @param {JournalRecord} record */
+  /** The entry of a record, in its last wording if it was changed before it was read. @param {JournalRecord} record */
   #entryOf(record) {
     const entry = entryOf(record, this.store.selected, this.#record);
     const instead = this.store.rewordings.get(record.n);
     return entry && instead ? { ...entry, html: instead.html, source: instead } : entry;
   }
 
-  /** How many of the items are shown. */
+  /** The number of items that are shown. */
   #end() {
     return countUpTo(this.#items, this.store.shown);
   }
@@ -213,7 +213,7 @@ export class Dialogue {
   }
 
   /**
-   * @param {JournalRecord} record one that is an entry here
+   * @param {JournalRecord} record a record that is an entry here
    * @returns {HTMLElement}
    */
   #entry(record) {
@@ -232,7 +232,7 @@ export class Dialogue {
   }
 
   /**
-   * Put an entry's HTML in, or ask for it.
+   * Insert an entry's HTML, or ask for it.
    * @param {Element} body
    * @param {import("./entries.js").Entry} entry
    */
@@ -241,7 +241,7 @@ export class Dialogue {
       const own = agent === undefined || look === "child";
       body.classList.add("awaited");
       this.store.rendered(source);
-      // What was written can be read meanwhile, a moment later than what comes at once; who scrolls back looks for no text yet.
+      // Until the HTML arrives, the plain text is shown, after a short delay to avoid flicker. While scrolling back, it is not.
       if (own && (this.store.session.opening || this.#following)) setText(body, source.body);
       return;
     }
@@ -253,7 +253,7 @@ export class Dialogue {
     this.mark(body, source.n);
   }
 
-  /** HTML came for entries that stand in the page without. */
+  /** HTML arrived for entries that are in the page without it. */
   #fillAwaited() {
     for (const body of this.#list.querySelectorAll(".entry-body.awaited")) {
       const record = this.store.record(Number(body.parentElement?.getAttribute("data-n")));
@@ -320,7 +320,7 @@ export class Dialogue {
     return entry;
   }
 
-  /** How an entry without a heading is called. @param {JournalRecord} record */
+  /** The accessible name of an entry without a heading. @param {JournalRecord} record */
   static #name({ kind, function: called }) {
     return kind === "result" && called ? t("Result of {function}", { function: called }) : t("Note");
   }
@@ -354,7 +354,7 @@ export class Dialogue {
     this.#toBottom();
   }
 
-  /** To the newest entry; what stands there before the first one is read from its top. */
+  /** Scroll to the newest entry. The welcome text of an empty dialogue is shown from its top. */
   #toBottom() {
     this.#scroll.scrollTop = this.#list.querySelector(".empty") ? 0 : this.#scroll.scrollHeight;
   }

@@ -1,5 +1,5 @@
 // Text while a model writes it: prose and fenced blocks, as plain text. The record that follows
-// replaces it with what the server rendered.
+// replaces it with the HTML that the server rendered.
 
 import { el, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
@@ -64,7 +64,7 @@ function codeBlock() {
 }
 
 /**
- * Show what the model thinks above what it writes, folded until somebody opens it.
+ * Show the model's reasoning above its text, folded until the user opens it.
  * @param {Element} entry
  * @param {string} text
  */

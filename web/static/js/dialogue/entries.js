@@ -1,7 +1,7 @@
-// Which records make up the dialogue of one agent, and how each is headed.
+// Selects the records that make up the dialogue of one agent, and their headings.
 //
-// An agent's dialogue is what its caller said to it, its own turns and their results, what its
-// children replied to it, interventions, and its replies.
+// An agent's dialogue consists of its caller's messages, its own turns and their results, its children's
+// replies, interventions, and its own replies.
 
 import { homeOf } from "./cards.js";
 import { agentName } from "../base/format.js";
@@ -10,11 +10,11 @@ import { t } from "../base/language.js";
 /** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /** @typedef {{from: string, html: string|undefined, look: string, source: JournalRecord, agent?: string}} Entry `source`: whose rendering holds `html`; `agent`: another one, whose words these are */
 
-/** Kinds that are shown in the inspector's list only. */
+/** Kinds that are shown only in the inspector's list. */
 const UNSEEN = new Set(["call", "module", "open", "recall", "node", "extend", "draw", "fire", "draft", "wake", "clearance", "state"]);
 const MINOR = new Set(["gate", "control", "ask", "spawn", "discard", "close", "adopt", "migrate", "effects", "settle"]);
 
-/** How a message to an agent is headed, by when it is read. @type {Record<string, string>} */
+/** The heading of a message to an agent, by when it is read. @type {Record<string, string>} */
 const WHEN = {
   deliver: t("You, to this agent, before its next tool"), queue: t("You, to this agent, after this turn"), interrupt: t("You, to this agent: stop and read now"),
 };
@@ -52,7 +52,7 @@ function own(record) {
   if (record.kind === "control" && record.op === "inject") return { from: record.who ?? WHEN[record.mode ?? ""] ?? t("You"), look: "intervention" };
   if ((record.kind === "gate" && record.allow) || record.kind === "compress") return null;
   if (record.kind === "settle" && !record.left) return null;
-  if (record.kind === "result" && record.status === "incomplete" && !record.call) return null;  // its denial says it
+  if (record.kind === "result" && record.status === "incomplete" && !record.call) return null;  // its denial says so
   if (record.kind === "result" || record.kind === "notice" || MINOR.has(record.kind)) return { from: record.who ?? "", look: "minor" };
   return { from: agentName(record.agent), look: record.kind === "reply" ? "own reply" : "own" };
 }

@@ -1,10 +1,10 @@
-// All of a text of which only the beginning and the end are shown, fetched when a person wants it.
+// Fetches the whole of a text of which only the beginning and the end are shown, when the user asks for it.
 
 import { el } from "../base/dom.js";
 import { plural } from "../base/language.js";
 
 /**
- * @param {Element} button in the place of what is hidden
+ * @param {Element} button in place of the hidden text
  * @param {(n: number) => Promise<import("../state/wire.d.ts").Source>} fetch
  */
 export async function showWhole(button, fetch) {
@@ -15,7 +15,7 @@ export async function showWhole(button, fetch) {
   const around = gap.parentElement;
   const rest = more ? [el("p", { className: "gap" }, plural(more, "1 more character. Download it to see all", "{count} more characters. Download it to see all"))] : [];
   const whole = el("pre", { className: "raw whole", tabIndex: 0, dir: "auto" }, text);
-  // What stands before the text, such as a badge or what a model thought, stays.
+  // What comes before the text, such as a badge or a model's reasoning, is kept.
   const shown = [...around.children].filter((one) => one.matches("pre, .typed, .gap, .fold, p:not(:has(.badge)), ul, ol, h1, h2, h3, h4, h5, h6, table, blockquote, .code, hr"));
   for (const one of shown) one.remove();
   around.append(whole, ...rest);

@@ -1,5 +1,5 @@
-// Files of the workspace in what agents say: a path that was a file when the text was written opens it, and a picture is
-// shown where it is embedded. Which words are files is asked of the server, for all texts at once.
+// Files of the workspace in the text of agents: a path that was a file when the text was written opens it, and a picture is
+// shown where it is embedded. The server is asked which words are files, for all texts at once.
 
 import { el } from "../base/dom.js";
 import { t } from "../base/language.js";
@@ -7,13 +7,13 @@ import { t } from "../base/language.js";
 /** @typedef {import("../agents/inspector.js").Ask} Ask */
 /** @typedef {{at: number, shown: number|null, files: Record<string, string>}} Found */
 
-/** Letters that end a sentence or close a bracket, and no name. */
+/** Characters that end a sentence or close a bracket, but not a name. */
 const AROUND = /^[(\["'“‘«]+|[)\]"'”’»,;:!?]+$|\.$/g;
 const PATH = /^(?!\w+:\/\/)[^\s<>|*?"]{0,400}(?:\.\w{1,12}|\/[^\s/]+)$/;
 const MOST = 60;
 
 export class Mentions {
-  /** Texts whose words are to be looked up. @type {Map<Element, number>} */ #waiting = new Map();
+  /** Texts whose words must be looked up. @type {Map<Element, number>} */ #waiting = new Map();
 
   /**
    * @param {Ask} ask
@@ -27,8 +27,8 @@ export class Mentions {
   }
 
   /**
-   * @param {Element} body what was rendered of a text
-   * @param {number} n the record that the text stands in
+   * @param {Element} body the rendered text
+   * @param {number} n the record that contains the text
    */
   mark(body, n) {
     if (!this.#waiting.size) queueMicrotask(() => this.#look());
@@ -51,7 +51,7 @@ export class Mentions {
       try {
         ({ list } = await this.ask("files.find", { texts: texts.slice(from, from + 100) }));
       } catch {
-        return; // nothing is known of the files: the words stay words
+        return; // nothing is known about the files, so the words stay plain
       }
       for (const found of list) for (const [body, n] of waiting) if (n === found.at && body.isConnected) this.#put(body, found);
     }
@@ -123,7 +123,7 @@ export class Mentions {
   }
 }
 
-/** Words of a text that may be files. @param {Element} body */
+/** The words of a text that may be files. @param {Element} body */
 function wordsOf(body) {
   const found = new Set();
   for (const tag of body.querySelectorAll(".embed, .dead-link")) found.add(addressOf(tag));
@@ -132,7 +132,7 @@ function wordsOf(body) {
   return [...found].filter((word) => word.length <= 400 && (PATH.test(word) || /^[\w.-]{2,80}$/.test(word) && codeHas(body, word)));
 }
 
-/** A name without an ending is one only if it is written as code. @param {Element} body @param {string} word */
+/** Whether a word may be a file. A name without an extension counts only if it is written as code. @param {Element} body @param {string} word */
 function codeHas(body, word) {
   return [...body.querySelectorAll("code")].some((code) => code.textContent === word);
 }
@@ -152,7 +152,7 @@ function bare(word) {
   return word.replace(AROUND, "");
 }
 
-/** The texts of a body that are prose. @param {Element} body */
+/** The text nodes of a body that are prose. @param {Element} body */
 function textsOf(body) {
   const walker = document.createTreeWalker(body, NodeFilter.SHOW_TEXT, (node) =>
     node.parentElement?.closest("pre, code, button, a, .output, .embed, .dead-link, summary, header") ? NodeFilter.FILTER_REJECT : NodeFilter.FILTER_ACCEPT);

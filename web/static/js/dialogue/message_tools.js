@@ -1,4 +1,4 @@
-// What can be done with a message and with code in it: they come where somebody points, tabs or holds a finger.
+// The tools of a message and of code in it. They appear where the user points, tabs or holds a finger.
 
 import { el, part, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
@@ -8,22 +8,22 @@ import { countUpTo } from "../state/store.js";
 /** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 /**
  * @typedef {object} Means
- * @property {(n: number) => Promise<string>} source what a record says, as it was written
- * @property {(record: JournalRecord) => void} again says the same once more, in a fork before it
+ * @property {(n: number) => Promise<string>} source the text of a record, as it was written
+ * @property {(record: JournalRecord) => void} again sends the same message again, in a fork before it
  * @property {(path: string, n: number) => void} open shows the variable with a result
  */
 
-/** Milliseconds after which a finger that rests asks for the tools. */
+/** Milliseconds after which a resting finger shows the tools. */
 const HOLD = 500;
 /** @type {Record<string, string>} */
 const ENDINGS = { python: "py", javascript: "js", typescript: "ts", bash: "sh", shell: "sh", sh: "sh", markdown: "md", text: "txt", "": "txt", yaml: "yaml" };
 
 /**
- * Give an entry of the dialogue its tools, once.
+ * Add the tools to an entry of the dialogue, once.
  * @param {HTMLElement} entry
  * @param {Store} store
  * @param {Means} means
- * @param {string} how the kind of the event that asked for them
+ * @param {string} how the type of the event that asked for them
  */
 export function equip(entry, store, means, how) {
   if (how === "pointerdown") hold(entry);
@@ -93,7 +93,7 @@ async function copied(text) {
     await navigator.clipboard.writeText(text);
     return t("Copied");
   } catch {
-    // Without a secure line the browser has no clipboard for scripts, but does what a person's key would do.
+    // Without a secure connection, the browser has no clipboard for scripts, but still has the old copy command.
     const field = el("textarea", { value: text, className: "sr" });
     const held = document.activeElement;
     document.body.append(field);

@@ -1,5 +1,5 @@
-// Variables and files that hold a picture, shown where they are embedded. Only what the server gives, by name, of formats
-// that cannot hold a script; no address in a text is ever fetched.
+// Pictures in variables and files, shown where they are embedded. Only pictures that the server returns by name, in formats
+// that cannot contain a script, are shown. No address in a text is ever fetched.
 
 import { el } from "../base/dom.js";
 
@@ -24,7 +24,7 @@ export class Pictures {
   }
 
   /**
-   * The picture that a variable of agent `path` holds; null if it holds none that is shown.
+   * The picture in a variable of agent `path`; null if the variable has none that can be shown.
    * @param {string} path
    * @param {{name: string, media: string, size: number, sha256: string}} value
    * @param {string} caption
@@ -36,7 +36,7 @@ export class Pictures {
   }
 
   /**
-   * The picture in a file of the workspace, as it was after record `at`; null if it is none that is shown.
+   * The picture in a file of the workspace, as it was after record `at`; null if it can't be shown.
    * @param {{path: string, size: number, media?: string}} file
    * @param {number|null} at
    * @param {string} [caption]
@@ -45,7 +45,7 @@ export class Pictures {
   async ofFile({ path, size, media = "" }, at, caption = path) {
     if (!MEDIA.includes(media) || size > LARGEST) return null;
     const fetched = () => this.#fetch("file.download", { path, at }, media);
-    // What is there now may be something else at the next look.
+    // The current file may have changed by the next request.
     if (at === null) return el("img", { src: await fetched(), alt: caption, className: "picture" });
     return this.#made(`${this.session()} ${at} ${path}`, caption, fetched);
   }
@@ -71,7 +71,7 @@ export class Pictures {
   }
 
   /**
-   * Put pictures behind the embeds in `body`, which stands in the dialogue of agent `path`. Without an answer they stay tags.
+   * Put pictures after the embeds in `body`, which is in the dialogue of agent `path`. Without an answer, the embeds stay tags.
    * @param {Element} body
    * @param {string} path
    */
@@ -84,7 +84,7 @@ export class Pictures {
         const picture = await this.of(path, value, embed.querySelector(".embed-caption")?.textContent ?? name);
         if (picture) embed.append(picture);
       } catch {
-        // There is no such variable, or no line to the server: the tag says what it is.
+        // There is no such variable, or no connection to the server. The tag stays and names it.
       }
     }
   }

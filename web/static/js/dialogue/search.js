@@ -1,5 +1,5 @@
-// Search in the session that is shown, by the server: it knows all of it, the page draws only a part. Fetched when it
-// is first opened.
+// Search in the shown session. The server searches, because it has the whole session and the page draws only a part.
+// Fetched when it is first opened.
 
 import { el, part, setText } from "../base/dom.js";
 import { heard, number, t } from "../base/language.js";
@@ -28,7 +28,7 @@ export class Search {
   /**
    * @param {Store} store
    * @param {import("../state/types.d.ts").Request} ask
-   * @param {(agent: string, n: number) => Promise<Element|null>} reveal shows a record, and gives its entry
+   * @param {(agent: string, n: number) => Promise<Element|null>} reveal shows a record, and returns its entry
    */
   constructor(store, ask, reveal) {
     this.store = store;
@@ -58,7 +58,7 @@ export class Search {
     store.addEventListener("reset", () => this.#forget());
   }
 
-  /** Whether it is open and the text field has the focus. */
+  /** Whether the search is open and its text field has the focus. */
   get focused() {
     return !this.#bar.hidden && document.activeElement === this.#text;
   }
@@ -119,11 +119,11 @@ export class Search {
     this.#go(by);
   }
 
-  /** To the next place, or from the first one on to the newest. @param {1|-1} by */
+  /** Go to the next or previous match, wrapping around; at first, go to the newest. @param {1|-1} by */
   async #go(by) {
     if (!this.#places.length) return;
     const last = this.#places.length - 1;
-    // The newest is likely to be meant first.
+    // The newest match is probably meant first.
     this.#at = this.#at < 0 ? last : (this.#at + by + last + 1) % (last + 1);
     const { agent, n, match } = this.#places[this.#at];
     this.#tell();
@@ -140,7 +140,7 @@ export class Search {
 }
 
 /**
- * Mark a text in an entry, where the browser can do that without touching it.
+ * Highlight a text in an entry, if the browser can do that without changing the entry.
  * @param {Element|null} entry
  * @param {string} text
  */

@@ -1,10 +1,10 @@
-// What stands in a dialogue before anything was said: suggestions, and recorded sessions to look at.
+// The content of an empty dialogue: suggestions, and recorded sessions to view.
 
 import { el } from "../base/dom.js";
 import { t } from "../base/language.js";
 
 /** @typedef {{id: string, title: string, about: string}} Example */
-/** What a person begins sessions with, under a name of theirs. @typedef {{name: string, text: string}} FirstMessage */
+/** A first message that the user saved, under a name. @typedef {{name: string, text: string}} FirstMessage */
 
 const SUGGESTIONS = [
   t("Show me the disk usage of /tmp in your sandbox"),
@@ -13,12 +13,12 @@ const SUGGESTIONS = [
 ];
 
 /**
- * @param {string} model which model answers, in words; "" if that is not known yet
+ * @param {string} model the model that answers, in words; "" if that is not known yet
  * @param {Example[]} examples
  * @param {FirstMessage[]} kept
  * @param {{suggest: (text: string) => void, explain: () => void, open: (id: string) => void, forget: (name: string) => void}} actions
- *   `suggest` puts a text into the composer, `explain` shows what works on this machine, `open` an example, `forget` drops
- *   what was kept
+ *   `suggest` puts a text into the composer, `explain` shows what works on this machine, `open` opens an example, `forget`
+ *   removes a saved first message
  * @returns {HTMLElement}
  */
 export function welcome(model, examples, kept, { suggest, explain, open, forget }) {

@@ -1,9 +1,9 @@
-// A unified diff as hunks with line numbers. It shows characters of untrusted files: everything is text.
+// A unified diff as hunks with line numbers. It shows characters of untrusted files, so everything is inserted as text.
 
 import { el } from "../base/dom.js";
 import { t } from "../base/language.js";
 
-/** Lines that are put into the page; the rest is counted. */
+/** The number of lines that are put into the page; the rest is only counted. */
 const MOST = 4000;
 
 /** @typedef {{sign: string, old: number|null, now: number|null, text: string}} Line */
@@ -11,7 +11,7 @@ const MOST = 4000;
 
 /**
  * @param {string} text
- * @returns {{about: string[], hunks: Hunk[]}} `about`: what is said of the file before its first hunk
+ * @returns {{about: string[], hunks: Hunk[]}} `about`: the lines about the file before its first hunk
  */
 export function parse(text) {
   /** @type {string[]} */ const about = [];

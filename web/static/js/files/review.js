@@ -1,5 +1,5 @@
-// Changes of the user's directory that wait: a list of paths, what each would do, and what a person makes of them.
-// Nothing is loaded before it is looked at: paths come in pages, a diff when it is chosen, counts for rows in sight.
+// The waiting changes of the user's directory: a list of paths, the content of each change, and the user's decision.
+// Nothing is loaded before it is shown: paths are loaded in pages, a diff when it is selected, counts for visible rows.
 
 import { drawn } from "./diff.js";
 import { el, onceAFrame, part, setText } from "../base/dom.js";
@@ -38,7 +38,7 @@ export class ReviewDialog {
 
   /**
    * @param {Request} request
-   * @param {(total: number) => void} tell says how many changes wait
+   * @param {(total: number) => void} tell reports how many changes wait
    */
   constructor(request, tell) {
     this.request = request;
@@ -66,7 +66,7 @@ export class ReviewDialog {
     this.#focus();
   }
 
-  /** Something may wait, or may not any more. */
+  /** Changes may have begun or ceased to wait. */
   async changed() {
     if (this.#dialog.open && !this.#busy) await this.#load();
   }
@@ -78,7 +78,7 @@ export class ReviewDialog {
       for (let total = 1, at = 0; found.length < total;) {
         const page = await this.request("pending", { start: found.length, count: PAGE });
         if (load !== this.#loads) return;
-        if (at && at !== page.at && page.list.length) { // it changed in between: from the beginning
+        if (at && at !== page.at && page.list.length) { // the list changed in between: load it from the beginning
           found.length = 0;
           at = 0;
           continue;
@@ -93,7 +93,7 @@ export class ReviewDialog {
       this.#say(error);
     }
     const before = this.#changes[this.#current]?.path;
-    // First what a person is asked about, then what only waits along with it.
+    // First the changes that need a decision, then those that only wait along with them.
     this.#changes = [...found.filter(pressing), ...found.filter((one) => !pressing(one))];
     this.#lines.clear();
     this.#uncounted.clear();
@@ -194,7 +194,7 @@ export class ReviewDialog {
     for (const op of ["apply", "drop"]) /** @type {HTMLButtonElement} */ (part(`review-${op}`)).disabled = all === 0;
   }
 
-  /** What is meant: the selected ones, or all if none is. */
+  /** The changes to apply or drop: the selected ones, or all if none is selected. */
   #meaning() {
     return this.#chosen.size ? this.#changes.filter((one) => this.#chosen.has(one.path)) : this.#changes;
   }
@@ -250,7 +250,7 @@ export class ReviewDialog {
     ];
   }
 
-  // --- what is made of them
+  // --- applying and dropping
 
   /** @param {"apply"|"drop"} op */
   #ask(op) {
@@ -332,7 +332,7 @@ export class ReviewDialog {
     event.preventDefault();
   }
 
-  /** Bring the current row into sight, and the focus to it. */
+  /** Scroll the current row into view, and focus it. */
   #focus() {
     if (!this.#dialog.open) return;
     const scroll = this.rows.scroll;
@@ -340,7 +340,7 @@ export class ReviewDialog {
     if (top < scroll.scrollTop) scroll.scrollTop = top;
     else if (top + HEIGHT > scroll.scrollTop + scroll.clientHeight) scroll.scrollTop = top + HEIGHT - scroll.clientHeight;
     requestAnimationFrame(() => requestAnimationFrame(() => {
-      // Whoever types fast has asked for more by now.
+      // With fast typing, another row may have been selected by now.
       if (this.#sure.hidden) /** @type {HTMLElement|null} */ (this.rows.list.querySelector('[aria-current="true"]'))?.focus({ preventScroll: true });
     }));
   }

@@ -1,4 +1,4 @@
-// The line that says how many changes wait for a review. The dialog in which they are reviewed is fetched when somebody
+// The line that shows how many changes wait for review. The dialog in which they are reviewed is fetched when the user
 // opens it.
 
 import { onceAFrame, part, setText, styled } from "../base/dom.js";
@@ -14,7 +14,7 @@ export class ReviewBar {
   /**
    * @param {Store} store
    * @param {Request} request
-   * @param {() => void} failed the server can't be reached
+   * @param {() => void} failed called if the server can't be reached
    */
   constructor(store, request, failed) {
     this.store = store;
@@ -25,7 +25,7 @@ export class ReviewBar {
     for (const what of ["review", "session", "reset", "moved"]) store.addEventListener(what, look);
   }
 
-  /** How many changes wait, as far as is known. */
+  /** The number of waiting changes, as far as is known. */
   get waiting() {
     return this.#bar.hidden ? 0 : Number(this.#bar.dataset.total);
   }
@@ -48,7 +48,7 @@ export class ReviewBar {
     setText(part("review-count"), plural(total, "1 change in your directory waits for your review.", "{count} changes in your directory wait for your review."));
   }
 
-  /** Something may wait, or may not any more. */
+  /** Changes may have begun or ceased to wait. */
   async #look() {
     const { session, past } = this.store;
     if (session.id === null || session.readonly || past) {

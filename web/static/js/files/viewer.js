@@ -1,5 +1,5 @@
-// One file: its text, picture or table, at any version; what changed in it between two; fetching it. Nothing of it is
-// ever a page: text is text, and a picture is shown from its bytes, with the type that these begin with.
+// One file: its text, picture or table at any version, its changes between two versions, and its download. A file is
+// never shown as a page: text is inserted as text, and a picture is shown from its bytes, with the type that they begin with.
 
 import { drawn } from "./diff.js";
 import { el, setText, styled } from "../base/dom.js";
@@ -56,8 +56,8 @@ export class FileDialog {
 
   /**
    * @param {string} path
-   * @param {{at?: number|null, since?: number}} [options] `at`: as it was after that record, null: now; without, as the
-   *   page shows the session. `since`: show what changed since that record
+   * @param {{at?: number|null, since?: number}} [options] `at`: as it was after that record, null for now; by default, as the
+   *   page shows the session. `since`: show the changes since that record
    */
   async open(path, { at = this.store.at, since } = {}) {
     await Promise.all([styled("workspace"), styled("review")]);
@@ -72,7 +72,7 @@ export class FileDialog {
       const told = /** @type {{list: Change[]}} */ (await this.ask("files.changes", { at: this.store.at }));
       changes = told.list.filter((one) => one.paths.some((each) => each.path === path));
     } catch {
-      // No versions are kept of it: there is only what is there now.
+      // No versions of it are kept, so there is only the current file.
     }
     if (question !== this.#question) return;
     this.#offer(changes, at, since);
@@ -85,7 +85,7 @@ export class FileDialog {
    * @param {number|undefined} since
    */
   #offer(changes, at, since) {
-    // A version is named by the record that made it; a record after it means the same.
+    // A version is identified by the record that made it; a later record before the next version means the same.
     const chosen = at === null ? NOW : String(changes.find((one) => one.n <= at)?.n ?? at);
     const before = since === undefined ? NOTHING : String(changes.find((one) => one.n <= since)?.n ?? 0);
     const words = (/** @type {Change} */ one) => `${timeOfDay(one.at)} · ${one.function} · ${agentName(one.agent)}`;
@@ -100,7 +100,7 @@ export class FileDialog {
     this.#mention.hidden = Boolean(this.store.session.foreign);
   }
 
-  /** The record of the chosen version; null: now. */
+  /** The record of the chosen version; null for now. */
   #at() {
     return this.#version.value === NOW ? null : Number(this.#version.value);
   }
@@ -158,7 +158,7 @@ function option(value, label) {
   return el("option", { value }, label);
 }
 
-/** Text with the numbers of its lines, which are no part of what is copied. @param {string} text */
+/** Text with line numbers, which are not copied along. @param {string} text */
 function lined(text) {
   const count = text.replace(/\n$/, "").split("\n").length;
   const numbers = el("span", { className: "file-numbers", "aria-hidden": "true" });

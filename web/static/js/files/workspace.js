@@ -1,5 +1,5 @@
-// The files of the session: as a tree, or by what each call changed. As they are now, or as they were after the record
-// that is shown. Folders are filled when they are opened, so that many files cost nothing.
+// The files of the session, as a tree or by the call that changed them; as they are now, or as they were after the shown
+// record. Folders are filled when they are opened, so that many files cost nothing.
 
 import { el, setText, styled } from "../base/dom.js";
 import { agentName, bytes, dateTime, timeOfDay } from "../base/format.js";
@@ -13,9 +13,9 @@ import { plural, t } from "../base/language.js";
 /** @typedef {{list: FileFacts[], more: number, n: number, unkept: number, folder: string, why: string}} Listing */
 /** @typedef {Map<string, Branch|FileFacts>} Branch what is in a folder, by name */
 
-/** How many entries of one folder, or calls, are put into the page at once. */
+/** The number of entries of a folder, or of calls, that are put into the page at once. */
 const AT_ONCE = 300;
-/** Milliseconds between two questions while calls come and go. */
+/** Milliseconds between two requests while calls begin and end. */
 const REST = 400;
 
 export const KINDS = { add: "A", modify: "M", delete: "D" };
@@ -28,11 +28,11 @@ export class WorkspaceView {
   #list = el("div", { className: "workspace-list" });
   #all = el("button", { type: "button" }, t("Download all (.zip)"));
   element = el("div", { className: "workspace" });
-  /** What the shown answer was about. */ #answered = "";
+  /** What the shown answer is about. */ #answered = "";
   #asking = false;
   /** @type {Listing|null} */ #files = null;
   /** @type {{list: Change[], earlier: number}} */ #changes = { list: [], earlier: 0 };
-  /** The folders that a person opened. @type {Set<string>} */ #open = new Set();
+  /** The folders that the user opened. @type {Set<string>} */ #open = new Set();
 
   /**
    * @param {Store} store
@@ -63,7 +63,7 @@ export class WorkspaceView {
     return el("label", {}, input, el("span", {}, label));
   }
 
-  /** Show what there is; asks only if something may have changed. */
+  /** Show the files. Asks the server only if something may have changed. */
   async show() {
     const about = this.#about();
     if (about === this.#answered || this.#asking) return;
@@ -92,7 +92,7 @@ export class WorkspaceView {
     return this.ask(type, {}).catch((/** @type {unknown} */ error) => error instanceof Error ? error : new Error(String(error)));
   }
 
-  /** What the files follow from: the session, the record looked back at, and the calls that ended. */
+  /** The state that the files depend on: the session, the record looked back to, and the calls that ended. */
   #about() {
     const { session, at } = this.store;
     return `${session.id} ${session.readonly} ${at ?? `now ${this.store.ended}`}`;
@@ -205,7 +205,7 @@ export class WorkspaceView {
     return button;
   }
 
-  // --- what each call changed
+  // --- changes by each call
 
   /** @param {string} words */
   #byChange(words) {

@@ -1,4 +1,4 @@
-// One's own account: what others share, API tokens, where one is signed in, what was used.
+// The user's account: sessions that others share, API tokens, sign-ins, usage.
 
 import { el } from "../base/dom.js";
 import { dateTime } from "../base/format.js";

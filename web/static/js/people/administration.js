@@ -1,4 +1,4 @@
-// What administrators see: everybody with an account, what they use, and who did what about people.
+// The administrators' view: all users, their usage, and the audit of accounts.
 
 import { el } from "../base/dom.js";
 import { download } from "../composer/uploads.js";
@@ -35,7 +35,7 @@ export class AdministrationDialog {
       button(one.admin ? t("No administrator") : t("Make administrator"), name, () => this.#do(this.request("user.change", { name, admin: !one.admin }))));
   }
 
-  /** Modules and secrets that all users have; without a sandbox there are none, and the rest is shown all the same. */
+  /** Modules and secrets for all users. Without a sandbox there are none; the rest is shown anyway. */
   async #shared() {
     try {
       const { modules, secrets } = await this.request("everybody");
@@ -83,7 +83,7 @@ export class AdministrationDialog {
       labelled(t("Name"), name), labelled(t("Password"), password));
   }
 
-  /** All of the audit, of sessions, too; what is not filled in leaves out nothing. */
+  /** The whole audit, including that of sessions. An empty field filters nothing out. */
   #auditFile() {
     const since = el("input", { type: "date", "data-role": "audit-since" });
     const who = el("input", { type: "text", maxLength: 64, autocomplete: "off", "data-role": "audit-who" });

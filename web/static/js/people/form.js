@@ -1,10 +1,10 @@
-// What the dialogs about people are made of: a frame, sections, rows with a button, and forms that say what came of them.
+// The parts of the dialogs about people: a frame, sections, rows with a button, and forms that report their results.
 
 import { el, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
 
 /**
- * A dialog of its own, which is gone when it is closed.
+ * A separate dialog, which is removed when it is closed.
  * @param {string} role
  * @param {string} title
  */
@@ -25,7 +25,7 @@ export function frame(role, title) {
 /**
  * @param {string} title
  * @param {(Node|string)[]} rows
- * @param {string} none what is said where there is no row
+ * @param {string} none the text if there are no rows
  */
 export function section(title, rows, none) {
   const list = rows.length ? el("ul", { className: "modules" }, ...rows) : el("p", { className: "nothing" }, none);
@@ -43,7 +43,7 @@ export function row(title, facts, ...buttons) {
 
 /**
  * @param {string} label
- * @param {string} about what it is done to, for whoever can't see where it stands
+ * @param {string} about the object of the action, for screen readers
  * @param {() => unknown} run
  */
 export function button(label, about, run) {
@@ -76,7 +76,7 @@ export function form(send, run, ...fields) {
 }
 
 /**
- * A secret that is shown this once, to be copied.
+ * A secret that is shown once, to be copied.
  * @param {string} label
  * @param {string} secret
  */

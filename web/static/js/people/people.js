@@ -1,4 +1,4 @@
-// A server with several users: whose the session is, and the dialogs for sharing, one's account and administration.
+// On a server with several users: the owner of the session, and the dialogs for sharing, account and administration.
 
 import { el, icon, part } from "../base/dom.js";
 import { t } from "../base/language.js";

@@ -1,4 +1,4 @@
-// Who else may see the session that is shown, or steer it, and by which links.
+// Who else may view or steer the shown session, and through which links.
 
 import { el } from "../base/dom.js";
 import { dateTime } from "../base/format.js";

@@ -1,5 +1,5 @@
-// A plan drawn: how it is run, its versions to step through, the steps as a layered graph, and the same as a list, with
-// what a person can do about each.
+// The view of a plan: how it runs, its versions to step through, the steps as a layered graph and as a list, with
+// the controls for each step.
 
 import { el, part, setText, visible } from "../base/dom.js";
 import { joined, plural, t } from "../base/language.js";
@@ -16,9 +16,9 @@ import { factsOfPlan, readPlan, statesOf } from "./plan.js";
 /** @typedef {import("../state/types.d.ts").Prices} Prices */
 /** @typedef {import("../state/types.d.ts").Request} Ask asks the server */
 /**
- * @typedef {object} Situation what the plan's surroundings say
+ * @typedef {object} Situation the facts about the plan from its session
  * @property {string} path
- * @property {boolean} live whether anything can be done about it
+ * @property {boolean} live whether it can be changed
  * @property {Prices|undefined} prices
  * @property {number} allowance tokens for its work
  */
@@ -28,13 +28,13 @@ const WIDTH = 136;
 const HEIGHT = 38;
 const BESIDE = 18;
 const BETWEEN = 46;
-/** What a line takes of a layer that it passes. */
+/** The width that a line takes in a layer that it passes. */
 const SLIM = 8;
 const LETTERS = 19;
 
 export class PlanView {
-  /** The version that is looked at; 0: the newest. */ #version = 0;
-  /** What stands in the view, so that nothing is drawn twice. */ #drawn = "";
+  /** The version that is shown; 0 for the newest. */ #version = 0;
+  /** What is drawn, so that nothing is drawn twice. */ #drawn = "";
   #dialog = /** @type {HTMLDialogElement} */ (part("plan-dialog"));
   #large = part("plan-content");
   #form = new PlanForm();
@@ -51,7 +51,7 @@ export class PlanView {
   }
 
   /**
-   * Show the plan that these records tell.
+   * Show the plan that follows from these records.
    * @param {JournalRecord[]} records
    * @param {Situation} situation
    */
@@ -87,7 +87,7 @@ export class PlanView {
   }
 
   /**
-   * How it is run, what it came to, and what can be done about all of it.
+   * How the plan runs, its outcome, and the controls for the whole plan.
    * @param {PlanFacts} facts
    * @param {Situation} situation
    */
@@ -133,7 +133,7 @@ export class PlanView {
   }
 
   /**
-   * What can be done about one step.
+   * The controls for one step.
    * @param {string} path
    * @param {Step} step
    * @param {StepState|undefined} state
@@ -196,7 +196,7 @@ export class PlanView {
       act: (name) => this.ask("plan.save", { path, name: name.trim() }) });
   }
 
-  /** Forget which version was looked at. */
+  /** Forget which version was shown. */
   reset() {
     this.#version = 0;
     this.#drawn = "";
@@ -215,7 +215,7 @@ export class PlanView {
   }
 }
 
-/** A dialog with one field, for what a person writes about a plan. */
+/** A dialog with one field, for text by the user about a plan. */
 class PlanForm {
   #dialog = /** @type {HTMLDialogElement} */ (part("plan-form"));
   #title = part("plan-form-title");
@@ -290,7 +290,7 @@ function waiting(step, state, states, facts, paused) {
 }
 
 /**
- * How it goes with a step that races, or went: `any_of` steps behind it take the first that succeeds.
+ * The state or result of a racing step: `any_of` steps after it take the first that succeeds.
  * @param {Step} step
  * @param {Version} version
  * @param {Map<string, StepState>} states
@@ -311,7 +311,7 @@ function race(step, version, states, facts) {
 }
 
 /**
- * How far the plan went to mend a step, and what was thought about that.
+ * How the plan tried to repair a step, and what the models answered about it.
  * @param {Step} step
  * @param {Version} version
  * @param {Map<string, StepState>} states
@@ -340,7 +340,7 @@ function outcome({ status, shortfall, bound }) {
 }
 
 /**
- * Who answered what about the plan, at what cost.
+ * What models answered about the plan, and at what cost.
  * @param {PlanFacts} facts
  * @param {Prices|undefined} prices
  * @param {(n: number) => void} reveal
@@ -361,10 +361,10 @@ function answers(facts, prices, reveal) {
 
 /**
  * @param {string} label
- * @param {string} key by which it is found again after the plan is drawn anew
+ * @param {string} key by which it is found again after the plan is redrawn
  * @param {() => unknown} act
  * @param {string} className
- * @param {string} [name] for those who hear it
+ * @param {string} [name] for screen readers
  */
 function action(label, key, act, className = "", name = label) {
   const button = el("button", { type: "button", className, "data-key": key, "aria-label": name }, label);
@@ -447,9 +447,9 @@ function drawing(version, states, reveal) {
 }
 
 /**
- * A line from a step to one that needs it. It bends only between layers, and goes straight through its places in them.
+ * A line from a step to a step that needs it. It bends only between layers, and is straight at its places within them.
  * @param {{x: number, y: number, width: number}[]} places
- * @param {string} state of the step that it leads from
+ * @param {string} state of the step where it begins
  * @param {boolean} any
  */
 function edge(places, state, any) {

@@ -1,13 +1,13 @@
-// Where the steps of a plan stand when it is drawn: in layers, each step below all that it needs, with few
+// Lays out the steps of a plan in layers, each step below all steps that it needs, with few
 // crossings. After Sugiyama, Tagawa and Toda (1981): longest paths make the layers, barycentres their order, and a line
-// that passes a layer has a place of its own in it, so that none is drawn through a step that it has nothing to do with.
+// that passes a layer has its own place in it, so that no line is drawn through an unrelated step.
 
 const SWEEPS = 6;
 
 /**
  * @typedef {object} Placed
  * @property {Map<string, {layer: number, place: number}>} at `place` counts from 0 in the layer
- * @property {string[][]} layers also the places of lines that pass
+ * @property {string[][]} layers including the places of lines that pass
  * @property {Map<string, string[]>} routes the places that a line passes, by `routeOf`
  */
 
@@ -76,7 +76,7 @@ function mean(values, otherwise) {
 }
 
 /**
- * The longest path to each step; what is in a cycle, which no plan has, counts as a beginning.
+ * The longest path to each step. A step in a cycle, which no plan has, counts as a beginning.
  * @param {Map<string, {needs: string[]}>} steps
  */
 function depths(steps) {

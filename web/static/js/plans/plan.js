@@ -1,4 +1,4 @@
-// A plan as its records tell it: which steps each version has, and what became of each.
+// Reads a plan from its records: the steps of each version, and the outcome of each step.
 
 import { t } from "../base/language.js";
 
@@ -8,19 +8,19 @@ import { t } from "../base/language.js";
  * @property {string} id
  * @property {string} kind
  * @property {string} what the function, the child agent, or the task
- * @property {string[]} needs ids of the steps that it stands behind
- * @property {boolean} any one of them is enough
- * @property {string} by the step that it stands in for, or follows on
+ * @property {string[]} needs ids of the steps that it needs
+ * @property {boolean} any whether one of them is enough
+ * @property {string} by the step that it replaces or follows
  *
  * @typedef {object} StepState
  * @property {string} state
  * @property {number} attempt
  * @property {string} detail
  * @property {string} cause
- * @property {string} passed which kind of rule its result passed
- * @property {any} output what a thought came to
- * @property {number} n the record of the last change
- * @property {number} version that governed it
+ * @property {string} passed the kind of check that its result passed
+ * @property {any} output the output of a thought
+ * @property {number} n the record of its last change
+ * @property {number} version the version that governed it
  *
  * @typedef {object} Answer what a model answered about the plan
  * @property {string} question
@@ -34,15 +34,15 @@ import { t } from "../base/language.js";
  *
  * @typedef {object} PlanFacts
  * @property {string} mode
- * @property {string} chosen why in this mode, if nobody said which
+ * @property {string} chosen why this mode was chosen, if it was not given
  * @property {string} options
- * @property {boolean} awaited it waits for a person to start it
+ * @property {boolean} awaited whether it waits for a person to start it
  * @property {boolean} paused
  * @property {Set<string>} held steps that a person has paused
  * @property {Answer[]} answers
  * @property {{status: string, shortfall: string, confidence: number|null, bound: string, missing: [string, string][], notes: string[]}|null} ending
  * @property {Set<string>} copies steps that raced in a copy of the workspace
- * @property {[string, string][]} profile what is told of a plan that was profiled, by names
+ * @property {[string, string][]} profile the facts of a profiled plan, by name
  *
  * @typedef {object} Version
  * @property {number} version
@@ -85,7 +85,7 @@ export function readPlan(records) {
 }
 
 /**
- * What else the records say of the plan: how it is run, who answered what about it, and how it ended.
+ * The other facts about the plan: how it runs, what models answered about it, and how it ended.
  * @param {JournalRecord[]} records of the plan's path
  * @returns {PlanFacts}
  */
@@ -126,9 +126,9 @@ function control(facts, fields) {
 }
 
 /**
- * A `profile` record in words: how risky it is to run without asking again, a rule that fired, how far the results are trusted.
+ * A `profile` record in words: the risk of running without asking again, a rule that fired, how far the results are trusted.
  * @param {any} fields
- * @param {[string, string][]} before what earlier ones said
+ * @param {[string, string][]} before the facts of earlier ones
  * @returns {[string, string][]}
  */
 function profiled(fields, before) {
@@ -151,7 +151,7 @@ const RULES = { auto: t("Filled in by rule"), branch: t("Branched by rule"), rec
 const rounded = (value) => String(Math.round(Number(value) * 100) / 100);
 
 /**
- * The state of each step when a version was the newest.
+ * The state of each step while a version was the newest.
  * @param {{step: string, state: StepState}[]} changes
  * @param {number} version
  * @returns {Map<string, StepState>}

@@ -1,11 +1,11 @@
 // The address of what the page shows: #SESSION/agent/path, or #replay:SESSION/agent/path for a stored session that is
-// only looked at. Going back leads to the session before.
+// only viewed. Going back leads to the previous session.
 
 /** @typedef {{session: string|null, path: string, readonly: boolean}} Place */
 
 const STORED = "replay:";
 
-/** What the browser's address names. @returns {Place} */
+/** The place in the browser's address. @returns {Place} */
 export function readAddress() {
   const hash = decodeURIComponent(location.hash.slice(1));
   const slash = hash.indexOf("/");
@@ -15,9 +15,9 @@ export function readAddress() {
 }
 
 /**
- * Make the browser's address name a place.
+ * Write a place into the browser's address.
  * @param {Place} place
- * @param {boolean} fresh it is a new place, which one can come back from
+ * @param {boolean} fresh whether it becomes a new entry in the browser's history
  */
 export function writeAddress({ session, path, readonly }, fresh) {
   const name = `${readonly ? STORED : ""}${encodeURIComponent(session ?? "")}`;

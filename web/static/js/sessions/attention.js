@@ -1,5 +1,5 @@
-// What goes on in the sessions that are not looked at: how many wait for a person, in the page's title, above the
-// dialogue and at the column's tab; and, for those who want it, a notification of the browser and a sound.
+// Reports on the sessions that are not shown: how many wait for a person, in the page's title, above the
+// dialogue and on the column's tab; and if the user wants it, by browser notifications and a sound.
 
 import { part, setText } from "../base/dom.js";
 import { plural, t } from "../base/language.js";
@@ -7,17 +7,17 @@ import { plural, t } from "../base/language.js";
 /** @typedef {import("../state/store.js").Store} Store */
 /** @typedef {import("../state/types.d.ts").SessionInfo} SessionInfo */
 
-/** Seconds of work after which somebody may have turned to something else. */
+/** Seconds of work after which the user may have turned to something else. */
 const LONG = 30;
 
 export class Attention {
   #bar = part("waiting-bar");
-  /** Since when sessions work, in milliseconds. @type {Map<string, number>} */ #working = new Map();
-  /** What sessions were at when that was last told. @type {Map<string, string>} */ #states = new Map();
+  /** When each session began to work, in milliseconds. @type {Map<string, number>} */ #working = new Map();
+  /** The state of each session when it was last reported. @type {Map<string, string>} */ #states = new Map();
 
   /**
    * @param {Store} store
-   * @param {() => void} show the sessions
+   * @param {() => void} show shows the sessions
    * @param {(id: string) => void} open
    */
   constructor(store, show, open) {
@@ -53,7 +53,7 @@ export class Attention {
     badge.title = words;
   }
 
-  /** Tell of a session that waits, has failed, or has answered after a while. @param {SessionInfo} info */
+  /** Report a session that waits, has failed, or has answered after a while. @param {SessionInfo} info */
   #follow(info) {
     const state = info.open ? (info.state ?? "idle") : "idle";
     const before = this.#states.get(info.id);
@@ -67,7 +67,7 @@ export class Attention {
     if (words && !this.#seen(info)) import("./notifications.js").then(({ tell }) => tell(info, words, this.open), () => undefined);
   }
 
-  /** Whether somebody looks at it anyway. @param {SessionInfo} info */
+  /** Whether the user is viewing it anyway. @param {SessionInfo} info */
   #seen(info) {
     return !document.hidden && document.hasFocus() && info.id === this.store.session.id;
   }

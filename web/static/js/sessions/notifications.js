@@ -1,5 +1,5 @@
-// Notifications of the browser and a sound, for those who want them: what can be set, and the telling itself. Fetched when
-// there is something to tell, or with the column of sessions.
+// Browser notifications and a sound, for users who want them: the settings, and the notification itself. Fetched when
+// there is something to report, or with the column of sessions.
 
 import { el, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
@@ -7,7 +7,7 @@ import { t } from "../base/language.js";
 const NOTIFY = "iact.notify";
 const SOUND = "iact.sound";
 
-/** What people set about being told. */
+/** The user's settings for notifications. */
 export function notifySettings() {
   const why = el("p", { className: "facts", role: "status" });
   const wanted = box(t("Notify me when a session waits, fails, or answers after 30 s"), kept(NOTIFY), async (on) => {
@@ -30,7 +30,7 @@ export function notifySettings() {
 /**
  * @param {string} words
  * @param {boolean} on
- * @param {(on: boolean) => Promise<boolean>} change gives what it is then
+ * @param {(on: boolean) => Promise<boolean>} change returns the new setting
  */
 function box(words, on, change) {
   const input = el("input", { type: "checkbox", checked: on });
@@ -39,7 +39,7 @@ function box(words, on, change) {
 }
 
 /**
- * Tell of a session, as far as somebody wants that.
+ * Notify the user of a session, as far as the settings allow.
  * @param {import("../state/types.d.ts").SessionInfo} info
  * @param {string} words
  * @param {(id: string) => void} open
@@ -85,6 +85,6 @@ function keep(name, on) {
   try {
     localStorage.setItem(name, on ? "on" : "off");
   } catch {
-    // A browser that keeps nothing for us forgets it with the page.
+    // If the browser stores nothing for us, the setting lasts until the page is closed.
   }
 }

@@ -1,5 +1,5 @@
-// The bar for going through a session's time: a slider over record numbers, steps, and play. Fetched when somebody
-// first looks back.
+// The bar for replaying a session: a slider over record numbers, step buttons, and play. Fetched when the user first
+// looks back.
 
 import { el, icon, onceAFrame, part, setText } from "../base/dom.js";
 import { agentName, timeOfDay } from "../base/format.js";
@@ -9,7 +9,7 @@ import { heard, t } from "../base/language.js";
 /** @typedef {import("../state/types.d.ts").JournalRecord} JournalRecord */
 
 const SPEEDS = [1, 4, 16, 64];
-/** No wait between two records is longer or shorter than this while playing, in milliseconds. */
+/** The longest and shortest wait between two records while playing, in milliseconds. */
 const LONGEST = 1500;
 const SHORTEST = 30;
 const MARKS = 150;
@@ -38,13 +38,13 @@ export class Replay {
   #asking = false;
   #asked = 0;
   #marked = "";
-  /** Whether an example is to be told whose first words are not here yet. */ #telling = false;
+  /** Whether an example should be played whose first message has not arrived yet. */ #telling = false;
 
   /**
    * @param {Store} store
-   * @param {(at: number|null) => Promise<unknown>} seek asks for the tree there
-   * @param {() => void} fork leads to where a fork is begun
-   * @param {() => void} leave goes from a stored session to the running one
+   * @param {(at: number|null) => Promise<unknown>} seek asks for the tree at a record
+   * @param {() => void} fork leads to the field where a fork begins
+   * @param {() => void} leave goes from a stored session to the live one
    */
   constructor(store, seek, fork, leave) {
     this.store = store;
@@ -85,7 +85,7 @@ export class Replay {
   open() {
     if (!this.store.last) return;
     this.store.move(this.store.last);
-    // At once: whoever goes on by keyboard, or types a number, must not lose the focus a frame later.
+    // At once, because a user of the keyboard must not lose the focus a frame later.
     this.#update();
     this.#slider.focus();
   }
@@ -104,11 +104,11 @@ export class Replay {
     this.store.move(null);
   }
 
-  /** A stored session is always looked back at, once its records are here. */
+  /** A stored session is always shown as a replay, once its records have arrived. */
   #settle() {
     const { session, at } = this.store;
     if (!session.readonly || at !== null || !session.last) return;
-    // A recorded example is told from its beginning: from where its person first says something.
+    // A recorded example is played from its beginning: from the user's first message.
     this.#telling = session.example === true;
     this.store.move(session.example ? 1 : session.last);
     if (this.#telling) this.#tell();
@@ -121,7 +121,7 @@ export class Replay {
     if (said) store.move(said.n);
   }
 
-  /** Go somewhere because a person said so. @param {number} at */
+  /** Go to a record because the user asked for it. @param {number} at */
   #go(at) {
     this.#stop();
     this.#move(at);
@@ -132,7 +132,7 @@ export class Replay {
     this.store.move(Math.max(1, Math.min(this.store.last || 1, Math.round(at))));
   }
 
-  /** Ask for the tree of where we are; one question at a time, and the last one counts. */
+  /** Ask for the tree at the current record; one request at a time, and the last one counts. */
   async #ask() {
     if (this.#asking) return;
     this.#asking = true;
@@ -142,7 +142,7 @@ export class Replay {
         await this.seek(this.#asked);
       }
     } catch {
-      // Whoever sends says so; the next move asks again.
+      // The sender reports the error; the next move asks again.
     } finally {
       this.#asked = 0;
       this.#asking = false;
@@ -204,7 +204,7 @@ export class Replay {
     this.#mark(last);
   }
 
-  /** Show on the slider where the user spoke. @param {number} last */
+  /** Mark the user's messages on the slider. @param {number} last */
   #mark(last) {
     const key = `${this.store.session.id} ${this.store.first} ${last}`;
     if (key === this.#marked) return;

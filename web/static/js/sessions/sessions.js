@@ -1,5 +1,5 @@
-// The sessions, as a column beside the dialogue: what each is at, in groups by the day; found by all that was said in
-// them; named, pinned, taken along, deleted, and had back. Fetched when it is first shown.
+// The sessions, as a column next to the dialogue: the state of each, grouped by day; full-text search;
+// renaming, pinning, exporting, deleting and restoring. Fetched when it is first shown.
 
 import { el, part, setText } from "../base/dom.js";
 import { dateTime } from "../base/format.js";
@@ -11,11 +11,11 @@ import { exampleList } from "../dialogue/welcome.js";
 /** @typedef {import("../state/types.d.ts").SessionInfo} SessionInfo */
 /** @typedef {{n: number, agent: string, kind: string, before: string, match: string, after: string, count: number}} Hit */
 
-/** How many sessions are asked for at once. */
+/** The number of sessions that are requested at once. */
 const PAGE = 200;
 /** Milliseconds after the last key until a search begins. */
 const PAUSE = 180;
-/** Milliseconds until a search that was not complete is made again. */
+/** Milliseconds until an incomplete search is repeated. */
 const AGAIN = 1500;
 
 const DAY = 86_400_000;
@@ -34,7 +34,7 @@ export class Sessions {
   /** @type {{info: SessionInfo, hit?: Hit}[]|null} what a search found; null: none is made */ #found = null;
   #behind = 0;
   #limit = PAGE;
-  /** The session whose actions are shown, or that is being named. */ #open = "";
+  /** The session whose actions are shown, or that is being renamed. */ #open = "";
   #naming = "";
   /** What the list of deleted sessions shows. */ #binned = "";
   #asked = 0;
@@ -44,7 +44,7 @@ export class Sessions {
    * @param {Store} store
    * @param {import("../state/types.d.ts").Request} request
    * @param {{open: (id: string|null, readonly?: boolean, place?: {n: number, agent: string}) => void, bring: (file: File) => Promise<any>,
-   *   notify: HTMLElement}} page `bring` uploads a file that is no variable; `notify`: what people set about being told
+   *   notify: HTMLElement}} page `bring` uploads a file that does not become a variable; `notify`: the notification settings
    */
   constructor(store, request, page) {
     this.store = store;
@@ -78,7 +78,7 @@ export class Sessions {
     this.request("sessions", { limit: this.#limit }).catch((error) => this.#say(error.message));
   }
 
-  // --- what is shown
+  // --- the list
 
   #update() {
     if (this.#naming && this.#list.contains(document.activeElement)) return;
@@ -183,7 +183,7 @@ export class Sessions {
       action(t("Delete"), () => this.#delete(info), "danger"));
   }
 
-  /** What a session is at, and since when. @param {SessionInfo} info */
+  /** The state of a session, and since when. @param {SessionInfo} info */
   #facts(info) {
     const what = heard(info.what ?? "");
     switch (info.state) {
@@ -209,7 +209,7 @@ export class Sessions {
     return this.#list.querySelector(`[data-session="${CSS.escape(id)}"]`);
   }
 
-  // --- what is done
+  // --- actions
 
   /** @param {string} id */
   #name(id) {
@@ -283,7 +283,7 @@ export class Sessions {
     }
     /** @type {{list: {id: string, title: string, deleted: string, records: number}[]}} */
     const { list } = await this.request("session.deleted").catch(() => ({ list: [] }));
-    // Whoever is between the first press and the second keeps the button.
+    // Between the first press and the second, the button stays.
     const now = JSON.stringify(list);
     if (now === this.#binned) return;
     this.#binned = now;

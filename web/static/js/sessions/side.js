@@ -1,5 +1,5 @@
-// The left pane: the sessions or the agents of the one that is shown. The column of sessions is fetched when it is first
-// looked at.
+// The left pane: the sessions, or the agents of the shown session. The column of sessions is fetched when it is first
+// shown.
 
 import { part, styled } from "../base/dom.js";
 
@@ -14,7 +14,7 @@ export class Side {
 
   /**
    * @param {() => Promise<Column>} load
-   * @param {() => void} failed the server can't be reached
+   * @param {() => void} failed called if the server can't be reached
    */
   constructor(load, failed) {
     this.load = load;
@@ -32,7 +32,7 @@ export class Side {
     if (remembered() === "sessions") this.choose(true);
   }
 
-  /** Show the sessions, on a narrow screen too, ready to be searched. */
+  /** Show the sessions, also on a narrow screen, with the focus in the search field. */
   async show() {
     const pane = part("side-tabs").closest(".pane");
     const drawer = document.querySelector('[data-drawer="tree"]');
@@ -58,7 +58,7 @@ export class Side {
     try {
       localStorage.setItem(KEPT, sessions ? "sessions" : "agents");
     } catch {
-      // It is chosen for this page only.
+      // The choice holds for this page only.
     }
     if (!sessions) return;
     try {

@@ -1,10 +1,10 @@
-// What stands in the place of a session that can't be had: the server no longer knows this page, or has no such session.
-// Part of the page's start, since nothing can be fetched any more when it is needed.
+// What is shown in place of an unavailable session: the server no longer knows this page, or has no such session.
+// Loaded at the page's start, because nothing can be fetched any more when it is needed.
 
 import { el, part, setText } from "../base/dom.js";
 import { t } from "../base/language.js";
 
-/** A form for the server's new address, where the page's old one is no longer good. What was typed stays. */
+/** A form for the server's new address, when the page's old one is no longer valid. Typed text is kept. */
 export class SignIn {
   #field = el("input", { type: "text", autocomplete: "off", spellcheck: false, "aria-label": t("The new address or its token") });
   #news = el("span", { className: "bad", role: "alert" });
@@ -41,7 +41,7 @@ export class SignIn {
 }
 
 /**
- * Say that there is no such session, and where to go from there; null: there is one after all.
+ * Show that there is no such session, and where to go from there; null if there is one after all.
  * @param {string|null} why
  * @param {() => void} begin
  * @param {() => void} list

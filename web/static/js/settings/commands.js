@@ -27,7 +27,7 @@ import { t } from "../base/language.js";
  * @property {(id: string|null, readonly?: boolean) => void} open
  * @property {(value: number) => void} setIntent
  * @property {() => void} exportPage
- * @property {string[]} plans names of the plans that were kept
+ * @property {string[]} plans names of the saved plans
  * @property {(name: string) => void} runPlan
  * @property {(text: string) => void} keepFirst
  */

@@ -1,5 +1,5 @@
-// How much the session may do: the three levels that there always are, those that the policy names between them, and
-// the one that holds now if it has no name.
+// The permission of the session: the three fixed levels, levels between them that the policy names, and
+// the current level if it has no name.
 
 import { el } from "../base/dom.js";
 import { t } from "../base/language.js";

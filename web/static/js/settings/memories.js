@@ -1,4 +1,4 @@
-// What is remembered of this user, to be searched, put right, and forgotten for good.
+// The memories about this user, to search, correct, and forget for good.
 
 import { el, part, setText } from "../base/dom.js";
 import { dateTime } from "../base/format.js";
@@ -11,7 +11,7 @@ export class MemoriesDialog {
   #field = /** @type {HTMLInputElement} */ (part("memories-query"));
   #list = part("memories-list");
   #news = part("memories-news");
-  /** How many searches were asked for. */ #asked = 0;
+  /** The number of searches so far. */ #asked = 0;
 
   /** @param {import("../state/types.d.ts").Request} request */
   constructor(request) {
@@ -35,7 +35,7 @@ export class MemoriesDialog {
     setText(this.#news, t("Searching …"));
     try {
       const { results } = await this.request("memory", { query, limit: 50 });
-      if (asked !== this.#asked) return; // Something else was asked meanwhile; its answer is the one to show.
+      if (asked !== this.#asked) return; // Another search began in the meantime, and its answer will be shown.
       this.#list.replaceChildren(...results.map((one) => this.#row(one)));
       setText(this.#news, found(query, results.length));
     } catch (error) {
@@ -65,11 +65,11 @@ export class MemoriesDialog {
   }
 
   /**
-   * The text becomes a field: Enter or Save keeps what it holds, Escape or Cancel leaves all as it was.
+   * Turn the text into a field: Enter or Save stores its content, Escape or Cancel changes nothing.
    * @param {Fragment} one
    * @param {HTMLElement} row
    * @param {HTMLElement} text
-   * @param {HTMLElement} button what opened it
+   * @param {HTMLElement} button the button that opened it
    */
   #edit(one, row, text, button) {
     const field = el("textarea", { dir: "auto", rows: 3, maxLength: 480, value: one.text, "aria-label": t("New text") });
@@ -136,12 +136,12 @@ function found(query, count) {
   return count ? t("{count} found, best first.", { count }) : t("Memory holds nothing about that.");
 }
 
-/** How well it fits what was asked, in a word; the figures are in the title. @param {Fragment} one */
+/** How well it matches the search, in a word; the figures are in the title. @param {Fragment} one */
 function matched({ score, why }) {
   return why && (score >= 0.5 ? t("good match") : t("match"));
 }
 
-/** What should be known before it is believed. @param {Fragment} one */
+/** Warnings that matter before it is believed. @param {Fragment} one */
 function marks(one) {
   const badge = (/** @type {string} */ words, /** @type {string} */ look) => el("span", { className: `badge ${look}` }, words);
   return [

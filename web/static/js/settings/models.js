@@ -1,4 +1,4 @@
-// Which model plays which role: looked at, tried with a real question, and chosen. A key is typed once; the server keeps
+// The model of each role: view it, try it with a real question, and choose it. A key is typed once; the server stores
 // it and never sends it back.
 
 import { el, setText } from "../base/dom.js";
@@ -11,9 +11,9 @@ import { heard, number, t } from "../base/language.js";
 const ABOUT = { smart: t("answers you, and does every task that has no role of its own"), fast: t("judges plans, and shortens long texts") };
 
 /**
- * The section of the settings. It fills itself.
+ * The section of the settings, which loads its own content.
  * @param {Request} request
- * @param {() => void} changed another model answers the next message
+ * @param {() => void} changed called when another model answers the next message
  * @returns {HTMLElement}
  */
 export function modelsSection(request, changed) {

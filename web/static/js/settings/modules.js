@@ -1,11 +1,11 @@
-// The catalogue of modules: what each can do, what it needs, and what of it a person has approved. Modules are
-// added, approved and taken away here while agents run.
+// The catalogue of modules: what each can do, what it needs, and which functions a person has approved. Modules can be
+// added, approved and removed here while agents run.
 
 import { el, part, setText } from "../base/dom.js";
 import { bytes } from "../base/format.js";
 import { t } from "../base/language.js";
 
-/** Bytes of a file that fits one message. */
+/** The largest file that fits in one message, in bytes. */
 const LARGEST = 128 * 1024;
 
 /** @typedef {import("../state/wire.d.ts").ModuleDescription} Module */
@@ -22,7 +22,7 @@ export class ModulesDialog {
   #news = part("modules-news");
   #busy = false;
   /** @type {import("./secrets.js").OwnSecrets|undefined} */ #secrets;
-  /** What modules may reach in the session that is shown; null: none is. @type {Host[]|null} */ #hosts = null;
+  /** The hosts that modules may reach in the shown session; null if none is shown. @type {Host[]|null} */ #hosts = null;
 
   /**
    * @param {Request} request
@@ -59,13 +59,13 @@ export class ModulesDialog {
     await Promise.all([this.#refresh(), this.#showSecrets()]);
   }
 
-  /** The user's secrets, below the modules that are given them. */
+  /** The user's secrets, below the modules that receive them. */
   async #showSecrets() {
     const { OwnSecrets } = await import("./secrets.js");
     await (this.#secrets ??= new OwnSecrets(part("own-secrets"), this.request, Boolean(this.store.you), (words) => this.#say(words))).show();
   }
 
-  /** A module came or went, for whatever reason. */
+  /** A module was added or removed, for any reason. */
   changed() {
     if (this.#dialog.open && !this.#busy) this.#refresh();
   }
@@ -73,7 +73,7 @@ export class ModulesDialog {
   async #refresh() {
     try {
       const { list } = await this.request("modules");
-      // Without a session there are only the modules.
+      // Without a session, there are only the modules.
       this.#hosts = await this.request("module.hosts").then((answer) => answer.list, () => null);
       const open = new Set([...this.#list.querySelectorAll("details[open]")].map((one) => one.getAttribute("data-module")));
       this.#list.replaceChildren(...list.map((/** @type {Module} */ one) => this.#module(one, open.has(one.name))));
@@ -88,7 +88,7 @@ export class ModulesDialog {
    * @template {import("../state/types.d.ts").RequestType} T
    * @param {T} type
    * @param {import("../state/types.d.ts").Fields<T>} fields
-   * @param {string} words what to say when it is done
+   * @param {string} words the text to show when it is done
    */
   async #do(type, fields, words) {
     if (this.#busy) return false;
@@ -194,7 +194,7 @@ export class ModulesDialog {
   }
 }
 
-/** What a module wants of its sandbox, which an approval grants. @param {import("../state/wire.d.ts").ModuleDescription["manifest"]} manifest */
+/** The permissions that a module asks for, which an approval grants. @param {import("../state/wire.d.ts").ModuleDescription["manifest"]} manifest */
 function needs(manifest) {
   const { egress = [], secrets = [], workspace = "none" } = manifest?.needs ?? {};
   const named = egress.filter((one) => one !== "*");

@@ -1,9 +1,9 @@
-// Everything that can be done, by name: one field, a list below it, and the keys that do the same directly.
+// All commands by name: a field, a list below it, and the keys that run them directly.
 
 import { el, part } from "../base/dom.js";
 import { t } from "../base/language.js";
 
-/** `anywhere`: its keys work in dialogs, too.
+/** `anywhere`: its keys also work in dialogs.
  * @typedef {{name: string, keys?: string, run: () => unknown, when?: () => boolean, anywhere?: boolean}} Command */
 
 const MOST = 60;
@@ -16,8 +16,8 @@ export class Palette {
   #at = 0;
 
   /**
-   * @param {() => Command[]} commands all that there are, at any moment
-   * @param {() => Promise<unknown>} prepare asks for what some of them are made of
+   * @param {() => Command[]} commands returns all current commands
+   * @param {() => Promise<unknown>} prepare requests the data that some of them need
    */
   constructor(commands, prepare) {
     this.commands = commands;
@@ -27,14 +27,14 @@ export class Palette {
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
   }
 
-  /** Its dialog was opened. @param {boolean} entered the Enter key was pressed before anybody was there to hear it */
+  /** Its dialog was opened. @param {boolean} entered whether Enter was pressed before the script was loaded */
   begin(entered) {
     this.#search();
     if (entered && this.#found.length) return this.#run(this.#found[0]);
     this.prepare().then(() => this.#search(), () => undefined);
   }
 
-  /** Do what a key stands for, if it stands for a command. @param {KeyboardEvent} event */
+  /** Run the command of a key, if it has one. @param {KeyboardEvent} event */
   shortcut(event) {
     const wanted = `Alt+Shift+${event.code.replace("Key", "")}`;
     const command = this.commands().find((one) => one.keys === wanted && (one.when?.() ?? true));

@@ -1,4 +1,4 @@
-// Opens the list of commands, whose script is fetched with the first key that may stand for a command, or with the list.
+// Opens the list of commands. Its script is fetched with the first key that may belong to a command, or with the list.
 
 import { part, styled } from "../base/dom.js";
 
@@ -10,8 +10,8 @@ export class PaletteOpener {
 
   /**
    * @param {import("./commands.js").Page} page
-   * @param {() => Promise<unknown>} prepare asks for what some of the commands are made of
-   * @param {() => void} failed the script can't be fetched
+   * @param {() => Promise<unknown>} prepare requests the data that some commands need
+   * @param {() => void} failed called if the script can't be fetched
    */
   constructor(page, prepare, failed) {
     this.page = page;
@@ -27,11 +27,11 @@ export class PaletteOpener {
     if (list) event.preventDefault();
     if (list) this.#open();
     else if (!event.altKey || !event.shiftKey || event.ctrlKey || event.metaKey) return;
-    else if (this.#palette) this.#palette.shortcut(event);  // at once, so that the browser does nothing else with it
+    else if (this.#palette) this.#palette.shortcut(event);  // at once, so that the browser does not handle it
     else this.#with((palette) => palette.shortcut(event));
   }
 
-  /** The dialog opens at once, and takes what is typed while its script comes. */
+  /** Open the dialog at once; it accepts input while its script loads. */
   #open() {
     const dialog = /** @type {HTMLDialogElement} */ (part("palette"));
     if (dialog.open) return;

@@ -1,4 +1,4 @@
-// A user's own secrets: their names, never a value; stored, replaced and removed.
+// A user's own secrets: store, replace and remove them. Only names are shown, never values.
 
 import { el } from "../base/dom.js";
 import { t } from "../base/language.js";
@@ -10,8 +10,8 @@ export class OwnSecrets {
   /**
    * @param {HTMLElement} place
    * @param {import("../state/types.d.ts").Request} request
-   * @param {boolean} others whether there may be modules for everybody
-   * @param {(words: unknown) => void} say tells what came of something
+   * @param {boolean} others whether there may be modules for all users
+   * @param {(words: unknown) => void} say shows the result of an action
    */
   constructor(place, request, others, say) {
     this.request = request;

@@ -1,5 +1,5 @@
-// How the page looks and speaks, which models answer, and what works on this machine, with what to do where something
-// doesn't. The first two are kept in this browser, the models on the server.
+// Appearance, language, models, and a check of this machine with remedies for what does not work. The first
+// two are stored in this browser, the models on the server.
 
 import { el, part } from "../base/dom.js";
 import { facts } from "../agents/facts.js";
@@ -18,7 +18,7 @@ export class SettingsDialog {
 
   /**
    * @param {Request} request
-   * @param {() => void} changed another model answers the next message
+   * @param {() => void} changed called when another model answers the next message
    */
   constructor(request, changed) {
     this.request = request;
@@ -41,7 +41,7 @@ export class SettingsDialog {
   }
 }
 
-/** The choices that this browser keeps. */
+/** The choices that this browser stores. */
 function looks() {
   const theme = el("fieldset", { className: "segmented", "data-role": "theme" }, el("legend", { className: "sr" }, t("Appearance")), ...THEMES.map(([value, name]) => {
     const input = el("input", { type: "radio", name: "theme", value, checked: (document.documentElement.dataset.theme ?? "") === value });
@@ -54,7 +54,7 @@ function looks() {
   const tongue = el("select", { "data-role": "language" }, ...LANGUAGES.map(([value, name]) => el("option", { value, lang: value, selected: value === language }, name)));
   tongue.addEventListener("change", () => {
     keep("iact.language", /** @type {HTMLSelectElement} */ (tongue).value);
-    // Every word stands somewhere: the page begins anew, where it is, with what was typed kept by the browser.
+    // Texts are already everywhere in the page, so it is reloaded in place. The browser keeps typed text.
     location.reload();
   });
   return el("div", { className: "looks" }, el("h3", {}, t("Appearance")), theme, el("label", {}, `${t("Language")} `, tongue));
@@ -62,20 +62,20 @@ function looks() {
 
 /**
  * @param {string} name
- * @param {string} value "" forgets it
+ * @param {string} value "" removes it
  */
 function keep(name, value) {
   try {
     if (value) localStorage.setItem(name, value);
     else localStorage.removeItem(name);
   } catch {
-    // A browser that keeps nothing for us: it holds until the page is loaded anew.
+    // If the browser stores nothing for us, the choice lasts until the page is reloaded.
   }
 }
 
 /** @param {Check} one */
 function row(one) {
-  // What works but has something to mend is said so: green beside a remedy would be read as nothing to do.
+  // What works but has a remedy is not shown in green, because green would be read as nothing to do.
   const [look, words] = !one.ok ? ["error", t("does not work")] : one.remedy ? ["incomplete", t("not needed here")] : ["ok", t("works")];
   const remedy = one.remedy ? [el("p", { className: "facts" }, `${t("Fix:")} `, el("code", {}, one.remedy))] : [];
   return el("li", {}, el("span", { className: `badge ${look}` }, words), " ", el("strong", {}, heard(one.check)), el("p", { className: "facts" }, heard(one.detail)), ...remedy);

@@ -1,15 +1,15 @@
-// One websocket that comes back by itself.
+// One websocket that reconnects automatically.
 //
-// After a loss it says which session and up to which record the page has; the server sends the rest.
-// Requests carry an id and are answered by `ok` or `error`; one that was under way when the line
-// broke fails, and whoever asked keeps what the person typed.
+// After a loss it reports the session and the newest record of the page; the server sends the rest.
+// Requests carry an id and are answered by `ok` or `error`. A request that was pending when the connection
+// broke fails, and its caller keeps the text that the user typed.
 
 import { heard, t } from "../base/language.js";
 
 const FIRST_WAIT = 250;
 const LONGEST_WAIT = 8000;
 const HANDSHAKE = 8000;
-/** Bytes of a file that may wait in the browser to be sent. */
+/** The bytes of a file that may wait in the browser to be sent. */
 const ROOM = 1 << 20;
 
 /** A request was refused or could not be sent. `code` is the server's, or "offline". */
@@ -25,9 +25,9 @@ export class RequestError extends Error {
 }
 
 /** @typedef {import("./wire.d.ts").Requests} Requests */
-/** What may be asked. @typedef {keyof Requests} RequestType */
+/** The types of requests. @typedef {keyof Requests} RequestType */
 /** @template {RequestType} Type @typedef {Requests[Type]["fields"]} Fields */
-/** What the server sends unasked. @typedef {import("./wire.d.ts").News} News */
+/** Messages that the server sends unasked. @typedef {import("./wire.d.ts").News} News */
 
 /**
  * @typedef {"connecting"|"open"|"offline"|"refused"} ConnectionState
@@ -50,7 +50,7 @@ export class Connection {
     document.addEventListener("visibilitychange", () => document.hidden || this.#retryNow());
   }
 
-  /** Connect, and keep connected from now on. */
+  /** Connect, and stay connected from now on. */
   open() {
     clearTimeout(this.#timer);
     this.handlers.state(this.#failures > 1 ? "offline" : "connecting");
@@ -74,14 +74,14 @@ export class Connection {
     };
   }
 
-  /** Say which session the page shows and what it has of it. */
+  /** Report which session the page shows and which records it has. */
   hello() {
     const asked = this.handlers.hello();
     return asked[0] === "open" ? this.request("open", asked[1]) : this.request("hello", asked[1]);
   }
 
   /**
-   * Send a message; settles when the server answered it.
+   * Send a message. Settles when the server has answered.
    * @template {RequestType} Type
    * @param {Type} type
    * @param {Fields<Type>} [fields]
@@ -100,7 +100,7 @@ export class Connection {
   }
 
   /**
-   * Send a piece of a file; settles when there is room for more.
+   * Send a piece of a file. Settles when there is room for more.
    * @param {ArrayBuffer} piece
    */
   async sendBytes(piece) {
@@ -135,7 +135,7 @@ export class Connection {
     this.handlers.state(this.#failures > 1 ? "offline" : "connecting");
     if (!opened && (await refused())) {
       this.handlers.state("refused");
-      // Another tab may sign in, which lets this one in, too.
+      // Another tab may sign in, which also admits this tab.
       this.#timer = setTimeout(() => this.#lost(false), LONGEST_WAIT);
       return;
     }
@@ -148,7 +148,7 @@ export class Connection {
   }
 }
 
-/** Whether the server is there but no longer knows this page (it was started anew, with a new token). */
+/** Whether the server is running but no longer knows this page (it was restarted with a new token). */
 async function refused() {
   try {
     return (await fetch("/static/icon.svg", { cache: "no-store" })).status === 401;

@@ -1,12 +1,12 @@
-// What the page knows: a projection of records and passing news. Views listen; nobody else writes.
+// The state of the page: a projection of records and of transient news. Views listen; only the store writes.
 //
-// Where `at` is a number, the page shows the session as it was behind that record; news is taken in all
-// the same and shows when `at` is null again.
+// If `at` is a number, the page shows the session as it was after that record. News is still taken in,
+// and is shown when `at` is null again.
 //
-// The newest records of a session come first; what is before them follows, and is taken in in a few large pieces. Until
-// then `whole` is false, and nothing may be said that only all records tell.
+// The newest records of a session arrive first. The earlier ones follow, and are taken in in a few large pieces. Until
+// then `whole` is false, and nothing may be shown that depends on all records.
 //
-// Records of long ago come without HTML; `html` asks for it when one of them is to be shown.
+// Old records arrive without HTML; `html` asks for it when one of them must be shown.
 //
 // Events: "session", "tree", "records", "earlier", "rendered", "live", "activity", "tick", "modules", "selected", "notice", "alert", "sessions", "examples", "reset", "moved", "you".
 
@@ -19,11 +19,11 @@ import { heard } from "../base/language.js";
 /** @typedef {import("./types.d.ts").SessionInfo} SessionInfo */
 
 const OUTPUT_KEPT = 60_000;
-/** How many records' HTML is asked for at once, at most. */
+/** The largest number of records whose HTML is requested at once. */
 const AT_ONCE = 200;
-/** How many records behind those that are wanted are asked for with them. */
+/** The number of records after the wanted ones that are requested with them. */
 const AHEAD = 60;
-/** Milliseconds until what was refused is asked for again. */
+/** Milliseconds until a refused request is repeated. */
 const AGAIN = 1000;
 const ENDS_A_DRAFT = new Set(["turn", "reply", "discard", "compress"]);
 
@@ -35,46 +35,46 @@ const LONE_ROOT = {
 
 export class Store extends EventTarget {
   /** @type {SessionFacts} */ session = { id: null, since: 0, intent: 1, levels: {}, model: "", journal: "", last: 0, readonly: false };
-  /** All that came, also behind `at`; their numbers have no gaps. @type {JournalRecord[]} */ records = [];
-  /** What came of those before, in order, and is not taken in yet. @type {JournalRecord[]} */ #before = [];
-  /** Some of those before, on which something still hangs, by number. @type {Map<number, JournalRecord>} */ #apart = new Map();
-  /** How often everything was forgotten. */ #lives = 0;
-  /** The record behind which the session is shown; null: now. @type {number|null} */ at = null;
+  /** All records that arrived, also those after `at`; their numbers have no gaps. @type {JournalRecord[]} */ records = [];
+  /** Earlier records that arrived and are not taken in yet, in order. @type {JournalRecord[]} */ #before = [];
+  /** Single earlier records that something still depends on, by number. @type {Map<number, JournalRecord>} */ #apart = new Map();
+  /** How often the store was reset. */ #lives = 0;
+  /** The record after which the session is shown; null for now. @type {number|null} */ at = null;
   /** @type {TreeNode[]} */ #now = [LONE_ROOT];
   /** @type {TreeNode[]} */ #then = [LONE_ROOT];
   /** The records of each agent, in order. @type {Map<string, JournalRecord[]>} */ #own = new Map();
-  /** With which record each agent began. @type {Map<string, JournalRecord>} */ #births = new Map();
-  /** Those that changed last, and all that are pinned, open or wait. @type {SessionInfo[]} */ sessions = [];
-  /** How many there are, and how many in the trash. */ total = 0;
+  /** The record with which each agent began. @type {Map<string, JournalRecord>} */ #births = new Map();
+  /** The sessions that changed last, and all that are pinned, open or waiting. @type {SessionInfo[]} */ sessions = [];
+  /** The number of sessions; below, the number in the trash. */ total = 0;
   deleted = 0;
   /** Recorded sessions that come with the product. @type {import("../dialogue/welcome.js").Example[]} */ examples = [];
-  /** First messages that a person kept. @type {import("../dialogue/welcome.js").FirstMessage[]} */ kept = [];
-  /** Text that models are writing now, by agent. @type {Map<string, string>} */ drafts = new Map();
-  /** What models think before they reply, by agent. @type {Map<string, string>} */ thoughts = new Map();
-  /** What models do now, or what keeps them, by agent. @type {Map<string, import("./types.d.ts").Activity>} */ activities = new Map();
-  /** By how many milliseconds the server's clock is ahead of this one. */ #ahead = 0;
-  /** With which record each agent was called last. @type {Map<string, JournalRecord>} */ calls = new Map();
-  /** What running tools printed, by the number of their `call` record.
+  /** First messages that the user saved. @type {import("../dialogue/welcome.js").FirstMessage[]} */ kept = [];
+  /** The text that models are writing now, by agent. @type {Map<string, string>} */ drafts = new Map();
+  /** The reasoning of models before they reply, by agent. @type {Map<string, string>} */ thoughts = new Map();
+  /** What models do or wait for now, by agent. @type {Map<string, import("./types.d.ts").Activity>} */ activities = new Map();
+  /** The milliseconds by which the server's clock is ahead of this one. */ #ahead = 0;
+  /** The record with which each agent was last called. @type {Map<string, JournalRecord>} */ calls = new Map();
+  /** The output of running tools, by the number of their `call` record.
    * @type {Map<number, {agent: string, text: string}>} */
   outputs = new Map();
-  /** What a person said instead before it was read, by the message's number. @type {Map<number, JournalRecord>} */ rewordings = new Map();
-  /** In which record an input was read, by the input's number. @type {Map<number, number>} */ receipts = new Map();
-  /** The session that was asked for last, until the server begins with it.
+  /** New wordings of messages that were changed before they were read, by the message's number. @type {Map<number, JournalRecord>} */ rewordings = new Map();
+  /** The record in which an input was read, by the input's number. @type {Map<number, number>} */ receipts = new Map();
+  /** The session that was requested last, until the server begins to send it.
    * @type {{id: string|null, readonly: boolean}|null} */
   #awaited = null;
-  /** What waits for a person's leave, by the number of the record that asks. @type {Map<number, JournalRecord>} */ asked = new Map();
-  /** Asks the server for the HTML of records. @type {(numbers: number[]) => Promise<{list: any[]}>} */
+  /** Questions that wait for a person, by the number of the record that asks. @type {Map<number, JournalRecord>} */ asked = new Map();
+  /** Requests the HTML of records from the server. @type {(numbers: number[]) => Promise<{list: any[]}>} */
   fetchHtml = async () => ({ list: [] });
-  /** Numbers of records whose HTML is wanted, and of those for which it was asked. @type {Set<number>} */ #wanted = new Set();
+  /** The numbers of records whose HTML is wanted, and below, of those for which it was requested. @type {Set<number>} */ #wanted = new Set();
   /** @type {Set<number>} */ #asked = new Set();
   /** Whether every call is denied. */ locked = false;
-  /** The newest record behind which the files may be others. */ ended = 0;
-  /** How many modules run now. */ modules = 0;
+  /** The newest record after which the files may have changed. */ ended = 0;
+  /** The number of running modules. */ modules = 0;
   /** The session's tokens. @type {import("./types.d.ts").Budget|undefined} */ budget;
-  /** The records that are to be shown in another way. @type {number[]} */ redrawn = [];
+  /** The records that must be drawn again. @type {number[]} */ redrawn = [];
   notice = "";
-  /** Who this is, on a server with several users. @type {import("./wire.d.ts").YouNews|undefined} */ you;
-  /** What ended the session, if anything did. */ alert = "";
+  /** The user, on a server with several users. @type {import("./wire.d.ts").YouNews|undefined} */ you;
+  /** What ended the session, if it ended. */ alert = "";
   selected = "/";
 
   /** The tree as it is shown. */
@@ -82,37 +82,37 @@ export class Store extends EventTarget {
     return this.at === null ? this.#now : this.#then;
   }
 
-  /** Whether nothing can be changed from here: a stored session, or a look back. */
+  /** Whether nothing can be changed from here, because the session is stored or looked back at. */
   get past() {
     return this.at !== null || this.session.readonly;
   }
 
-  /** How many records the session has where it is shown: numbers begin at 1. */
+  /** The number of records up to the shown moment; record numbers begin at 1. */
   get count() {
     return Math.min(this.shown, this.last);
   }
 
-  /** Number of the oldest record from which on all are here. */
+  /** The number of the oldest record from which all later ones are here. */
   get first() {
     return this.records[0]?.n ?? 1;
   }
 
-  /** From which number on the server has sent all up to `last`. */
+  /** The number from which the server has sent all records up to `last`. */
   get reached() {
     return this.#before[0]?.n ?? this.first;
   }
 
-  /** Whether all of the session is here, from its first record on. */
+  /** Whether the whole session is here, from its first record. */
   get whole() {
     return this.records.length ? this.first === 1 : !this.session.last && !this.#awaited?.id;
   }
 
-  /** The number of the record that is shown last. */
+  /** The number of the last shown record. */
   get shown() {
     return this.at ?? this.last;
   }
 
-  /** Number of the newest record here. */
+  /** The number of the newest record here. */
   get last() {
     return this.records.length ? this.records[this.records.length - 1].n : 0;
   }
@@ -122,13 +122,13 @@ export class Store extends EventTarget {
     return this.records[n - this.first] ?? this.#apart.get(n);
   }
 
-  /** The records of an agent that are shown. @param {string} path */
+  /** The shown records of an agent. @param {string} path */
   own(path) {
     const all = this.#own.get(path) ?? [];
     return this.at === null ? all : all.slice(0, countUpTo(all, this.at));
   }
 
-  /** Whether a record has its HTML; asks for it if it has not. @param {JournalRecord|undefined} record */
+  /** Whether a record has its HTML. Requests it if not. @param {JournalRecord|undefined} record */
   rendered(record) {
     if (!record || record.html !== undefined) return true;
     if (!this.#asked.has(record.n) && !this.#wanted.has(record.n)) {
@@ -140,7 +140,7 @@ export class Store extends EventTarget {
 
   async #fetch() {
     if (!this.#wanted.size) return;
-    // What comes next in time is likely to be wanted next: who plays a replay must not ask at every step.
+    // The following records will probably be wanted next, so that a replay does not have to ask at every step.
     const newest = Math.max(...this.#wanted);
     for (let n = newest + 1; n <= newest + AHEAD; n += 1) {
       const next = this.record(n);
@@ -159,7 +159,7 @@ export class Store extends EventTarget {
       for (const { n, html, messages } of list) Object.assign(this.record(n) ?? {}, messages ? { html, messages } : { html });
       this.#tell("rendered");
     } catch {
-      // Refused because too much was asked, or the line was lost: whoever still shows these records asks again.
+      // Refused because there were too many requests, or the connection was lost. Views that still show these records ask again.
       setTimeout(() => this.#tell("rendered"), AGAIN);
     } finally {
       for (const n of numbers) this.#asked.delete(n);
@@ -171,13 +171,13 @@ export class Store extends EventTarget {
     return this.#births.get(path);
   }
 
-  /** In which record an input was read, if it was by then. @param {number} n */
+  /** The record in which an input was read, if it was read by the shown moment. @param {number} n */
   readAt(n) {
     const read = this.receipts.get(n);
     return read !== undefined && read <= this.shown ? read : undefined;
   }
 
-  /** Show the session as it was behind record `at`; null: as it is. @param {number|null} at */
+  /** Show the session as it was after record `at`; null for as it is now. @param {number|null} at */
   move(at) {
     if (at === this.at) return;
     if (this.at === null) this.#then = this.#now;
@@ -199,7 +199,7 @@ export class Store extends EventTarget {
   }
 
   /**
-   * Forget the session shown and expect another.
+   * Forget the shown session and expect another.
    * @param {string|null} id
    * @param {boolean} [readonly]
    */
@@ -210,7 +210,7 @@ export class Store extends EventTarget {
     this.#tell("session");
   }
 
-  /** What a person begins sessions with. @param {import("../dialogue/welcome.js").FirstMessage[]} list */
+  /** Take the user's first messages. @param {import("../dialogue/welcome.js").FirstMessage[]} list */
   keep(list) {
     this.kept = list;
     this.#tell("examples");
@@ -222,12 +222,12 @@ export class Store extends EventTarget {
     this.#tell("examples");
   }
 
-  /** What is expected will not come; take what does. */
+  /** The expected session will not come; accept any. */
   waitNoMore() {
     this.#awaited = null;
   }
 
-  /** Take one message of the server. @param {any} message */
+  /** Take in a message of the server. @param {any} message */
   take(message) {
     if (this.#stale(message)) return;
     switch (message.type) {
@@ -258,7 +258,7 @@ export class Store extends EventTarget {
     this.#tell("sessions");
   }
 
-  /** A session changed; without a state, or where it is not known here, the list is to be asked for again.
+  /** A session changed. Without a state, or if it is not known here, the list must be requested again.
    * @param {{session: string, state?: SessionInfo["state"], since?: string, what?: string}} message */
   #standing({ session, state, since = "", what = "" }) {
     const index = this.sessions.findIndex((info) => info.id === session);
@@ -271,12 +271,12 @@ export class Store extends EventTarget {
     if (index < 0 || !state || state === "idle" || state === "failed") this.#tell("stale");
   }
 
-  /** Whether a message is still about the session that was shown before. @param {any} message */
+  /** Whether a message is still about the previously shown session. @param {any} message */
   #stale(message) {
     if (this.#awaited === null || message.type === "notice" || message.type === "sessions" || message.type === "standing" || message.type === "you") return false;
     const { id, readonly } = this.#awaited;
-    // A foreign session is shown to look at, also where it was to be gone on with.
-    // And so is one of somebody else, who lets us look.
+    // A foreign session is shown read-only, even if it was meant to be continued.
+    // So is a session that another user has shared for viewing.
     const expected = message.foreign || message.role || Boolean(message.readonly) === readonly;
     if (message.type !== "session" || message.id !== id || !expected) return true;
     this.#awaited = null;
@@ -288,12 +288,12 @@ export class Store extends EventTarget {
     if (message.id !== this.session.id && this.session.id !== null) this.#reset();
     if (message.since < this.last) this.#reset();
     if (message.now) this.#ahead = Date.parse(message.now) - Date.now();
-    this.activities.clear();  // those that there are come next
+    this.activities.clear();  // the present ones arrive next
     if (this.alert) {
-      this.alert = "";  // where it still holds, it comes again
+      this.alert = "";  // if it still applies, it arrives again
       this.#tell("alert");
     }
-    // What its agents are at is not known before it is read.
+    // The state of its agents is not known before it is read.
     if (message.opening) {
       this.#now = [{ ...LONE_ROOT, state: "opening" }];
       message.model = "";
@@ -303,13 +303,13 @@ export class Store extends EventTarget {
     this.#tell("session");
   }
 
-  /** The share of its tokens or its money that the session has used; 1 where there is too little left for one more turn. */
+  /** The share of its tokens or money that the session has used; 1 if too little is left for another turn. */
   get used() {
     const { tokens = 0, used = 0, exhausted = false, cost = 0, money = 0 } = this.budget ?? {};
     return exhausted ? 1 : Math.max(tokens && used / tokens, money && cost / money);
   }
 
-  /** A tree with `at` answers a move; one that the page has moved away from meanwhile is dropped.
+  /** A tree with `at` answers a move; it is dropped if the page has moved elsewhere in the meantime.
    * @param {{nodes: TreeNode[], at?: number|null, modules?: number, lockdown?: boolean, budget?: import("./types.d.ts").Budget}} message */
   #tree({ nodes, at = null, modules = 0, lockdown, budget }) {
     const tree = nodes.length ? nodes : [LONE_ROOT];
@@ -335,13 +335,13 @@ export class Store extends EventTarget {
     }
   }
 
-  /** Records that came together are told of once. @param {JournalRecord[]} list */
+  /** Announce records that arrived together once. @param {JournalRecord[]} list */
   #records(list) {
     for (const record of list) this.#record(record);
     this.#tell("records");
   }
 
-  /** Several records, the newest of a session or such as stand before those that are here.
+  /** Several records: the newest of a session, or records before those that are here.
    * @param {{list: JournalRecord[], apart?: JournalRecord[]}} message */
   #several({ list, apart = [] }) {
     for (const record of apart) if (!this.#apart.has(record.n)) this.#apart.set(record.n, shorten(record));
@@ -354,7 +354,7 @@ export class Store extends EventTarget {
     this.#tell("records");
   }
 
-  /** Records are shown in another way, now that more is known. @param {{n: number, html: string, messages?: any[]}[]} list */
+  /** Records get new HTML, now that more is known. @param {{n: number, html: string, messages?: any[]}[]} list */
   #again(list) {
     for (const { n, ...fields } of list) Object.assign(this.record(n) ?? {}, fields);
     this.redrawn = list.map(({ n }) => n);
@@ -371,8 +371,8 @@ export class Store extends EventTarget {
   }
 
   /**
-   * Take in what stands before. It is taken in when that at least doubles what is here, so that however long a session
-   * is, each record is looked at a few times only.
+   * Take in earlier records, when they at least double the number of records here. So however long a session
+   * is, each record is read only a few times.
    * @param {JournalRecord[]} list
    */
   #earlier(list) {
@@ -388,7 +388,7 @@ export class Store extends EventTarget {
     this.#tell("records");
   }
 
-  /** What follows from all that is here, anew. */
+  /** Compute again what follows from all records here. */
   #foldAll() {
     const printed = this.outputs;
     for (const known of [this.#own, this.#births, this.calls, this.receipts, this.rewordings, this.asked]) known.clear();
@@ -399,7 +399,7 @@ export class Store extends EventTarget {
       else this.#apart.delete(n);
     }
     for (const record of this.records) this.#fold(record);
-    this.locked = locked;  // the tree said so
+    this.locked = locked;  // the tree reported it
     for (const [call, output] of this.outputs) output.text = printed.get(call)?.text ?? "";
   }
 
@@ -416,7 +416,7 @@ export class Store extends EventTarget {
     this.#fold(record);
   }
 
-  /** What follows from a record, and those before. @param {JournalRecord} record */
+  /** Take in what follows from a record and the records before it. @param {JournalRecord} record */
   #fold(record) {
     if (record.kind === "call" && record.to) this.calls.set(record.to, record);
     this.#running(record);
@@ -431,7 +431,7 @@ export class Store extends EventTarget {
     if (record.kind === "spawn" || record.kind === "open") this.#births.set(record.agent, record);
   }
 
-  /** What was said is said in other words. @param {JournalRecord} record */
+  /** A message gets a new wording. @param {JournalRecord} record */
   #rewords(record) {
     const before = record.kind === "control" && record.op === "reword" ? this.record(record.of) : undefined;
     if (!before || record.kind !== "control") return;
@@ -439,7 +439,7 @@ export class Store extends EventTarget {
     this.rewordings.set(before.n, record);
   }
 
-  /** A called function shows as running until its result, or its agent's reply, is there. @param {JournalRecord} record */
+  /** A called function is shown as running until its result or its agent's reply arrives. @param {JournalRecord} record */
   #running(record) {
     if (record.kind === "call" && record.function !== "CALL" && !record.to) {
       this.outputs.set(record.n, { agent: record.agent, text: "" });
@@ -450,7 +450,7 @@ export class Store extends EventTarget {
     }
   }
 
-  /** A question stands until it has an answer, or its call or its agent an end. @param {JournalRecord} record */
+  /** A question is shown until it is answered, or until its call or its agent ends. @param {JournalRecord} record */
   #questions(record) {
     if (record.kind === "clearance" && record.params !== undefined) {
       if (record.to !== "endpoint") this.asked.set(record.n, record);
@@ -460,7 +460,7 @@ export class Store extends EventTarget {
     if (record.ask !== undefined) this.asked.delete(record.ask);
     if (record.kind !== "result" && record.kind !== "reply") return;
     for (const [n, { agent, turn, action, kind }] of this.asked) {
-      if (kind === "host" || kind === "form") continue; // these have an answer each, however their call ends
+      if (kind === "host" || kind === "form") continue; // each of these gets an answer, however its call ends
       const same = record.kind === "reply" || (record.turn === turn && record.action === action);
       if (agent === record.agent && same) this.asked.delete(n);
     }
@@ -486,7 +486,7 @@ export class Store extends EventTarget {
     return Date.now() + this.#ahead;
   }
 
-  /** A second has passed. */
+  /** Update once a second. */
   tick() {
     this.#tell("tick");
   }
@@ -533,7 +533,7 @@ export class Store extends EventTarget {
 }
 
 /**
- * Keep of a record's text what views show of it; of what a person said, all.
+ * Keep the part of a record's text that views show; of a person's message, keep everything.
  * @param {JournalRecord} record
  */
 function shorten(record) {
@@ -544,7 +544,7 @@ function shorten(record) {
 }
 
 /**
- * How many of `records`, which are in order, have a number up to `n`.
+ * The number of `records` (in order) whose number is at most `n`.
  * @param {{n: number}[]} records
  * @param {number} n
  */
