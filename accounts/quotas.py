@@ -74,7 +74,7 @@ class AccountQuota:
 
 @dataclass(frozen=True, slots=True)
 class MonthUsage:
-    """What was used of models in a month. `subject`: a user's id, or the name of a group."""
+    """How much of the models was used in a month. `subject`: a user's id, or the name of a group."""
 
     kind: QuotaKind
     subject: str
@@ -347,7 +347,7 @@ class UserQuota:
         return await self._at_once("containers", more=1)
 
     def count(self, kind: CountedKind, taken: Callable[[], int]) -> None:
-        """As in `core.ports.ConcurrencyLimits`."""
+        """See `core.ports.ConcurrencyLimits`."""
         self._taken[kind] = taken
 
     def taken(self, kind: CountedKind) -> int:

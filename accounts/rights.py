@@ -96,10 +96,10 @@ class LinkView:
 
 @dataclass(frozen=True, slots=True)
 class _Rule:
-    """`roles`: any of these on the watched session; None: no session is needed. `scope`: None: none is needed.
+    """What a right requires. `roles`: any of these on the watched session; None: no session is needed.
 
-    `links`: whether holding a link is enough. `whole`: a token must have every scope, so that it can't be exchanged for
-    one that may do more.
+    `scope`: the scope that a token needs; None: none. `links`: whether holding a link is enough. `whole`: a token must
+    have every scope, so that it can't be exchanged for one that may do more.
     """
 
     roles: frozenset[Role] | None

@@ -17,7 +17,8 @@ _MINUTE: Final = 60.0
 
 
 class SignIns:
-    """`clock`: seconds since 1970; `life`: seconds that a sign-in lasts after its last use."""
+    """The sign-ins of all users. `clock`: seconds since 1970; `life`: seconds that a sign-in lasts after its last
+    use."""
 
     def __init__(self, database: Database, clock: Callable[[], float], life: float) -> None:
         self._database = database

@@ -28,12 +28,12 @@ class HostCipher:
         self._cipher = AESGCM(made.derive(key))
 
     def encrypt(self, name: str, data: bytes) -> bytes:
-        """As `Cipher.encrypt`."""
+        """See `Cipher.encrypt`."""
         nonce = secrets.token_bytes(_NONCE)
         return nonce + self._cipher.encrypt(nonce, data, name.encode())
 
     def decrypt(self, name: str, data: bytes) -> bytes:
-        """As `Cipher.decrypt`."""
+        """See `Cipher.decrypt`."""
         try:
             return self._cipher.decrypt(data[:_NONCE], data[_NONCE:], name.encode())
         except (InvalidTag, ValueError) as error:

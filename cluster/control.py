@@ -131,7 +131,7 @@ class ControlClient:
         self._tls = tls
 
     async def ask(self, lease: HostLease, message: Mapping[str, JSON]) -> Mapping[str, JSON]:
-        """As `Peers.ask`."""
+        """See `Peers.ask`."""
         try:
             async with (
                 asyncio.timeout(_LONGEST),

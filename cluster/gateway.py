@@ -89,20 +89,20 @@ class Gateway(PageServer):
         self._watching: asyncio.Task[None] | None = None
 
     def identify(self, asked: Asked) -> Principal | None:
-        """As `PageServer.identify`."""
+        """See `PageServer.identify`."""
         return self._people.people.identify(asked) if self._people is not None else None
 
     def enter(self, asked: Asked) -> HttpReply:
-        """As `PageServer.enter`."""
+        """See `PageServer.enter`."""
         return self._people.entrance.answer(asked) if self._people is not None else HttpReply(404)
 
     async def start(self) -> None:
-        """As `PageServer.start`."""
+        """See `PageServer.start`."""
         await super().start()
         self._watching = asyncio.create_task(self._watch())
 
     async def stop(self) -> None:
-        """As `PageServer.stop`."""
+        """See `PageServer.stop`."""
         if self._watching is not None:
             self._watching.cancel()
         await super().stop()

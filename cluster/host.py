@@ -239,7 +239,7 @@ class SessionHost:
         if found is None and await self._is_elsewhere(session):
             # The caller looked it up before it moved. Opening it here would take it back from its new host.
             raise Moved(f"The session {session} is open on another host.")
-        self._resting.pop(session, None)  # whoever asks is about to say hello
+        self._resting.pop(session, None)  # the caller is about to send `hello`
         try:
             opened = await self._sessions.open(session)
         except IactError:

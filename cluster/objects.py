@@ -84,7 +84,7 @@ class Directory:
             os.fsync(stream.fileno())
 
     def get(self, name: str) -> bytes | None:
-        """As `core.ports.ObjectStore.get`."""
+        """See `core.ports.ObjectStore.get`."""
         try:
             return (self._folder / name).read_bytes()
         except FileNotFoundError:
@@ -93,7 +93,7 @@ class Directory:
             raise self._unavailable(error) from error
 
     def names(self, prefix: str, *, after: str = "") -> Iterator[str]:
-        """As `core.ports.ObjectStore.names`."""
+        """See `core.ports.ObjectStore.names`."""
         top = self._folder / prefix.rpartition("/")[0]
         try:
             found = [
@@ -109,14 +109,14 @@ class Directory:
         yield from sorted(name for name in found if name.startswith(prefix) and name > after)
 
     def remove(self, name: str) -> None:
-        """As `core.ports.ObjectStore.remove`."""
+        """See `core.ports.ObjectStore.remove`."""
         try:
             (self._folder / name).unlink(missing_ok=True)
         except OSError as error:
             raise self._unavailable(error) from error
 
     def overwrite(self, name: str, data: bytes) -> None:
-        """As `core.ports.ObjectStore.overwrite`."""
+        """See `core.ports.ObjectStore.overwrite`."""
         above, _, last = name.rpartition("/")
         draft = f".{last}.{self._token}{next(self._drafts)}"
         try:
@@ -162,7 +162,7 @@ class Objects:
         self.address: Final = address
 
     def create(self, name: str, data: bytes) -> bool:
-        """As `core.ports.ObjectStore.create`."""
+        """See `core.ports.ObjectStore.create`."""
         try:
             obstore.put(self._store, name, data, mode="create", use_multipart=False)
         except (AlreadyExistsError, FileExistsError):
@@ -172,7 +172,7 @@ class Objects:
         return True
 
     def get(self, name: str) -> bytes | None:
-        """As `core.ports.ObjectStore.get`."""
+        """See `core.ports.ObjectStore.get`."""
         try:
             return bytes(obstore.get(self._store, name).bytes())
         except (NotFoundError, FileNotFoundError):
@@ -181,7 +181,7 @@ class Objects:
             raise self._unavailable(error) from error
 
     def names(self, prefix: str, *, after: str = "") -> Iterator[str]:
-        """As `core.ports.ObjectStore.names`."""
+        """See `core.ports.ObjectStore.names`."""
         try:
             found = obstore.list(self._store, prefix.rstrip("/"), offset=after or None, chunk_size=_PAGE)
             for page in found:
@@ -190,7 +190,7 @@ class Objects:
             raise self._unavailable(error) from error
 
     def remove(self, name: str) -> None:
-        """As `core.ports.ObjectStore.remove`."""
+        """See `core.ports.ObjectStore.remove`."""
         try:
             obstore.delete(self._store, name)
         except (NotFoundError, FileNotFoundError):
@@ -199,7 +199,7 @@ class Objects:
             raise self._unavailable(error) from error
 
     def overwrite(self, name: str, data: bytes) -> None:
-        """As `core.ports.ObjectStore.overwrite`."""
+        """See `core.ports.ObjectStore.overwrite`."""
         try:
             obstore.put(self._store, name, data, mode="overwrite", use_multipart=False)
         except (BaseError, OSError) as error:

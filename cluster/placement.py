@@ -149,12 +149,12 @@ class StaticPlacement:
         return self.members.dead(self._now())
 
     async def hosts(self) -> Sequence[HostLease]:
-        """As `Placement.hosts`."""
+        """See `Placement.hosts`."""
         await self.refresh()
         return self.alive()
 
     async def locate(self, session: str) -> Location | None:
-        """As `Placement.locate`."""
+        """See `Placement.locate`."""
         incarnation, epoch = await asyncio.to_thread(holder_of, self._store, session)
         lease = self.members.lease(incarnation)
         if lease is None and incarnation:
@@ -165,7 +165,7 @@ class StaticPlacement:
         return Location(lease, epoch)
 
     async def place(self, session: str | None, *, host: str = "") -> Location:
-        """As `Placement.place`."""
+        """See `Placement.place`."""
         end, trouble = self._now() + self._patience, ""
         while True:
             try:
@@ -178,7 +178,7 @@ class StaticPlacement:
             await self._look_again()
 
     async def drain(self, host: str) -> int:
-        """As `Placement.drain`."""
+        """See `Placement.drain`."""
         lease = self._named(host, await self.hosts())
         answer = await self._peers.ask(lease, {"do": "drain"})
         passed = answer.get("sessions", 0)

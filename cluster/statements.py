@@ -39,7 +39,7 @@ _log = logging.getLogger("iact.cluster")
 
 
 def statement_key(seals: bytes) -> bytes:
-    """The key that statements are signed with. `seals`: the key of the seals."""
+    """The key with which statements are signed. `seals`: the key of the seals."""
     return hmac.digest(seals, b"iact: statements of members of a cluster", "sha256")
 
 

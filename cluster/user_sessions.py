@@ -64,27 +64,27 @@ class UserSessions:
 
     @property
     def opened(self) -> Mapping[str, OpenSession]:
-        """As `Sessions.opened`."""
+        """See `Sessions.opened`."""
         found = dict(self._local.opened)
         for user, runtime in self._running.items():
             found |= {name_of(user, session): one for session, one in runtime.opened.items()}
         return found
 
     async def open(self, session: str) -> OpenSession:
-        """As `Sessions.open`."""
+        """See `Sessions.open`."""
         user, identity = parts_of(session)
         async with self._of(user) as runtime:
             return await runtime.open(identity)
 
     async def close(self, session: str) -> None:
-        """As `Sessions.close`."""
+        """See `Sessions.close`."""
         user, identity = parts_of(session)
         runtime = self._there(user)
         if runtime is not None:
             await runtime.close(identity)
 
     async def close_unless(self, session: str, needed: Callable[[OpenSession], bool]) -> None:
-        """As `Sessions.close_unless`."""
+        """See `Sessions.close_unless`."""
         user, identity = parts_of(session)
         runtime = self._there(user)
         if runtime is not None:
@@ -92,7 +92,7 @@ class UserSessions:
 
     @asynccontextmanager
     async def texts_of(self, user: str) -> AsyncIterator[Callable[[str, int], TextHits]]:
-        """As `Sessions.texts_of`."""
+        """See `Sessions.texts_of`."""
         async with self._of(user) as runtime:
             yield runtime.texts
 
@@ -120,7 +120,7 @@ class UserPage:
 
     @property
     def unavailable(self) -> str:
-        """As `Page.unavailable`."""
+        """See `Page.unavailable`."""
         return self._page.unavailable
 
     @unavailable.setter
@@ -128,9 +128,9 @@ class UserPage:
         self._page.unavailable = why
 
     def watches(self, session: str) -> bool:
-        """As `Page.watches`."""
+        """See `Page.watches`."""
         return self._page.watches(parts_of(session)[1])
 
     async def send_away(self, session: str | None) -> None:
-        """As `Page.send_away`."""
+        """See `Page.send_away`."""
         await self._page.send_away(None if session is None else parts_of(session)[1])

@@ -77,9 +77,10 @@ class Cursor:
 
 
 class Follower:
-    """`turn`: the client's place in the queue for rendering. `prices`: what tokens cost, if known.
+    """Follows one session for one client. `turn`: the client's place in the queue for rendering.
 
-    `role`: the client's role in the session; `owner`: the owner's name, if that is another user.
+    `prices`: what tokens cost, if known. `role`: the client's role in the session; `owner`: the owner's name, if that
+    is another user.
     """
 
     def __init__(

@@ -51,7 +51,7 @@ class TooDeep(ValueError):
 
 
 def build(renderer: type[RendererHTML]) -> MarkdownIt:
-    """A parser without raw HTML whose time is linear."""
+    """A parser that runs in linear time and treats raw HTML as text."""
     parser = MarkdownIt(
         "js-default", {"html": False, "linkify": False, "maxNesting": _NESTING}, renderer_cls=renderer
     )

@@ -380,7 +380,7 @@ def refused_html(refused: Sequence[str]) -> Markup:
 
 
 def _reasoning(generation: Generation | None) -> Markup:
-    """What the model thought before it replied, folded."""
+    """The model's thinking before its reply, folded."""
     if generation is None or not generation.reasoning:
         return NOTHING
     return folded("Thinking", output(generation.reasoning))

@@ -467,21 +467,21 @@ class WebServer(PageServer):
         return self._shared.downloads.put(name, content, LOCAL.whose)
 
     def identify(self, asked: safety.Asked) -> Principal | None:
-        """As `PageServer.identify`."""
+        """See `PageServer.identify`."""
         return self._people.identify(asked) if self._people is not None else None
 
     def enter(self, asked: safety.Asked) -> HttpReply:
-        """As `PageServer.enter`."""
+        """See `PageServer.enter`."""
         if self._entrance is None:
             return HttpReply(404)
         return self._entrance.answer(asked)
 
     async def unready(self) -> str:
-        """As `PageServer.unready`."""
+        """See `PageServer.unready`."""
         return await self._local.runtime.unready()
 
     def work(self) -> tuple[Figures, Workload] | None:
-        """As `PageServer.work`, over all users."""
+        """See `PageServer.work`; over all users."""
         figures, now = Figures(), self._local.runtime.workload()
         figures.add(self._local.runtime.figures)
         if self._tenants is not None:
@@ -501,12 +501,12 @@ class WebServer(PageServer):
                     group.create_task(one.send_away())
 
     async def stop(self) -> None:
-        """As `PageServer.stop`."""
+        """See `PageServer.stop`."""
         await super().stop()
         self._shared.rendered.close()
 
     async def converse(self, socket: ServerConnection) -> None:
-        """As `PageServer.converse`."""
+        """See `PageServer.converse`."""
         who = principal_of(socket)
         async with AsyncExitStack() as stack:
             own: Tenant | None = self._local
@@ -538,7 +538,7 @@ class WebServer(PageServer):
                 _LOG.info("connection closed", extra=about)
 
     async def download(self, path: str, who: Principal) -> Download | None:
-        """As `PageServer.download`."""
+        """See `PageServer.download`."""
         return self._shared.downloads.take(path, who.whose)
 
 

@@ -30,7 +30,8 @@ _LEFT_OUT: Final = "Left out by the person who shared this session."
 
 
 class SharedView(StoredSession):
-    """`read`: the session up to the record that the link is frozen at, if it is. It reads blobs, and so blocks."""
+    """A session without what a link hides. `read`: the session up to the record that the link is frozen at, if it is.
+    It reads blobs, and so blocks."""
 
     def __init__(self, read: Replay, view: LinkView) -> None:
         super().__init__(read)
@@ -43,7 +44,7 @@ class SharedView(StoredSession):
         ]
 
     def records(self, since: int = 0) -> Sequence[Record]:
-        """As in `StoredSession`."""
+        """See `StoredSession`."""
         return self._records[since:]
 
     def whole(self) -> StoredSession:
@@ -65,7 +66,7 @@ class SharedHistory(RecordHistory):
         self._digests = session.digests
 
     async def variables(self, path: str, at: int | None) -> Sequence[Variable]:
-        """As in `RecordHistory`."""
+        """See `RecordHistory`."""
         return [one for one in await super().variables(path, at) if self._seen(one)]
 
     async def variable(self, path: str, name: str, at: int | None) -> tuple[Variable, bytes]:

@@ -73,7 +73,7 @@ class UserTenants:
 
     @property
     def figures(self) -> Figures:
-        """As in `web.ports.Tenants`."""
+        """See `web.ports.Tenants`."""
         found = Figures()
         found.add(self._past)
         for one in self._runtimes():
@@ -81,7 +81,7 @@ class UserTenants:
         return found
 
     def workload(self) -> Workload:
-        """As in `web.ports.Tenants`."""
+        """See `web.ports.Tenants`."""
         return sum((one.workload() for one in self._runtimes()), Workload())
 
     async def refresh_modules(self) -> None:

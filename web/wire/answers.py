@@ -87,7 +87,7 @@ class Uploaded(Recorded):
 
 
 class Download(TypedDict):
-    """`href` can be fetched once."""
+    """An address, `href`, that can be fetched once."""
 
     href: str
 
@@ -442,7 +442,7 @@ class GrantRow(TypedDict):
 
 
 class LinkRow(TypedDict):
-    """`created`, `ends`: times in UTC; `opened`: how often it was opened; `at`: the record that it is frozen at."""
+    """A link. `created`, `ends`: times in UTC; `opened`: how often it was opened; `at`: the record that it is frozen at."""
 
     id: str
     created: str
@@ -532,14 +532,14 @@ class Users(TypedDict):
 
 
 class OwnSecrets(TypedDict):
-    """Names only; values are never sent."""
+    """The names of a user's secrets; values are never sent."""
 
     list: list[str]
     lent: list[str]
 
 
 class Everybody(TypedDict):
-    """`secrets`: names only; values are never sent."""
+    """What is set for all users. `secrets`: names only; values are never sent."""
 
     modules: list[ModuleDescription]
     secrets: list[str]

@@ -153,12 +153,12 @@ export interface DoneSessions {
   note: string;
 }
 
-/** `href` can be fetched once. */
+/** An address, `href`, that can be fetched once. */
 export interface Download {
   href: string;
 }
 
-/** `secrets`: names only; values are never sent. */
+/** What is set for all users. `secrets`: names only; values are never sent. */
 export interface Everybody {
   modules: Array<ModuleDescription>;
   secrets: Array<string>;
@@ -268,7 +268,7 @@ export interface InSession {
   session: string;
 }
 
-/** `created`, `ends`: times in UTC; `opened`: how often it was opened; `at`: the record that it is frozen at. */
+/** A link. `created`, `ends`: times in UTC; `opened`: how often it was opened; `at`: the record that it is frozen at. */
 export interface LinkRow {
   id: string;
   created: string;
@@ -419,7 +419,7 @@ export interface OutputNews {
   text: string;
 }
 
-/** Names only; values are never sent. */
+/** The names of a user's secrets; values are never sent. */
 export interface OwnSecrets {
   list: Array<string>;
   lent: Array<string>;
