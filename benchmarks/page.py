@@ -50,7 +50,7 @@ the others read a list of messages.
 records, has its own budget and can be called again, even after a restart. The makespan is wall-clock time.
 - **Memory.** Most of it is the connection to the endpoint, as the plain loop shows; iact has [a different one](design/transport.md) \
 since then. An agent of iact also has a journal, budgets, variables and a place in the tree, and can be asked again.
-- **Prompts.** iact fences incoming text, so that it can't pass for an action; this makes the additional bytes of \
+- **Prompts.** iact fences incoming text, so that it can't pass for anything else; this makes the additional bytes of \
 a request. Its children share one static prompt, which is why so much of their prompts is in the cache.
 - **As shipped.** Every piece of the stream is an event, every call goes over gRPC into a container, and memory is \
 asked at every turn. The bytes are those of the journal, of the workspace's versions and of memory's store."""
@@ -179,7 +179,7 @@ PARTS: Final[Mapping[str, Part]] = {
         "Hosts and a gateway",
         "Real hosts that share a store, a gateway and users at websockets, with a scripted model: the cost of a message through "
         "the gateway and of an open session, and the gain from more hosts on one machine. "
-        "[How it works](how-to/machines.md#hosts-and-a-way-in).",
+        "[How it works](how-to/machines.md#hosts-and-a-gateway).",
     ),
     "streams": Part(
         "Many agents that write at once",
