@@ -1,8 +1,8 @@
 """The requests for signing in, signing out and following a link. Each answers JSON for the page's script, or redirects.
 
 A name and a password come in the header `Authorization` of a POST, which no other site's page can make a browser send
-(`web.safety` checks its origin first). A provider sends people back to an address of its own; the cookie for that
-return is a separate one, since browsers send no strict cookie after a redirect from another site.
+(`web.safety` checks its origin first). A provider sends people back with a redirect; that return uses a separate
+cookie, since browsers send no strict cookie after a redirect from another site.
 """
 
 from __future__ import annotations
