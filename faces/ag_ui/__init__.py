@@ -1,1 +1,1 @@
-"""AG-UI: a session behind other people's front ends, as the events of that protocol over HTTP."""
+"""AG-UI: a session behind third-party front ends, as the events of that protocol over HTTP."""

@@ -1,9 +1,9 @@
-"""What happens in a session, in the terms of AG-UI: a fold from records and live text to events.
+"""A fold from records and live text to AG-UI events.
 
-Agents speak in messages, piece by piece; all that is called is a tool call; a child is a subagent, whose messages and
-calls carry its name; a plan's steps are steps. Records are the truth: what was written is ended by what they have.
-The protocol wants everything closed at a run's end, so a run that stops for a question suspends who is at work, and the
-run that goes on begins them again. Nothing here waits, asks or sends.
+Agents' text becomes messages, piece by piece. Everything that is called becomes a tool call. A child is a subagent, whose
+messages and calls carry its name. A plan's steps are steps. Records are authoritative: a streamed message ends with the
+text of its record. The protocol requires that everything is closed at the end of a run, so a run that stops for a
+question suspends the working agents, and the next run begins them again. Nothing here waits, asks or sends.
 """
 
 from __future__ import annotations
@@ -51,13 +51,15 @@ _ROOT: Final = "/"
 _FRONT_END: Final = "FRONTEND"
 """The action that calls a tool of the front end."""
 _LONGEST: Final = 100_000
-"""Characters of a result that a front end is told; the journal has all of it."""
+"""The maximum number of characters of a result that a front end receives. The journal has everything."""
 
 
 @dataclass(slots=True)
 class _Child:
-    """A child or a plan at work for a call. `tools`: the calls that its reply answers. `speaks`: it is an agent that
-    was called, so what its model writes is what it says; of a plan that is the plan itself.
+    """A child or a plan that works for a call.
+
+    `tools`: the calls that its reply answers. `speaks`: whether it is a called agent, whose model's text is its message;
+    the text of a plan's model is the plan itself.
     """
 
     run: str
@@ -65,11 +67,11 @@ class _Child:
     steps: dict[str, None] = field(default_factory=dict)
     speaks: bool = False
     told: bool = False
-    """Whether this run has begun it."""
+    """Whether this run has reported its start."""
 
 
 class EventFold:
-    """The events of one run. Give it the earlier records first, with `before`, and then whatever happens."""
+    """The events of one run. It must be given the earlier records as `before`, and then all events."""
 
     def __init__(
         self, session: str, is_action: Callable[[str], IsAction | None], before: Iterable[Record] = ()
@@ -79,13 +81,13 @@ class EventFold:
         self._texts: dict[str, TextStream] = {}
         self._record = 0
         self._messages: dict[str, str] = {}
-        """The message of each agent that is being written."""
+        """The message that each agent is writing."""
         self._thought = ""
         self._thinking = False
-        """Whether some of what the root's model thinks in this turn was told."""
+        """Whether any of the root's reasoning in this turn was reported."""
         self._count = 0
         self._said: dict[str, tuple[int, str]] = {}
-        """Of each agent's newest turn: its record, and the message."""
+        """The record and the message of each agent's newest turn."""
         self._blocks: dict[str, tuple[int, dict[int, ActionBlock]]] = {}
         self._fired: dict[tuple[str, int, int], Fire] = {}
         self._begun: set[str] = set()
@@ -105,7 +107,7 @@ class EventFold:
 
     @property
     def record(self) -> int:
-        """The last record that was told."""
+        """The last record that was reported."""
         return self._record
 
     @property
@@ -120,7 +122,7 @@ class EventFold:
         ]  # fmt: skip
 
     def take(self, event: Event) -> Iterator[BaseEvent]:
-        """The next event of the session."""
+        """Handle the next event of the session."""
         if isinstance(event, Delta):
             if event.agent == _ROOT:
                 yield from self._thinks(event)
@@ -136,7 +138,7 @@ class EventFold:
             yield from self._take(event.record)
 
     def end(self, *, suspended: dict[str, list[str]] | None) -> Iterator[BaseEvent]:
-        """What the protocol wants closed. `suspended`: the interrupts of each agent, if the run stops for some."""
+        """Close everything that the protocol requires. `suspended`: the interrupts of each agent, if the run stops for any."""
         yield from self._thought_ends()
         for agent, message in self._messages.items():
             yield TextMessageEndEvent(message_id=message, subagent_run_id=self.owner(agent))
@@ -160,7 +162,7 @@ class EventFold:
         return self._tool(asked.turn, asked.action)
 
     def owner(self, agent: str) -> str | None:
-        """The subagent that an agent is now."""
+        """The current subagent of an agent."""
         return self._children[agent].run if agent in self._children else None
 
     # --- text ------------------------------------------------------------------------
@@ -198,7 +200,7 @@ class EventFold:
             yield ReasoningMessageContentEvent(message_id=self._thought, delta=event.text)
 
     def _thought_of(self, record: Record) -> Iterator[BaseEvent]:
-        """What a turn's record has of the model's thoughts, if nothing of them was told while they were thought."""
+        """The reasoning in a turn's record, if none of it was streamed."""
         if not isinstance(record.content, Turn | Reply):
             return
         generation = record.content.generation
@@ -224,7 +226,7 @@ class EventFold:
             case FormAsk() if content.tool is not None:
                 yield from self._runs(record, content.tool)
             case ClearanceAsk() | Gate() | Call() if content.function == _FRONT_END:
-                return  # the front end hears of it when it is to run it
+                return  # the front end is notified when it must run the tool
             case ClearanceAsk() if content.to == "person":
                 yield from self._begin(record.agent, content.turn, content.action, content.function)
             case Gate(allow=False):
@@ -300,7 +302,7 @@ class EventFold:
         yield ToolCallEndEvent(tool_call_id=tool, subagent_run_id=owner)
 
     def _runs(self, record: Record, asked: FrontEndCall) -> Iterator[BaseEvent]:
-        """The front end is to run one of its tools: the call has no result until it sends one."""
+        """Ask the front end to run one of its tools. The call has no result until the front end sends one."""
         yield from self._child(record.agent)
         owner = self.owner(record.agent)
         tool = name(self._session, record.n, "f", 0)
@@ -313,7 +315,7 @@ class EventFold:
         yield ToolCallEndEvent(tool_call_id=tool, subagent_run_id=owner)
 
     def _given(self, agent: str, turn: int, action: int) -> dict[str, JSON]:
-        """What an action was given, as its agent wrote it."""
+        """An action's input, as its agent wrote it."""
         fired = self._fired.pop((agent, turn, action), None)
         if fired is not None:
             return {"step": fired.node}
@@ -324,7 +326,7 @@ class EventFold:
     def _ended(self, record: Record, result: Result) -> Iterator[BaseEvent]:
         tool = self._tool(result.turn, result.action)
         if result.status == "ok" and any(tool in child.tools for child in self._children.values()):
-            return  # it was handed over, and ends with the reply of whom it is for
+            return  # it was passed to an agent, and ends with that agent's reply
         for child in self._children.values():
             child.tools = [one for one in child.tools if one != tool]
         text = record.body
@@ -334,7 +336,7 @@ class EventFold:
 
     def _result(self, agent: str, tool: str, text: str) -> Iterator[BaseEvent]:
         if tool not in self._begun:
-            return  # it was denied, which was told, or is an action that only concerns the agent
+            return  # it was denied, which was reported, or it only concerns the agent
         self._begun.discard(tool)
         cut = (
             text
@@ -352,7 +354,7 @@ class EventFold:
     # --- children and steps ---------------------------------------------------------------------
 
     def _child(self, path: str) -> Iterator[BaseEvent]:
-        """Begin a child in this run, and those above it, if that was not told."""
+        """Report the start of a child and of its ancestors in this run, if that was not done yet."""
         if path == _ROOT:
             return
         child = self._children.setdefault(path, _Child(name(self._session, self._record, "s", 0)))

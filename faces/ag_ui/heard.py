@@ -1,8 +1,8 @@
-"""What a front end sends with a run: where in which session it goes on, and what is said there.
+"""What a front end sends with a run: where in which session the run continues, and the new messages.
 
-A front end chooses the names of its threads and of its messages, and sends all messages each time. Ours carry their
-place in their ids, so nothing is remembered here: what a message follows is told by the message before it. Where
-something else was said since, a fork goes on from there, as nothing is ever rewritten.
+A front end chooses the names of its threads and messages, and sends all messages each time. Messages from sessions
+carry their place in their ids, so nothing is remembered here: the previous message shows where a message belongs. If
+another message was sent since, the run continues in a fork from that place, because nothing is ever rewritten.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from iact.faces.data_url import read_data_url
 from iact.faces.message import MessageFile, MessagePart
 
 _ASKED: Final = re.compile(r"(.{1,120})_(\d{1,9})_f0")
-"""The name of a call of the front end's tool, which has the record that asks for it."""
+"""The id of a call to the front end's tool, which contains the record that asks for it."""
 _TOOL: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _MOST_TOOLS: Final = 64
 _LONGEST_TOOLS: Final = 30_000
@@ -45,19 +45,19 @@ _OURS: Final = re.compile(r"(.{1,120})_(\d{1,9})_[a-z]\d{1,6}")
 
 @dataclass(frozen=True, slots=True)
 class ThreadPlace:
-    """Where a run goes on. `record`: the last one that the front end was told of; None: whatever was last."""
+    """Where a run continues. `record`: the last record that the front end knows, or None for the newest."""
 
     session: str
     record: int | None
 
 
 def name(session: str, record: int, kind: str, n: int) -> str:
-    """The id of something that a front end is told of: it says where in its session it is."""
+    """The id of something that is reported to a front end. It contains the place in the session."""
     return f"{session}_{record}_{kind}{n}"
 
 
 def place_of(given: RunAgentInput) -> tuple[ThreadPlace | None, int]:
-    """Where a run goes on, and how many of its messages are there already; None: nowhere yet."""
+    """Return where a run continues (None: in a new session), and how many of its messages are known already."""
     messages = given.messages
     for at in range(len(messages) - 1, -1, -1):
         one = messages[at]
@@ -71,7 +71,7 @@ def place_of(given: RunAgentInput) -> tuple[ThreadPlace | None, int]:
 
 
 def told(state: object) -> tuple[str, int | None]:
-    """The session and the record that the state of an earlier run names."""
+    """The session and record in the state of an earlier run."""
     ours = state.get("iact") if isinstance(state, dict) else None
     if not isinstance(ours, dict) or not isinstance(ours.get("session"), str):
         return "", None
@@ -80,11 +80,11 @@ def told(state: object) -> tuple[str, int | None]:
 
 
 async def opened(runtime: Runtime, place: ThreadPlace) -> Session:
-    """The session that goes on from a place: its own, or a fork where something else was said since.
+    """Open the session at a place: the session itself, or a fork if another message was sent since.
 
     Raises:
-        UsageError: there is none.
-        JournalError: it can't be opened.
+        UsageError: there is no such session.
+        JournalError: the session can't be opened.
     """
     if not runtime.store.holds(place.session):
         raise UsageError(f"There is no session {place.session[:100]!r}. Begin a new thread.")
@@ -98,10 +98,10 @@ async def opened(runtime: Runtime, place: ThreadPlace) -> Session:
 
 
 def parts(given: RunAgentInput, known: int, *, new: bool) -> list[MessagePart]:
-    """What is said: the user's messages that are not there yet, with what the front end tells of itself.
+    """The new message: the user's messages that are not known yet, with the context from the front end.
 
     Raises:
-        UsageError: a file is not in the message itself.
+        UsageError: there is no user message, or a file is not embedded in the message.
     """
     messages = given.messages[known:]
     said: list[MessagePart] = []
@@ -122,10 +122,10 @@ def parts(given: RunAgentInput, known: int, *, new: bool) -> list[MessagePart]:
 
 
 def told_tools(given: RunAgentInput) -> list[str]:
-    """What agents are told of the front end's tools, as words of the user's program.
+    """The description of the front end's tools for agents, as text from the user's program.
 
     Raises:
-        UsageError: they are too many, or too long.
+        UsageError: there are too many tools, a name is invalid, or the descriptions are too long.
     """
     if not given.tools:
         return []
@@ -151,7 +151,7 @@ def _is_tool(tool: Tool) -> bool:
 
 
 def results(given: RunAgentInput) -> list[tuple[str, int, str]]:
-    """What tools of the front end gave back in the last messages: the session, the record of the question, and the text."""
+    """The results of front end tools in the last messages: the session, the record of the question, and the text."""
     found = []
     for one in reversed(given.messages):
         if not isinstance(one, ToolMessage | UserMessage):
@@ -164,8 +164,7 @@ def results(given: RunAgentInput) -> list[tuple[str, int, str]]:
 
 
 def answers(entries: Sequence[ResumeEntry]) -> list[tuple[str, str]]:
-    """The answers to interrupts, each with the interrupt's id, as a session's questions are answered; one that was
-    abandoned is a no."""
+    """The answers to interrupts as answers to a session's questions, each with the interrupt's id. An abandoned one is a no."""
     found = []
     for one in entries:
         payload = one.payload

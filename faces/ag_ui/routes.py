@@ -1,4 +1,4 @@
-"""The route of AG-UI. Its package is loaded with the first request, and nobody else pays for it."""
+"""The route of AG-UI. Its package is loaded with the first request, so it costs nothing if AG-UI is not used."""
 
 from __future__ import annotations
 
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
 
 def routes(access: Access) -> Sequence[BaseRoute]:
-    """As `faces.http.server.Face`."""
+    """See `faces.http.server.Face`."""
 
     async def run(request: Request) -> Response:
-        who = await access.principal(request, "change")  # before a byte of a stranger's is read
+        who = await access.principal(
+            request, "change"
+        )  # before reading any part of an unknown sender's request
         if find_spec("ag_ui") is None:
             return not_installed("AG-UI", "ag-ui")
         from ag_ui.core import RunAgentInput

@@ -1,4 +1,4 @@
-"""One run: what is said or answered in a session, and its events until the root has answered or asks a person."""
+"""One run: a message or an answer in a session, and the events until the root has answered or asks a person."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ _FORM: dict[str, JSON] = {
     "properties": {"allow": {"type": "boolean"}, "values": {"type": "object"}},
     "required": ["allow"],
 }
-"""Of a form: `values` fit the schema in the interrupt's metadata."""
+"""The schema of a form's answer. `values` must fit the schema in the interrupt's metadata."""
 
 
 @dataclass(slots=True)
 class Run:
-    """A run that has begun. `held`: what keeps the session meanwhile; `told`: whether its end was."""
+    """A run that has started. `held`: keeps the session open during the run. `told`: whether its end was reported."""
 
     given: RunAgentInput
     exchange: Exchange
@@ -62,7 +62,7 @@ class Run:
     told: bool = False
 
     async def events(self) -> AsyncGenerator[BaseEvent, None]:
-        """Its events, in the protocol's order."""
+        """The events of the run, in the protocol's order."""
         given, session = self.given, self.exchange.session
         start = self.exchange.said.n
         fold = EventFold(session.id, session.view.is_action, session.records()[:start])
@@ -94,7 +94,7 @@ class Run:
         yield last
 
     async def leave(self) -> None:
-        """Nobody listens any more: what was not told to its end is ended, and the session is let go."""
+        """Handle the end of the connection: stop the work if its end was not reported, and release the session."""
         try:
             if not self.told:
                 await self.exchange.give_up()
@@ -105,9 +105,7 @@ class Run:
         given, session = self.given, self.exchange.session
         waiting = self.exchange.questions.waiting
         asked = [_interrupt(session.id, one, fold) for one in waiting if not _is_tool(one)]
-        if (
-            waiting and not asked
-        ):  # the front end runs its tools, and sends what they gave back with the next run
+        if waiting and not asked:  # the front end runs its tools, and sends their results with the next run
             return RunFinishedEvent(
                 thread_id=given.thread_id, run_id=given.run_id, usage=fold.usage,
                 outcome=RunFinishedSuccessOutcome(),
@@ -130,10 +128,10 @@ class Run:
 
 
 async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
-    """Say what a run wants said, or answer what it was asked.
+    """Start a run: send its message, or answer the questions of the previous run.
 
     Raises:
-        UsageError: it can't be; says why.
+        UsageError: the run is invalid; the message says why.
     """
     entries = given.resume or []
     place, known = heard.place_of(given)
@@ -161,9 +159,9 @@ async def begin(runtime: Runtime, given: RunAgentInput) -> Exchange:
 
 
 async def _answered(session: Session, given: RunAgentInput) -> Record:
-    """Answer the questions of a run; gives the record after which the front end knows nothing yet.
+    """Answer the questions of a run. Returns the last record that the front end knows.
 
-    One that somebody has answered meanwhile stays answered: the run goes on from there.
+    A question that was answered elsewhere in the meantime keeps that answer, and the run continues from there.
     """
     first: list[Record] = []
     for question, word in heard.answers(given.resume or []):
@@ -179,10 +177,10 @@ async def _answered(session: Session, given: RunAgentInput) -> Record:
 
 
 async def _ran(session: Session, results: Sequence[tuple[str, int, str]]) -> Record:
-    """Hand over what tools of the front end gave back; gives the record after which it knows nothing yet.
+    """Pass on the results of front end tools. Returns the last record that the front end knows.
 
     Raises:
-        UsageError: one was not asked for, or something else is wrong with what it gave.
+        UsageError: a tool was not called, or its result is invalid.
     """
     first: list[Record] = []
     for where, number, text in results:
@@ -197,7 +195,7 @@ async def _ran(session: Session, results: Sequence[tuple[str, int, str]]) -> Rec
 
 
 def _answer_of(session: Session, question: int) -> Record | None:
-    """The answer that a question has."""
+    """The answer to a question, if it has one."""
     for one in session.records(question):
         content = one.content
         if isinstance(content, ClearanceAnswer | HostAnswer | FormAnswer) and content.ask == question:
@@ -221,12 +219,12 @@ def _interrupt(session: str, question: Record, fold: EventFold) -> Interrupt:
 
 
 def _is_tool(question: Record) -> bool:
-    """Whether it is a call of the front end's own tool."""
+    """Whether a question is a call to a tool of the front end."""
     return isinstance(question.content, FormAsk) and question.content.tool is not None
 
 
 def _interrupts(last: BaseEvent, *, waits: bool) -> dict[str, list[str]] | None:
-    """The interrupts of a run's last event, by agent; None: it stops for none. `waits`: tools of the front end are to run."""
+    """The interrupts of a run's last event by agent, or None if it stops for none. `waits`: front end tools must run."""
     if waits and isinstance(last, RunFinishedEvent) and isinstance(last.outcome, RunFinishedSuccessOutcome):
         return {}
     if not isinstance(last, RunFinishedEvent) or not isinstance(last.outcome, RunFinishedInterruptOutcome):

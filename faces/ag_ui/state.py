@@ -1,6 +1,6 @@
-"""The tree of agents as the state that a front end shares: one snapshot, then JSON patches of what changed.
+"""The tree of agents as shared state of a front end: one snapshot, then JSON patches with the changes.
 
-What else a front end keeps in its state stays as it is: ours is under `iact`.
+The tree is under `iact`. Everything else in a front end's state is left unchanged.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from iact.core.session.view import NodeView
 
 
 class FrontEndState:
-    """The state as the front end has it by now."""
+    """The state that the front end has now."""
 
     def __init__(self, session: str, given: object) -> None:
         self._session = session
@@ -23,13 +23,13 @@ class FrontEndState:
         self._record = 0
 
     def snapshot(self, record: int, nodes: Iterable[NodeView]) -> StateSnapshotEvent:
-        """All of it. `record`: the last one that the front end is told of."""
+        """The whole state. `record`: the last record that is reported to the front end."""
         self._record, self._tree = record, {one.path: _fields(one) for one in nodes}
         ours = {"session": self._session, "record": record, "tree": self._tree}
         return StateSnapshotEvent(snapshot={**self._others, "iact": ours})
 
     def changed(self, record: int, nodes: Sequence[NodeView]) -> list[StateDeltaEvent]:
-        """What changed since the last time."""
+        """The changes since the last call."""
         tree = {one.path: _fields(one) for one in nodes}
         patches: list[Mapping[str, JSON]] = [
             {"op": "remove", "path": _pointer(path)} for path in self._tree if path not in tree

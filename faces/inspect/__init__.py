@@ -1,4 +1,4 @@
-"""Inspect, the evaluation framework: a session as one of its logs, and as a solver of its tasks.
+"""Inspect, the evaluation framework: a session as an Inspect log, and as a solver of Inspect tasks.
 
-Needs the extra `inspect`; nothing here is loaded by what doesn't use it.
+Needs the extra `inspect`. Nothing here is loaded unless it is used.
 """

@@ -1,9 +1,9 @@
-"""A journal as a log of Inspect: one session is one sample, and every record of it that Inspect has a word for an event.
+"""A journal as an Inspect log: a session is a sample, and each record that has an equivalent in Inspect is an event.
 
-A dialogue is a span of type `agent` inside its caller's, from the message that opens it to its reply; a text of a model
-is a `model` event with exactly what it was sent, an action a `tool` event with the gate's verdict in its metadata, what
-a person or an endpoint said about a call an `approval`. What models never see (notices, versions of plans, controls)
-stands as `info`. Ids are made of the session's and of record numbers, so a journal has one log, whenever it is written.
+A dialogue is a span of type `agent` inside its caller's span, from the message that opens it to its reply. A model's text
+is a `model` event with the exact context it was sent, an action is a `tool` event with the gate's verdict in its metadata,
+and a person's or endpoint's decision about a call is an `approval`. What models never see (notices, plan versions,
+controls) becomes `info`. Ids are made from the session id and record numbers, so a journal always has the same log.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ from iact.core.session.text import ActionBlock, IsAction, pieces
 
 _SOLVER: Final = "iact/agent"
 _QUIET: Final = (Draw, Module, Close, Fire, Spawn, Select, Open)
-"""Kinds that say nothing to a reader which another event does not say as well."""
+"""Record kinds that add nothing for a reader, because another event has the same information."""
 
 _Limit = Literal["turn", "token", "time", "context", "cost", "custom"]
 _LIMITS: Final[dict[str, _Limit]] = {
@@ -100,15 +100,15 @@ _ERRORS: Final[dict[str, Literal["permission", "cancelled", "unknown", "sandbox_
     "interrupted": "cancelled",
     "forked": "cancelled",
 }
-"""By how an action ended. What was denied reads as what could not be reached, as it does to the model."""
+"""Errors by the status of an action. A denied call looks like an unreachable one, as it does to the model."""
 
 
 def log_of(records: Sequence[Record], blobs: Callable[[str], bytes], is_action: IsAction) -> EvalLog:
-    """The log of a session. `blobs` reads a blob by its SHA-256, `is_action` tells which words begin an action.
+    """The log of a session. `blobs` reads a blob by its SHA-256. `is_action` reports whether a word begins an action.
 
     Raises:
-        UsageError: nothing was said in it yet.
-        ReplayMismatch, JournalError: the records don't make a session, or a blob that a context needs is not there.
+        UsageError: the session has no message yet.
+        ReplayMismatch, JournalError: the records are no valid session, or a blob that a context needs is missing.
     """
     if not any(isinstance(record.content, Say) for record in records):
         raise UsageError("Nothing was said in this session, so there is no sample to log.")
@@ -119,7 +119,7 @@ def log_of(records: Sequence[Record], blobs: Callable[[str], bytes], is_action: 
 
 
 class _Place(TypedDict):
-    """What every event says of where it stands. `working_start`: seconds since the first record."""
+    """The fields that locate an event. `working_start`: seconds since the first record."""
 
     uuid: str
     span_id: str | None
@@ -149,17 +149,17 @@ class _Read:
     roles: dict[str, ModelUsage] = field(default_factory=dict)
     turns: int = 0
     spans: dict[str, str] = field(default_factory=dict)
-    """By the path of an agent: the span of its dialogue that is open."""
+    """The open dialogue span of each agent, by path."""
     tools: dict[tuple[str, int, int], ToolEvent] = field(default_factory=dict)
-    """By agent, turn and action."""
+    """Tool events by agent, turn and action."""
     calls: dict[str, list[ToolEvent]] = field(default_factory=dict)
-    """By the path of a child: calls of it that it has not replied to."""
+    """Calls to each child that it has not replied to, by the child's path."""
     actions: dict[tuple[str, int], Sequence[ActionBlock]] = field(default_factory=dict)
-    """By agent and the record of a turn."""
+    """The actions of each turn, by agent and record."""
     fired: dict[tuple[str, int], str] = field(default_factory=dict)
-    """By plan and firing: the arguments, where the record tells them."""
+    """Arguments by plan and firing, if the record contains them."""
     seen: dict[str, list[tuple[OwnMessage, ChatMessage]]] = field(default_factory=dict)
-    """By agent: the messages of its last context, which the next one begins with."""
+    """The messages of each agent's last context, with which its next context begins."""
 
     # --- one record -------------------------------------------------------------------------------
 
@@ -276,7 +276,7 @@ class _Read:
             self.output = output
 
     def _thought(self, record: Record, usage: Tokens) -> None:
-        """A model was asked what is no turn of a dialogue. The journal has its answer, and of the question a digest."""
+        """Handle a model call that is not a turn of a dialogue. The journal has the answer and a digest of the question."""
         model = record.text("model") or self.model
         counted = self._count(model, record.text("role"), usage)
         output = ModelOutput.from_content(model, record.body)
@@ -304,7 +304,7 @@ class _Read:
         self._add(event)
 
     def _input(self, record: Record, seen: Sequence[OwnMessage]) -> list[ChatMessage]:
-        """A context in Inspect's words; what the agent had seen before is the same message, by its id."""
+        """A context as Inspect messages. A message that the agent had seen before keeps its id."""
         before = self.seen.get(record.agent, [])
         made: list[tuple[OwnMessage, ChatMessage]] = []
         for place, one in enumerate(seen):
@@ -429,10 +429,10 @@ class _Read:
                 pass
         return f"[{result.media or 'text'}, {result.blob.size} bytes, SHA-256 {result.blob.sha256}]"
 
-    # --- spans and what else there is -------------------------------------------------------------
+    # --- spans and other events -------------------------------------------------------------------
 
     def _begin(self, path: str, caller: str, record: Record) -> str:
-        """The span of a dialogue; one that goes on is the same."""
+        """The span of a dialogue. A dialogue that continues keeps its span."""
         span = self.spans.get(path)
         if span is None:
             parent = self._span(caller)
@@ -450,14 +450,14 @@ class _Read:
             self._add(SpanEndEvent(id=span, **self._at(record, span, "end")))
 
     def _span(self, path: str) -> str:
-        """The span that something of an agent's stands in: its dialogue, that of the nearest above it, or the session's."""
+        """The span for an agent's events: its dialogue, that of its nearest ancestor, or the session's."""
         while path not in self.spans and path != "/":
             path = path.rpartition("/")[0] or "/"
         return self.spans.get(path, self.session)
 
     def _info(self, record: Record, source: str) -> None:
         if not self.events:
-            return  # before anything was said there is no sample
+            return  # before the first message there is no sample
         data: dict[str, JSON] = {"agent": record.agent, **_said_of(record)}
         if record.body:
             data["text"] = record.body
@@ -578,11 +578,11 @@ def _call_id(agent: str, turn: int, action: int) -> str:
 
 
 def _arguments(block: ActionBlock) -> dict[str, JSON]:
-    """An action's arguments as the agent wrote them: the words behind its name, and its text."""
+    """An action's arguments as the agent wrote them: the words after its name, and its body."""
     given: Iterable[tuple[str, str]] = (("arguments", block.arguments), ("body", block.body))
     return {name: value for name, value in given if value}
 
 
 def _said_of(record: Record) -> dict[str, JSON]:
-    """What a record's header says, without what events have fields for."""
+    """The fields of a record's header for which events have no fields."""
     return {name: value for name, value in record.fields.items() if name not in {"usage", "reasoning"}}

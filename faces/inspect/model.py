@@ -1,4 +1,4 @@
-"""A model of Inspect's in a role of a session: asked through Inspect, so that its log, its cache and its limits see it."""
+"""An Inspect model in a role of a session. It is called through Inspect, so Inspect's log, cache and limits apply."""
 
 from __future__ import annotations
 
@@ -34,26 +34,26 @@ _CUT: Final = ("max_tokens", "model_length")
 
 
 class InspectModel:
-    """`core.ports.Model` by one of Inspect's models. Its reply comes in one piece."""
+    """`core.ports.Model` using an Inspect model. The reply arrives in one piece."""
 
     def __init__(self, model: Model, *, context: int) -> None:
         self._model = model
         self._profile = ModelProfile(str(model), context, f"{model}, asked through Inspect")
         self.limit: LimitExceededError | None = None
-        """The limit of the sample that this model hit."""
+        """The limit of the sample that this model hit, if any."""
 
     @property
     def profile(self) -> ModelProfile:
-        """As `Model.profile`."""
+        """See `Model.profile`."""
         return self._profile
 
     async def stream(
         self, messages: Sequence[OwnMessage], *, max_tokens: int | None = None
     ) -> AsyncGenerator[ModelEvent]:
-        """As `Model.stream`.
+        """See `Model.stream`.
 
         Raises:
-            ModelError: a limit of the sample was hit, which `limit` has then, or Inspect's retries ran out.
+            ModelError: a limit of the sample was hit, which is then in `limit`, or Inspect's retries ran out.
         """
         try:
             output = await self._model.generate(
@@ -73,10 +73,10 @@ class InspectModel:
         yield StreamEnd("length" if output.stop_reason in _CUT else "stop")
 
     async def warm(self) -> None:
-        """Inspect has it ready."""
+        """Do nothing: Inspect has the model ready."""
 
     async def close(self) -> None:
-        """It is Inspect's, which closes it."""
+        """Do nothing: Inspect owns the model and closes it."""
 
 
 def _message(one: OwnMessage) -> ChatMessage:
@@ -98,7 +98,7 @@ def _parts(message: ChatMessageAssistant) -> list[ModelEvent]:
 
 
 def _usage(used: ModelUsage) -> Usage:
-    """Inspect counts what came from a cache apart from what was read anew."""
+    """The usage in iact's terms. Inspect counts cached input tokens separately from other input tokens."""
     cached = used.input_tokens_cache_read or 0
     return Usage(
         used.input_tokens + cached + (used.input_tokens_cache_write or 0), cached, used.output_tokens

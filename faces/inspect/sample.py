@@ -1,4 +1,4 @@
-"""What a sample of Inspect's asks, and what it may take, in terms of a session."""
+"""The task and the limits of an Inspect sample, in terms of a session."""
 
 from __future__ import annotations
 
@@ -26,19 +26,19 @@ from iact.faces.message import MessageFile
 
 @dataclass(frozen=True, slots=True)
 class SampleTask:
-    """What the root is told, and the files that come with it."""
+    """The message for the root, and its files."""
 
     text: str
     files: tuple[MessageFile, ...]
 
 
 def task_of(messages: Sequence[ChatMessage]) -> SampleTask:
-    """The messages of a sample as one message of a person's.
+    """The messages of a sample as one message from a person.
 
-    A conversation with answers in it is told as one, each message under who wrote it; instructions stand before.
+    If the messages include answers, they are given as a conversation, each with its author. Instructions come first.
 
     Raises:
-        UsageError: there is nothing to do, or content that is not in the message itself.
+        UsageError: there is nothing to do, or content is not embedded in the message.
     """
     before = [one.text for one in messages if isinstance(one, ChatMessageSystem)]
     spoken = [one for one in messages if not isinstance(one, ChatMessageSystem)]
@@ -73,9 +73,9 @@ def _file(part: Content, number: int) -> MessageFile:
 
 @dataclass(frozen=True, slots=True)
 class SampleBounds:
-    """What is left of the sample's limits, as bounds of a session; None: as much as the settings say.
+    """The rest of the sample's limits, as bounds of a session. None means that the settings apply.
 
-    `turns` are the root's, each of which adds its own message and that with what its calls gave.
+    `turns` are the root's turns. Each adds two messages: its own, and one with the results of its calls.
     """
 
     tokens: int | None = None
@@ -84,7 +84,7 @@ class SampleBounds:
     money: float | None = None
 
     def of(self, bounds: Bounds) -> Bounds:
-        """The bounds, or what the sample leaves where that is less."""
+        """The bounds, reduced to the sample's limits."""
         return replace(
             bounds,
             tokens=bounds.tokens if self.tokens is None else min(bounds.tokens, self.tokens),
@@ -95,7 +95,7 @@ class SampleBounds:
 
 
 def bounds_of(limits: SampleLimits, messages: int) -> SampleBounds:
-    """What a session may take. `messages`: how many the sample has already."""
+    """The bounds for a session. `messages`: how many messages the sample has already."""
     by_all = getattr(limits.token, "type", "all") == "all"
     tokens = limits.token.remaining if by_all else None
     times = [one for one in (limits.time.remaining, limits.working.remaining) if one is not None]
@@ -111,7 +111,7 @@ def bounds_of(limits: SampleLimits, messages: int) -> SampleBounds:
 
 
 def exceeded(reply: Reply, limits: SampleLimits, bounds: SampleBounds) -> LimitExceededError | None:
-    """The limit of the sample that ended the work, if one did."""
+    """The sample's limit that ended the work, if any."""
     kind: Literal["token", "message", "turn", "time", "working", "cost"]
     source: Limit
     match reply.bound:

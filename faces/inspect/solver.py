@@ -1,7 +1,7 @@
 """A session as a solver: `inspect eval TASK --solver iact/agent`.
 
-A sample is one message to the root of a session of its own, and its reply the sample's output. The session is opened and
-closed with the sample, so that samples share nothing; what is left of the sample's limits are its bounds.
+A sample is one message to the root of its own session, and the reply is the sample's output. The session is opened and
+closed with the sample, so samples share nothing. The rest of the sample's limits are the session's bounds.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ from iact.faces.inspect.model import InspectModel
 from iact.faces.inspect.sample import SampleBounds, bounds_of, exceeded, task_of
 
 OpenRuntime = Callable[[Models | None, SampleBounds], AbstractAsyncContextManager[Runtime]]
-"""Opens a runtime for one sample. Without models: with those of the settings."""
+"""Opens a runtime for one sample. Without models, those of the settings are used."""
 
 _ROLES = ("smart", "fast")
 
 
 class SessionLink(StoreModel):
-    """What of the session stands in the sample's store. `journal`: the path of its journal on the machine that ran it.
+    """The session's data in the sample's store. `journal`: the path of its journal on the machine that ran it.
 
-    `denied`: questions to a person that were answered with no, since nobody is there.
+    `denied`: how many questions to a person were answered with no, because no person can answer.
     """
 
     session: str = ""
@@ -59,7 +59,10 @@ class SessionLink(StoreModel):
 
 @dataclass(frozen=True, slots=True)
 class SessionSolver:
-    """`intent`, `scope`: of each session. `mode`: how its message is worked on. `context`: the window of Inspect's models."""
+    """Solves samples with sessions.
+
+    `intent`, `scope`: for each session. `mode`: the way of working. `context`: the context window of Inspect's models.
+    """
 
     open: OpenRuntime
     intent: str = "1"
@@ -71,10 +74,10 @@ class SessionSolver:
         """Work on one sample.
 
         Raises:
-            LimitExceededError: a limit of the sample ended the work; its output is what was written until then.
+            LimitExceededError: a limit of the sample ended the work. The output is what was written until then.
             IactError: there is no answer.
         """
-        # Inspect cancels again and again until the sample has ended; a session needs to be left alone while it closes.
+        # Inspect cancels repeatedly until the sample has ended, but a session must not be interrupted while it closes.
         work = asyncio.ensure_future(self._solve(state))
         try:
             await asyncio.shield(work)
@@ -113,7 +116,7 @@ class SessionSolver:
             raise IactError(exchange.reply.body.partition("\n")[0] or "The session gave no answer.")
 
     def _models(self) -> dict[str, InspectModel] | None:
-        """Inspect's models by role; None where it was given none."""
+        """Inspect's models by role, or None if Inspect was given none."""
         main = get_model()
         if main.api.model_name == "none":
             return None
@@ -123,7 +126,7 @@ class SessionSolver:
 
 
 def _unused(state: TaskState) -> list[str]:
-    """What the task brings that a session has no use for."""
+    """The parts of the task that a session does not use."""
     found = [f"tool {ToolDef(one).name}" for one in state.tools]
     with suppress(ProcessLookupError, LookupError):
         sandbox()
@@ -132,7 +135,7 @@ def _unused(state: TaskState) -> list[str]:
 
 
 def _count(session: Session, link: SessionLink) -> None:
-    """Bring what was used into the store and the transcript."""
+    """Write the usage to the store and the transcript."""
     used = session.view.usage
     link.model = session.model_label
     link.prompt_tokens, link.cached_tokens = used.prompt_tokens, used.cached_tokens
@@ -144,7 +147,7 @@ def _count(session: Session, link: SessionLink) -> None:
 
 
 def _tell(session: Session, state: TaskState, reply: Reply, text: str) -> None:
-    """The answer as the sample's output, and the root's dialogue as its messages."""
+    """Set the answer as the sample's output, and the root's dialogue as its messages."""
     stop: StopReason = "max_tokens" if reply.status == "bound" else "stop"
     state.output = ModelOutput.from_content(str(state.model), text, stop)
     known = session.view.is_action("/") or looks_like_action
@@ -154,6 +157,6 @@ def _tell(session: Session, state: TaskState, reply: Reply, text: str) -> None:
         lambda name: known(name) or looks_like_action(name),
     )
     assert log.samples is not None
-    with suppress(LimitExceededError):  # the sample's own limit stops what comes after
+    with suppress(LimitExceededError):  # the sample's own limit stops further messages
         kept = [one for one in state.messages if isinstance(one, ChatMessageSystem)]
         state.messages = [*kept, *log.samples[0].messages]

@@ -1,8 +1,8 @@
-"""The tool that speaks to a session: `iact_ask`.
+"""The tool that talks to a session: `iact_ask`.
 
-To a client that knows tasks it returns one at once. Any other waits for the answer, is told the progress, and is asked
-what the session asks: by a request of ours where it shook hands, and in revision 2026-07-28 by a result that says which
-input is required; the client then calls again with the answers and the state that it was given.
+For a client that supports tasks, it returns a task immediately. Any other client waits for the answer, receives progress,
+and is asked the session's questions: with a server request if it made a handshake, or in revision 2026-07-28 with a result
+that names the required input. The client then calls again with the answers and the state from that result.
 """
 
 from __future__ import annotations
@@ -39,11 +39,11 @@ from iact.faces.mcp.elicitation import answer, answer_all, can_ask, key_of, requ
 from iact.faces.mcp.results import result_of
 
 NAME: Final = "iact_ask"
-"""Without a dot, which the protocol allows and several clients refuse."""
+"""The name has no dot: the protocol allows dots, but several clients refuse them."""
 
 _TEXT: Final[dict[str, JSON]] = {"type": "string"}
 _CLOSING: Final = 10.0
-"""Seconds for a session's work to be ended when nobody waits for it any more."""
+"""Seconds for ending a session's work when no client waits for it any more."""
 
 TOOL: Final = Tool(
     name=NAME,
@@ -82,27 +82,27 @@ TOOL: Final = Tool(
 
 @dataclass(frozen=True, slots=True)
 class NewSessions:
-    """What a session that a client begins may do: its intent and its scope, which no argument of the tool can change."""
+    """The intent and scope of sessions that clients start. No argument of the tool can change them."""
 
     intent: str = "1"
     scope: str | None = None
 
 
 def modern(context: ServerRequestContext[None]) -> bool:
-    """Whether a request is one of a revision without a handshake."""
+    """Whether a request uses a revision without a handshake."""
     return context.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def told(error: str) -> CallToolResult:
-    """A call that came to nothing: one sentence, for the client's model."""
+    """The result of a failed call: one sentence for the client's model."""
     return CallToolResult(content=[TextContent(text=error)], is_error=True)
 
 
 async def speak(runtime: Runtime, arguments: Mapping[str, object], new: NewSessions) -> SpokenTurn:
-    """Say what a call wants said, in a new session or the one that it names.
+    """Send a call's message, in a new session or in the session that it names.
 
     Raises:
-        IactError: the arguments are wrong, or the session can't be had; says why.
+        IactError: the arguments are invalid, or the session can't be opened; the message says why.
     """
     task, identity, mode = arguments.get("task"), arguments.get("session"), arguments.get("mode", "dialogue")
     unknown = sorted(set(arguments) - {"task", "session", "mode"})
@@ -127,9 +127,9 @@ async def follow(
     *,
     clears: bool,
 ) -> CallToolResult | InputRequiredResult:
-    """Wait for a call's answer. A call whose client gives it up ends the work that it began.
+    """Wait for a call's answer. If the client cancels the call, the work that it started ends.
 
-    `clears`: whether the client's user may answer what the session asks.
+    `clears`: whether the client's user may answer the session's questions.
 
     Raises:
         IactError: as `speak`, or the session stopped.
@@ -154,7 +154,7 @@ async def follow(
 
 
 async def _begun(runtime: Runtime, arguments: Mapping[str, object], new: NewSessions) -> SpokenTurn:
-    """As `speak`. A model may be asked before what was said is stored: who gives up meanwhile ends that, too."""
+    """As `speak`. A model may be called before the message is stored; cancelling the call in between ends that as well."""
     speaking = asyncio.ensure_future(speak(runtime, arguments, new))
     try:
         return await asyncio.shield(speaking)
@@ -177,7 +177,7 @@ async def _watched(
         if n > since and (text := progress_line(event.record)):
             await context.session.report_progress(n, message=text)
         if not asks or session.records(n):
-            continue  # an answer may be among the records that come
+            continue  # an answer may be among the next records
         waiting = [one for one in exchange.questions.waiting if one.n not in asked and can_ask(client, one)]
         if waiting and modern(context):
             return InputRequiredResult(

@@ -1,4 +1,4 @@
-"""Whoever sends requests: what of theirs is reached, and what they may."""
+"""The senders of requests: their sessions and their rights."""
 
 from __future__ import annotations
 
@@ -16,57 +16,57 @@ from iact.core.session.runtime import Runtime
 from iact.faces.http.access import Access
 
 PRINCIPAL: Final = "iact.principal"
-"""Under what name a request's scope has who sent it."""
+"""The key of the sender in a request's scope."""
 
 
 class Callers(Protocol):
-    """Who asks, as the server sees them."""
+    """The senders of requests, as the server sees them."""
 
     def may(self, context: ServerRequestContext[None], right: Right) -> bool:
-        """Whether whoever sent a request has a right."""
+        """Whether the sender of a request has a right."""
         ...
 
     def runtime(
         self, context: ServerRequestContext[None], right: Right
     ) -> AbstractAsyncContextManager[Runtime]:
-        """The sessions of whoever sent a request, for as long as it is open.
+        """Open the runtime with the sessions of a request's sender.
 
         Raises:
-            MCPError: they lack the right.
-            IactError: their sessions can't be opened now.
+            MCPError: the sender lacks the right.
+            IactError: the sessions can't be opened now.
         """
         ...
 
 
 class OneCaller:
-    """The only client, by standard input and output: it may whatever the user who started it may."""
+    """The only client, on standard input and output. It has all rights of the user who started it."""
 
     def __init__(self, runtime: Runtime) -> None:
         self._runtime = runtime
 
     def may(self, context: ServerRequestContext[None], right: Right) -> bool:
-        """As `Callers.may`."""
+        """See `Callers.may`."""
         return True
 
     @asynccontextmanager
     async def runtime(self, context: ServerRequestContext[None], right: Right) -> AsyncIterator[Runtime]:
-        """As `Callers.runtime`."""
+        """See `Callers.runtime`."""
         yield self._runtime
 
 
 class CallersByHTTP:
-    """Each request says by its token who sends it; the route has looked at that before anything was read."""
+    """The senders of HTTP requests. The route has checked a request's token before reading anything else."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
 
     def may(self, context: ServerRequestContext[None], right: Right) -> bool:
-        """As `Callers.may`."""
+        """See `Callers.may`."""
         return may(_principal(context), right, "owner")
 
     @asynccontextmanager
     async def runtime(self, context: ServerRequestContext[None], right: Right) -> AsyncIterator[Runtime]:
-        """As `Callers.runtime`."""
+        """See `Callers.runtime`."""
         if not self.may(context, right):
             raise MCPError(INVALID_REQUEST, refusal(right))
         async with self._access.runtime(_principal(context)) as runtime:

@@ -1,6 +1,6 @@
-"""A question of a session as an MCP client puts it to its user, and the user's answer.
+"""A session's question in the form that an MCP client shows its user, and the user's answer.
 
-The question is always the person's: a client's model never sees it, and nothing but an explicit yes is a yes.
+Questions always go to the person: a client's model never sees them, and only an explicit yes is a yes.
 """
 
 from __future__ import annotations
@@ -31,26 +31,26 @@ _LASTS: Final[tuple[Lasts, ...]] = get_args(Lasts)
 
 
 def can_ask(client: ClientCapabilities | None, question: Record) -> bool:
-    """Whether a client can put a question before its user: as a form, or as an address to open."""
+    """Whether a client can show its user a question, as a form or as an address to open."""
     asks = None if client is None else client.elicitation
     forms = asks is not None and (asks.form is not None or asks.url is None)
     return forms or is_address(client, question)
 
 
 def is_address(client: ClientCapabilities | None, question: Record) -> bool:
-    """Whether a question is put as an address: a module wants one opened, and the client says that it can do that."""
+    """Whether a question is sent as an address: a module wants one opened, and the client declares support for that."""
     asks = None if client is None else client.elicitation
     asked = question.content
     return asks is not None and asks.url is not None and isinstance(asked, FormAsk) and bool(asked.url)
 
 
 def key_of(question: Record) -> str:
-    """The name of a question. A session never has a second one of that name."""
+    """The key of a question, which is unique in its session."""
     return f"question-{question.n}"
 
 
 def request_of(session: str, question: Record, client: ClientCapabilities | None) -> ElicitRequest:
-    """A question of a session, as the client's user is shown it."""
+    """A session's question as a request to the client's user."""
     asked = question.content
     if is_address(client, question):
         assert isinstance(asked, FormAsk)
@@ -71,7 +71,7 @@ def request_of(session: str, question: Record, client: ClientCapabilities | None
 async def answer(
     session: Session, question: Record, result: ElicitResult, client: ClientCapabilities | None
 ) -> None:
-    """Carry the user's answer to the session. One that comes too late is dropped."""
+    """Pass the user's answer to the session. An answer that comes too late is dropped."""
     given = result.content or {}
     allow = result.action == "accept" and given.get("allow") is True
     try:
@@ -80,14 +80,14 @@ async def answer(
             await session.clear_host(question.n, allow, lasts)
         elif isinstance(question.content, FormAsk):
             form = bool(question.content.fields)
-            # An address has no content: that its user is to open it is the yes.
+            # An address has no content: agreeing to open it is the yes.
             filled = result.action == "accept" and (form or allow or is_address(client, question))
             values: dict[str, JSON] = {name: _json(value) for name, value in given.items()} if form else {}
             await session.answer_form(question.n, "accept" if filled else "decline", values)
         else:
             await session.clear(question.n, allow)
     except UsageError:
-        return  # its time is over, or somebody else answered
+        return  # it timed out, or was answered elsewhere
 
 
 async def answer_all(
@@ -96,7 +96,7 @@ async def answer_all(
     results: Mapping[str, object] | None,
     client: ClientCapabilities | None,
 ) -> None:
-    """Carry the answers that came to those of the questions that still wait; the rest is nobody's."""
+    """Pass the answers on to the questions that still wait. Other answers are dropped."""
     for question in waiting:
         result = (results or {}).get(key_of(question))
         if isinstance(result, ElicitResult):

@@ -1,12 +1,12 @@
-"""What a session holds, as resources: its journal, its variables, its files.
+"""A session's contents as resources: its journal, its variables and its files.
 
     iact://session/ID/journal                   the journal, as it is on disk
-    iact://session/ID/variables                 what there is, as JSON with the address of each
-    iact://session/ID/variables/AGENT/NAME      one of them; AGENT is left out for the root
-    iact://session/ID/files                     what is in the workspace, as JSON with the address of each
-    iact://session/ID/files/PATH                one of them
+    iact://session/ID/variables                 the list of variables, as JSON with the address of each
+    iact://session/ID/variables/AGENT/NAME      one variable; AGENT is left out for the root
+    iact://session/ID/files                     the list of files in the workspace, as JSON with the address of each
+    iact://session/ID/files/PATH                one file
 
-Reading opens nothing: of a session at rest the journal is read, and of one that runs what it is now.
+Reading opens no session: for a session at rest the journal is read, and for a running session its current state.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ from iact.core.session.view import View
 from iact.faces.mcp.results import SCHEME
 
 _PAGE: Final = 30
-"""Sessions on one page of the list."""
+"""The maximum number of sessions on a page of the list."""
 _LARGEST: Final = 16 << 20
-"""Bytes of one resource: it is sent whole."""
+"""The maximum number of bytes of a resource, which is sent whole."""
 _JSON: Final = "application/json"
 _MARKDOWN: Final = "text/markdown"
 
@@ -66,7 +66,7 @@ TEMPLATES: Final = ListResourceTemplatesResult(
 
 @dataclass(frozen=True, slots=True)
 class _Stored:
-    """A session as it is now, open or not."""
+    """The current state of a session, open or not."""
 
     id: str
     view: View
@@ -75,10 +75,10 @@ class _Stored:
 
 
 async def listed(runtime: Runtime, cursor: str | None) -> ListResourcesResult:
-    """A page of the sessions' resources, the newest session first: an order that work between two pages does not change.
+    """Return a page of the sessions' resources, newest session first. Work between two pages does not change the order.
 
     Raises:
-        UsageError: the cursor is none of ours.
+        UsageError: the cursor does not belong to this list.
     """
     infos = sorted(await asyncio.to_thread(runtime.store.sessions), key=_place, reverse=True)
     if cursor is not None:
@@ -112,11 +112,11 @@ def _of(info: SessionInfo) -> list[Resource]:
 
 
 async def read(runtime: Runtime, uri: str) -> ReadResourceResult:
-    """One resource.
+    """Read one resource.
 
     Raises:
-        UsageError: there is no such thing, or it is too large to be sent; says which.
-        JournalError, WorkspaceError: it can't be read.
+        UsageError: the resource does not exist, or is too large to be sent.
+        JournalError, WorkspaceError: the resource can't be read.
     """
     identity, _, rest = uri.removeprefix(f"{SCHEME}/").partition("/")
     kind, _, name = rest.partition("/")
@@ -190,7 +190,7 @@ def _file(stored: _Stored, uri: str, path: str) -> ReadResourceResult:
 
 
 def _content(uri: str, media: str, data: bytes, *, text: bool) -> ReadResourceResult:
-    """Bytes as text where they are any."""
+    """Return bytes as text if they are valid text, otherwise as a blob."""
     if text:
         try:
             return _text(uri, media, data.decode())

@@ -1,4 +1,4 @@
-"""An answer, as the tool gives it."""
+"""An answer as the tool's result."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
 
 SCHEME: Final = "iact://session"
-"""How the addresses of resources begin."""
+"""The prefix of resource addresses."""
 
 
 def result_of(session: str, reply: Record) -> CallToolResult:
-    """An answer, as the tool gives it."""
+    """Return an answer as the tool's result."""
     assert isinstance(reply.content, Reply)
     going_on = f'To go on in this session, call the tool with session="{session}".'
     link = ResourceLink(

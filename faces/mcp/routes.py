@@ -1,4 +1,4 @@
-"""The route of MCP by streamable HTTP. Its packages are loaded with the first request, and nobody else pays for them."""
+"""The route of MCP over streamable HTTP. Its packages are loaded with the first request, so they cost nothing if unused."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
 
 def routes(access: Access, *, intent: str = "1", scope: str | None = None) -> Sequence[BaseRoute]:
-    """As `faces.http.server.Face`. `intent`, `scope`: of sessions that clients begin."""
+    """See `faces.http.server.Face`. `intent`, `scope`: for sessions that clients start."""
     return (Route("/mcp", _MCP(access, intent, scope)),)
 
 
 class _MCP:
-    """An application, for the SDK answers in its own way: at once, in a stream, or with one that stays open."""
+    """An ASGI application, because the SDK sends its own responses: immediate, streamed, or as a stream that stays open."""
 
     def __init__(self, access: Access, intent: str, scope: str | None) -> None:
         self._access = access
@@ -34,7 +34,9 @@ class _MCP:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)
-        who = await self._access.principal(request, "greet")  # before a byte of a stranger's is read
+        who = await self._access.principal(
+            request, "greet"
+        )  # before reading any part of an unknown sender's request
         if find_spec("mcp") is None:
             await _MISSING(scope, receive, send)
             return
@@ -44,7 +46,7 @@ class _MCP:
     async def _loaded(self, scope: Scope) -> StreamableHTTP:
         if self._service is None:
             made = await asyncio.to_thread(self._load)
-            if self._service is None:  # two requests can come at once, and have one service
+            if self._service is None:  # two requests can arrive at the same time and must share one service
                 self._service = made
                 background_of(scope).begin(made.run())
         await self._service.ready.wait()

@@ -1,4 +1,4 @@
-"""The MCP server, without a transport: which request is answered by what, and errors as one sentence."""
+"""The MCP server without a transport: the handlers of requests, and errors as one sentence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _INSTRUCTIONS: Final = (
 
 
 def mcp_server(callers: Callers, new: ask.NewSessions) -> Server[None]:
-    """A server over the sessions of those who ask. `new`: what sessions that clients begin may do."""
+    """A server for the sessions of its callers. `new`: the intent and scope of sessions that clients start."""
     server: Server[None] = Server("iact", version=version("iact"), title="iact", instructions=_INSTRUCTIONS)
     server.extensions = {tasks.EXTENSION: {}}
 
@@ -104,7 +104,7 @@ def mcp_server(callers: Callers, new: ask.NewSessions) -> Server[None]:
 
 
 def _spoken(handler: _Handler[_Params]) -> _Handler[_Params]:
-    """With our errors as errors of the protocol, in the same words."""
+    """Wrap a handler so that its errors become protocol errors with the same message."""
 
     async def handle(context: ServerRequestContext[None], params: _Params) -> HandlerResult:
         try:

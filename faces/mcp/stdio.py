@@ -17,18 +17,18 @@ from iact.faces.mcp.caller import OneCaller
 from iact.faces.mcp.server import mcp_server
 
 _LONGEST: Final = 64 << 20
-"""Bytes of one message."""
+"""The maximum number of bytes of a message."""
 
 
 async def serve(runtime: Runtime, new: NewSessions) -> None:
-    """Serve one client until it closes our input. Standard output is the protocol's alone."""
+    """Serve one client until it closes standard input. Standard output is reserved for the protocol."""
     server = mcp_server(OneCaller(runtime), new)
     async with _input() as lines, stdio_server(lines) as (read, write):
         await server.run(read, write, server.create_initialization_options())
 
 
 class _Lines:
-    """What `stdio_server` takes from a file that it reads: its lines. Unlike a thread, waiting for one can be ended."""
+    """The lines of standard input for `stdio_server`. Unlike in a thread, waiting for a line can be cancelled."""
 
     def __init__(self, reader: asyncio.StreamReader) -> None:
         self._reader = reader
@@ -40,7 +40,7 @@ class _Lines:
 
 @asynccontextmanager
 async def _input() -> AsyncIterator[anyio.AsyncFile[str] | None]:
-    """Standard input, which no program that we start can read any more; None: leave it to the SDK, as of a plain file."""
+    """Take over standard input, so that no started program can read it. Yields None if the SDK must read it, as for a file."""
     reader = asyncio.StreamReader(limit=_LONGEST)
     with os.fdopen(os.dup(0), "rb", buffering=0) as own:
         try:

@@ -1,8 +1,8 @@
-"""MCP by streamable HTTP: the official SDK's transport, between who sends a request and our server.
+"""MCP over streamable HTTP: the official SDK's transport between clients and the server.
 
-In revision 2026-07-28 a request is a POST of its own and nothing is kept between two of them: a client that hangs up has
-given up its call. Older revisions begin with a handshake, and the SDK keeps a session for each that shook hands, for the
-token alone that it came with.
+In revision 2026-07-28, each request is a separate POST and nothing is kept between requests: a client that disconnects has
+cancelled its call. Older revisions begin with a handshake, and the SDK keeps a session for each such client, which can only
+be used with the token of the handshake.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from iact.faces.mcp.caller import PRINCIPAL, CallersByHTTP
 from iact.faces.mcp.server import mcp_server
 
 _MOST: Final = 1000
-"""Clients of older revisions that shook hands; one that does nothing for half an hour is forgotten."""
+"""The maximum number of clients with a handshake. A client that is idle for half an hour is forgotten."""
 
 
 class StreamableHTTP:
-    """Answers for all who ask; each reaches what is theirs. `new`: what sessions that they begin may do."""
+    """Serves all users; each user reaches only their own sessions. `new`: the intent and scope of sessions they start."""
 
     def __init__(self, access: Access, new: NewSessions) -> None:
-        # What was sent is told in its log lines, and no log of ours has that; what is a bug the server tells itself.
+        # Its log lines contain the requests, which must not be logged. The server logs bugs itself.
         logging.getLogger("mcp").setLevel(logging.CRITICAL)
         self._manager = StreamableHTTPSessionManager(
             mcp_server(CallersByHTTP(access), new),
@@ -41,13 +41,13 @@ class StreamableHTTP:
         """Set once requests can be answered."""
 
     async def run(self) -> None:
-        """Hold what no single request does, until it is cancelled."""
+        """Run the parts that outlive single requests, until cancelled."""
         async with self._manager.run():
             self.ready.set()
             await anyio.sleep_forever()
 
     async def ask(self, who: Principal, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request of somebody who is known."""
+        """Answer a request from an authenticated user."""
         scope[PRINCIPAL] = who
         scope["user"] = AuthenticatedUser(
             AccessToken(token="", client_id=who.user, subject=f"{who.link} {who.key}", scopes=[])
@@ -61,8 +61,11 @@ class StreamableHTTP:
 
 
 class _Reply:
-    """One reply to a request. The SDK acknowledges what an old client says before it hands it over; where the client's
-    session has ended meanwhile, that fails, and it would reply again."""
+    """Sends only one reply to a request.
+
+    The SDK acknowledges an old client's message before passing it on. If the client's session has ended in the meantime,
+    passing it on fails, and the SDK would reply a second time.
+    """
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,7 +1,7 @@
-"""The extension `io.modelcontextprotocol/tasks` (SEP-2663): an answer that is polled for, and outlives its server.
+"""The extension `io.modelcontextprotocol/tasks` (SEP-2663): answers that are polled, and outlive the server.
 
-A task is a message in a session. What it is at is read from the session each time, so there is nothing to expire: a
-task is known as long as its session is stored.
+A task is a message in a session. Its state is read from the session each time, so nothing can expire: a task exists as
+long as its session is stored.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from iact.faces.mcp.results import result_of
 
 EXTENSION: Final = "io.modelcontextprotocol/tasks"
 _POLL: Final = 1000
-"""Milliseconds between two looks at a task."""
+"""Milliseconds between two polls of a task."""
 
 
 class TaskParams(RequestParams):
@@ -45,17 +45,17 @@ class TaskUpdateParams(TaskParams):
 
 
 def knows_tasks(client: ClientCapabilities | None) -> bool:
-    """Whether a client said that it takes a task for an answer."""
+    """Whether a client declares that it accepts a task as an answer."""
     return client is not None and EXTENSION in (client.extensions or {})
 
 
 def created(turn: SpokenTurn) -> dict[str, JSON]:
-    """The task that a call begins, as its result."""
+    """The task that a call started, as its result."""
     return {"resultType": "task", **_head(turn), "status": "working"}
 
 
 async def get(context: ServerRequestContext[None], runtime: Runtime, params: TaskParams) -> HandlerResult:
-    """What a task is at."""
+    """Return the state of a task."""
     turn = await _turn(context, runtime, params)
     return {"resultType": "complete", **_head(turn), **_standing(turn, context.session.client_capabilities)}
 
@@ -63,7 +63,7 @@ async def get(context: ServerRequestContext[None], runtime: Runtime, params: Tas
 async def update(
     context: ServerRequestContext[None], runtime: Runtime, params: TaskUpdateParams
 ) -> HandlerResult:
-    """Carry answers to the session's questions; those to anything else are dropped."""
+    """Pass answers on to the session's questions. Other answers are dropped."""
     turn = await _turn(context, runtime, params)
     client = context.session.client_capabilities
     await answer_all(turn.session, turn.waiting, params.input_responses, client)
@@ -71,7 +71,7 @@ async def update(
 
 
 async def cancel(context: ServerRequestContext[None], runtime: Runtime, params: TaskParams) -> HandlerResult:
-    """End the work on a task, if there is still any."""
+    """Cancel the work on a task, if it is still running."""
     turn = await _turn(context, runtime, params)
     if turn.reply is None:
         await turn.session.cancel("/")

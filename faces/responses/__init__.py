@@ -1,1 +1,1 @@
-"""OpenAI's Responses and chat completions: a session as the model of any program that speaks to one."""
+"""OpenAI's Responses and chat completions APIs: any program that can call a model can use a session as its model."""

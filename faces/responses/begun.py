@@ -1,4 +1,4 @@
-"""What a request began in a session, until it is answered."""
+"""The work that a request started in a session, until it is answered."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from iact.faces.responses.output import ResponsePlace, ending, message_item, que
 
 @dataclass(slots=True)
 class Begun:
-    """What a request began: the exchange, the place of its response, and what holds the session meanwhile."""
+    """The work of a request: the exchange, the place of its response, and what keeps the session open."""
 
     runtime: Runtime
     exchange: Exchange
@@ -26,15 +26,15 @@ class Begun:
     new: bool
     records: list[Record] = field(default_factory=list)
     told: bool = False
-    """Whether whoever asked was told the end."""
+    """Whether the end was reported to the client."""
 
     @property
     def session(self) -> Session:
-        """Where it happens."""
+        """The session of the exchange."""
         return self.exchange.session
 
     async def events(self) -> AsyncGenerator[Event, None]:
-        """What happens until the root has answered, or waits for a person and nothing else is to be told."""
+        """Yield the events until the root has answered, or until it waits for a person and all is reported."""
         if self.exchange.questions.waiting:
             return
         async with aclosing(self.exchange.until_asked()) as events:
@@ -44,7 +44,7 @@ class Begun:
                 yield event
 
     def output(self) -> tuple[list[dict[str, JSON]], str, dict[str, JSON]]:
-        """The items, the status, and what else is said of the end."""
+        """Return the items, the status, and further fields about the end."""
         items = [message_item(self.place, n, text) for n, text in enumerate(texts(self.records))]
         waiting = self.exchange.questions.waiting
         if waiting:
@@ -54,13 +54,13 @@ class Begun:
         return items, status, ended
 
     async def close(self, *, keep: bool) -> None:
-        """Let go of the session; one that is not to be kept goes to the trash."""
+        """Release the session. A session that should not be kept is moved to the trash."""
         if not keep and self.new and not self.exchange.questions.waiting:
             await self.runtime.delete([self.session.id])
         await self.held.aclose()
 
     async def leave(self, *, keep: bool = True, goes_on: bool = False) -> None:
-        """Nobody listens any more. What was not told to its end is ended, unless it `goes_on`. `keep`: as of `close`."""
+        """Handle the end of the connection: stop unfinished work unless it `goes_on`. `keep`: as in `close`."""
         try:
             if not self.told and not goes_on:
                 await self.exchange.give_up()

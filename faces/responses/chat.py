@@ -1,7 +1,7 @@
-"""Chat completions: the whole chat comes each time, and the session that holds its beginning is found again.
+"""Chat completions: each request contains the whole chat, and the session with its beginning is found again.
 
-What a chat was when we answered is remembered by a digest, in memory alone: after a restart, or with a changed chat, a
-new session begins with what was said before as its first message.
+Answered chats are remembered by a digest, only in memory. After a restart, or if the chat was changed, a new session
+begins with the earlier chat as part of its first message.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from iact.faces.responses.wire import (
 from iact.faces.root_text import TextStream
 
 _REMEMBERED: Final = 4096
-"""Chats, over all users."""
+"""The maximum number of remembered chats, over all users."""
 
 
 class Chats:
-    """Which session holds which chat."""
+    """Maps chats to sessions."""
 
     def __init__(self) -> None:
         self._places: OrderedDict[str, ResponsePlace] = OrderedDict()
 
     def begun(self, user: str, given: CreateCompletion) -> Chat:
-        """A request, as one that the session's own interface knows."""
+        """Translate a request into a Responses request."""
         *before, last = given.messages
         place = self._places.get(_digest(user, before)) if before else None
         return Chat(self, user, given, _request(before, last, place, given))
@@ -48,7 +48,7 @@ class Chats:
     def remember(
         self, user: str, messages: Sequence[CompletionMessage], answer: str, place: ResponsePlace
     ) -> None:
-        """The chat goes on from here."""
+        """Remember where a chat continues."""
         key = _digest(user, [*messages, CompletionMessage(role="assistant", content=answer)])
         self._places[key] = place
         self._places.move_to_end(key)
@@ -58,7 +58,7 @@ class Chats:
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """One request of a chat, and how its answer looks."""
+    """One request of a chat, and the format of its answer."""
 
     chats: Chats
     user: str
@@ -66,7 +66,7 @@ class Chat:
     request: CreateResponse
 
     def completion(self, begun: Begun) -> dict[str, JSON]:
-        """The answer in one piece."""
+        """Return the answer in one piece."""
         answer = "\n\n".join(texts(begun.records))
         calls = _calls(begun)
         self.chats.remember(self.user, self.given.messages, answer, begun.place)
@@ -82,7 +82,7 @@ class Chat:
         }
 
     async def stream(self, begun: Begun) -> AsyncGenerator[str, None]:
-        """The answer in pieces."""
+        """Stream the answer."""
         text, first = TextStream(), True
         yield self._chunk(begun, {"role": "assistant", "content": ""})
         try:

@@ -1,4 +1,4 @@
-"""What this interface takes and gives, as an OpenAPI description that clients and checkers read."""
+"""The OpenAPI description of this API, for clients and checkers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ERRORS = {
 
 
 def description() -> dict[str, Any]:
-    """An OpenAPI 3.1 document."""
+    """Return an OpenAPI 3.1 document."""
     models = [(CreateResponse, "validation"), (CreateCompletion, "validation")]
     _, schemas = models_json_schema(models, ref_template="#/components/schemas/{model}")  # type: ignore[arg-type]
     response, completion = _answer("Response", "response"), _answer("ChatCompletion", "chat.completion")

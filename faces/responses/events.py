@@ -1,4 +1,4 @@
-"""A response while it is made, as the events of the Responses interface, in its order."""
+"""A response while it is generated, as events of the Responses API, in their order."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from iact.faces.root_text import TextStream
 
 
 class EventStream:
-    """Makes the events of one response. `fields`: the response as it is when this is called, with a status."""
+    """Makes the events of one response."""
 
     def __init__(self, response: ResponsePlace) -> None:
         self._response = response
         self._number = 0
 
     def event(self, kind: str, fields: Mapping[str, JSON]) -> str:
-        """One event on the wire."""
+        """Encode one event."""
         told = {"type": kind, "sequence_number": self._number, **fields}
         self._number += 1
         return f"event: {kind}\ndata: {json.dumps(told, ensure_ascii=False)}\n\n"
 
     async def texts(self, events: AsyncIterator[Event], stream: TextStream) -> AsyncGenerator[str, None]:
-        """The events of messages, until the root has answered or waits for a person."""
+        """Yield the events of messages, until the root has answered or waits for a person."""
         begun = False
         async for event in events:
             for piece in stream.take(event):
@@ -47,7 +47,7 @@ class EventStream:
                         yield line
 
     def item(self, place: int, item: Mapping[str, JSON]) -> Iterator[str]:
-        """An item that comes in one piece."""
+        """Yield the events of an item that arrives in one piece."""
         yield self.event("response.output_item.added", {"output_index": place, "item": dict(item)})
         if item["type"] == "function_call":
             about: dict[str, JSON] = {"item_id": item["id"], "output_index": place}

@@ -1,7 +1,7 @@
-"""What a client said about its response and the session has no use for: kept beside the journal, to be told again.
+"""Fields of a client's request that the session does not use, stored next to the journal to be returned later.
 
-A line for each response that has something to tell. Nothing depends on it, so a session that is moved or adopted without it
-tells less, and no more.
+There is a line for each response that has such fields. Nothing depends on them: a session that is moved or adopted without
+this file only returns less.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ FILE: Final = "responses.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class ClientFields:
-    """`previous`: the id of the response that this one went on from, as it was given."""
+    """The stored fields. `previous`: the id of the previous response, as the client sent it."""
 
     instructions: str | None = None
     metadata: Mapping[str, str] = field(default_factory=dict)
@@ -25,10 +25,10 @@ class ClientFields:
 
 
 def keep(folder: Path, record: int, given: ClientFields) -> None:
-    """Keep what was said of the response that began at a record of the session in `folder`. Blocks.
+    """Store the fields of the response that began at a record of the session in `folder`. Blocks.
 
     Raises:
-        OSError: it can't be written.
+        OSError: the file can't be written.
     """
     if given == ClientFields():
         return
@@ -40,7 +40,7 @@ def keep(folder: Path, record: int, given: ClientFields) -> None:
 
 
 def kept(folder: Path, record: int) -> ClientFields:
-    """What was said of the response that began at a record. Blocks."""
+    """Read the fields of the response that began at a record. Blocks."""
     try:
         with (folder / FILE).open(encoding="utf-8") as file:
             found = [one for line in file if (one := _read(line, record)) is not None]
@@ -50,7 +50,7 @@ def kept(folder: Path, record: int) -> ClientFields:
 
 
 def _read(line: str, record: int) -> ClientFields | None:
-    """What a line says of this response; None: it is of another, or a crash cut it off."""
+    """The fields in a line, or None if it belongs to another response or was cut off by a crash."""
     try:
         told = json.loads(line)
     except ValueError:

@@ -1,6 +1,6 @@
-"""What a client is shown of a session's work on a message: items of a response, made of records alone.
+"""The items of a response, made only from the session's records.
 
-A turn of the root is a message: all of it if it is the answer, else what it says before its first action. A question
+A turn of the root is a message: the whole text if it is the answer, otherwise the text before its first action. A question
 that waits for a person is a call of the function `iact_clearance`, with the whole call as its arguments.
 """
 
@@ -21,7 +21,7 @@ from iact.faces.message import question_id
 from iact.faces.root_text import prose
 
 QUESTION: Final = "iact_clearance"
-"""The function by which a question comes to a client."""
+"""The function whose calls represent questions to the client."""
 
 _RESPONSE: Final = re.compile(r"resp_(.{1,120})_(\d{1,9})")
 _ITEM: Final = re.compile(r"msg_(resp_.{1,120}_\d{1,9})_\d{1,9}|fc_(.{1,120}_\d{1,9})")
@@ -29,22 +29,22 @@ _ITEM: Final = re.compile(r"msg_(resp_.{1,120}_\d{1,9})_\d{1,9}|fc_(.{1,120}_\d{
 
 @dataclass(frozen=True, slots=True)
 class ResponsePlace:
-    """What the id of a response says. `record`: what was said last before it, or the answer to a question."""
+    """The content of a response's id. `record`: the record of the message or answer that started the response."""
 
     session: str
     record: int
 
     @property
     def id(self) -> str:
-        """It as a client knows it."""
+        """The id for clients."""
         return f"resp_{self.session}_{self.record}"
 
 
 def place_of(identity: str) -> ResponsePlace:
-    """The place that an id names.
+    """Parse the id of a response.
 
     Raises:
-        UsageError: it is none of ours.
+        UsageError: it is not the id of a response.
     """
     found = _RESPONSE.fullmatch(identity)
     if found is None:
@@ -53,18 +53,18 @@ def place_of(identity: str) -> ResponsePlace:
 
 
 def asked_by(call_id: str) -> str:
-    """A response of the session that a question is of: the session is named by the question itself."""
+    """The id of a response in the session of a question, derived from the question's id."""
     return f"resp_{call_id.removeprefix('call_')}"
 
 
 def response_with(item: str | None) -> str | None:
-    """The response that an item of ours is of, as its id says."""
+    """The response that an item belongs to, derived from the item's id."""
     found = _ITEM.fullmatch(item or "")
     return (found[1] or f"resp_{found[2]}") if found is not None else None
 
 
 def message_item(response: ResponsePlace, n: int, text: str, *, status: str = "completed") -> dict[str, JSON]:
-    """A message. `n`: its place among the items."""
+    """Return a message. `n`: its place among the items."""
     parts: list[JSON] = (
         [] if status == "in_progress" else [{"type": "output_text", "text": text, "annotations": []}]
     )
@@ -78,7 +78,7 @@ def message_item(response: ResponsePlace, n: int, text: str, *, status: str = "c
 
 
 def question_item(session: str, question: Record) -> dict[str, JSON]:
-    """A question, in full."""
+    """Return a question, in full."""
     arguments = {
         "question": told(question), "agent": question.agent, **about(question),
         "answer_with": 'a function_call_output: "allow" or "deny"',
@@ -94,7 +94,7 @@ def question_item(session: str, question: Record) -> dict[str, JSON]:
 
 
 def texts(records: Iterable[Record]) -> list[str]:
-    """What the root said, in order: each turn's prose, and the answer."""
+    """The root's messages in order: each turn's prose, and the answer."""
     found: list[str] = []
     for record in records:
         if record.agent != "/":
@@ -114,7 +114,7 @@ def reply_of(records: Sequence[Record]) -> Record | None:
 
 
 def usage_fields(used: Usage) -> dict[str, JSON]:
-    """Tokens, as this interface counts them."""
+    """The tokens, in the format of this API."""
     return {
         "input_tokens": used.prompt_tokens,
         "input_tokens_details": {"cached_tokens": used.cached_tokens},
@@ -125,7 +125,7 @@ def usage_fields(used: Usage) -> dict[str, JSON]:
 
 
 def ending(reply: Record | None) -> tuple[str, dict[str, JSON]]:
-    """The status of a response, and what else it says of its end."""
+    """The status of a response, and further fields about its end."""
     if reply is None:
         return "in_progress", {}
     assert isinstance(reply.content, Reply)
@@ -154,7 +154,7 @@ def response_fields(
     metadata: Mapping[str, str] | None = None,
     background: bool = False,
 ) -> dict[str, JSON]:
-    """A response. `created`: seconds since 1970."""
+    """Return a response. `created`: seconds since 1970."""
     return {
         "id": response.id,
         "object": "response",

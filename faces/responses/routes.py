@@ -1,4 +1,4 @@
-"""The routes: responses made, read and cancelled, the one model that there is, and what describes all of it."""
+"""The routes: creating, reading and cancelling responses, chat completions, the only model, and the description."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _Model = TypeVar("_Model", bound=BaseModel)
 
 
 def routes(access: Access) -> Sequence[BaseRoute]:
-    """As `faces.http.server.Face`."""
+    """See `faces.http.server.Face`."""
     made = _Responses(access)
     return (
         Route("/v1/models", made.models, methods=["GET"]),
@@ -85,7 +85,9 @@ class _Responses:
     # --- responses ------------------------------------------------------------------------------
 
     async def create(self, request: Request) -> Response:
-        await self._access.principal(request, "change")  # before a byte of a stranger's is read
+        await self._access.principal(
+            request, "change"
+        )  # before reading any part of an unknown sender's request
         given = await _read(request, CreateResponse)
         if isinstance(given, Response):
             return given
@@ -123,11 +125,11 @@ class _Responses:
         return JSONResponse(fields(status, items, ended))
 
     async def _begin(self, request: Request, given: CreateResponse, *, keeps: bool = False) -> Begun:
-        """Say what a request wants said. `keeps`: what the client said of its response is told again later.
+        """Start the work of a request. `keeps`: store the client's fields to return them later.
 
         Raises:
-            UsageError: it can't be; says why.
-            HTTPException: whoever asks may not, or names what is not there.
+            UsageError: the request is invalid; the message says why.
+            HTTPException: the user lacks the right, or the request names something that does not exist.
         """
         if given.tools:
             raise UsageError(
@@ -221,7 +223,7 @@ class _Responses:
 
 
 async def _events(begun: Begun, fields: Callable[..., dict[str, JSON]]) -> AsyncGenerator[str, None]:
-    """The events of a response. `fields`: it, with a status, its items and what is said of its end."""
+    """Yield the events of a response. `fields`: returns the response, given a status, its items and fields about its end."""
     wire, text = EventStream(begun.place), TextStream()
     yield wire.event("response.created", {"response": fields("in_progress", [])})
     yield wire.event("response.in_progress", {"response": fields("in_progress", [])})
@@ -246,10 +248,10 @@ async def _events(begun: Begun, fields: Callable[..., dict[str, JSON]]) -> Async
 async def _continued(
     runtime: Runtime, given: CreateResponse, answers: Sequence[QuestionAnswer]
 ) -> Session | None:
-    """The session that a request goes on with; none: it begins one.
+    """The session that a request continues, or None if it starts a new one.
 
     Raises:
-        HTTPException: it names one that is not there.
+        HTTPException: the request names a response that does not exist.
     """
     previous = given.previous_response_id
     if previous is None and answers:
@@ -261,19 +263,19 @@ async def _continued(
             raise HTTPException(404, str(error)) from error
     named = _last_of_ours(_items(given))
     if named is not None:
-        with suppress(UsageError):  # deleted, or somebody else's: all that was said is in the request
+        with suppress(UsageError):  # deleted, or another user's: the request contains the whole conversation
             return await work.continued(runtime, place_of(named))
     return None
 
 
 def _said_since(items: Sequence[InputItem]) -> Sequence[InputItem]:
-    """What a client that sends all that was said says now: what comes after the last that was ours."""
+    """The new items of a client that sends the whole conversation: those after the last item from this server."""
     ours = (n for n, one in enumerate(items) if _is_ours(one))
     return items[max(ours, default=-1) + 1 :]
 
 
 def _last_of_ours(items: Sequence[InputItem]) -> str | None:
-    """The response that a client which sends all that was said had last."""
+    """The last response in the items of a client that sends the whole conversation."""
     ours = [one.id for one in items if isinstance(one, OutputItem | InputMessage) and _is_ours(one)]
     return next((found for one in reversed(ours) if (found := response_with(one)) is not None), None)
 
@@ -287,7 +289,7 @@ def _items(given: CreateResponse) -> Sequence[InputItem]:
 
 
 def _whole(messages: Sequence[InputMessage]) -> list[InputMessage]:
-    """The messages of a client that keeps none of ours and sends all that was said: who said what, and what is said now."""
+    """The messages of a client that sends the whole conversation without known ids: who said what, and the new message."""
     if not any(one.role == "assistant" for one in messages):
         return list(messages)
     told = [InputMessage(role="user", content="What was said before:")]

@@ -1,7 +1,7 @@
-"""What clients send: the part of OpenAI's Responses and chat completions that a session can answer.
+"""The requests of clients: the part of OpenAI's Responses and chat completions that a session can answer.
 
-Fields that only tune a model (temperature, top_p, reasoning …) are taken and have no effect: which model answers, and
-how, is for whoever runs the server to say. What would change what is done is refused where it can't be done.
+Fields that only tune a model (temperature, top_p, reasoning …) are accepted and have no effect: the server's operator
+decides which model answers, and how. Fields that would change the work are refused if they can't be supported.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class InputText(_Given):
 
 
 class InputFile(_Given):
-    """A file, as a data URL; the root finds it as a variable."""
+    """A file, as a data URL. The root gets it as a variable."""
 
     type: Literal["input_file"]
     file_data: Text
@@ -43,7 +43,7 @@ InputPart: TypeAlias = Annotated[InputText | InputFile | InputImage, Field(discr
 
 
 class InputMessage(_Given):
-    """A message; of those of the assistant nothing is taken where the session has them."""
+    """A message. The assistant's messages are ignored if the session has them."""
 
     type: Literal["message"] = "message"
     id: str | None = Field(default=None, max_length=250)
@@ -52,7 +52,7 @@ class InputMessage(_Given):
 
 
 class QuestionAnswer(_Given):
-    """The answer to a question of ours, which came as a call of the function `iact_clearance`."""
+    """The answer to a question, which was sent as a call of the function `iact_clearance`."""
 
     type: Literal["function_call_output"]
     call_id: str = Field(max_length=190)
@@ -60,7 +60,7 @@ class QuestionAnswer(_Given):
 
 
 class OutputItem(_Given):
-    """What came from us and is sent back with the rest: the session has it already, and nothing of it is taken."""
+    """An item from this server that the client sends back. It is ignored, because the session has it already."""
 
     type: Literal["function_call", "reasoning"]
     id: str | None = Field(default=None, max_length=250)
@@ -103,20 +103,20 @@ class CompletionMessage(_Given):
 
     @property
     def text(self) -> str:
-        """What it says."""
+        """The text of the message."""
         if isinstance(self.content, list):
             return "\n\n".join(one.text for one in self.content)
         return self.content or ""
 
 
 class StreamOptions(_Given):
-    """What a stream has beside the answer."""
+    """What a stream includes in addition to the answer."""
 
     include_usage: bool | None = False
 
 
 class CreateCompletion(_Given):
-    """`POST /v1/chat/completions`: the whole chat each time, as that interface has it."""
+    """`POST /v1/chat/completions`: the whole chat each time, as that API requires."""
 
     model: str = Field(default="iact", max_length=200)
     messages: list[CompletionMessage] = Field(min_length=1)

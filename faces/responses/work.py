@@ -1,4 +1,4 @@
-"""What a request does in a session: goes on with it or forks it, says something or answers a question, and is watched."""
+"""Requests in terms of sessions: finding a response, continuing or forking its session, and reading messages."""
 
 from __future__ import annotations
 
@@ -28,28 +28,28 @@ from iact.faces.responses.wire import (
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What there is of a response by now. `records`: from what began it to its end."""
+    """A response as far as it exists now. `records`: its records, from its start to its end."""
 
     session: Session
     start: Record
     records: tuple[Record, ...]
     last: bool
-    """Whether nothing was said since."""
+    """Whether no message was sent since."""
     waiting: tuple[Record, ...]
     """The questions that it ended with."""
 
     @property
     def reply(self) -> Record | None:
-        """The answer, once it is one."""
+        """The answer, once it is final."""
         busy = self.last and self.session.state.root.active
         return None if busy or self.waiting else reply_of(self.records)
 
 
 async def stored(runtime: Runtime, place: ResponsePlace) -> Stored:
-    """A response of earlier; its session goes on if it was cut off at work.
+    """Find an earlier response. Its session continues if it was interrupted at work.
 
     Raises:
-        UsageError: there is none.
+        UsageError: there is no such response.
         JournalError: its session can't be opened.
     """
     if runtime.store.holds(place.session):
@@ -66,9 +66,9 @@ async def stored(runtime: Runtime, place: ResponsePlace) -> Stored:
 def _until_asked(
     before: Sequence[Record], records: Sequence[Record]
 ) -> tuple[tuple[Record, ...], tuple[Record, ...]]:
-    """What a response has of the records behind its start, and the questions that it ended with.
+    """The records after its start that belong to a response, and the questions that it ended with.
 
-    One that ended with questions stays as it was told when they are answered: what follows is of the next response.
+    A response that ended with questions does not change when they are answered: what follows belongs to the next response.
     """
     open_ones = OpenQuestions(before)
     if open_ones.waiting:
@@ -87,7 +87,7 @@ def _until_asked(
 
 
 async def continued(runtime: Runtime, place: ResponsePlace) -> Session:
-    """The session that goes on from a response: its own, or a fork where something else was said since.
+    """Open the session to continue a response: its own session, or a fork if another message was sent since.
 
     Raises:
         UsageError, JournalError: as `stored`.
@@ -100,10 +100,10 @@ async def continued(runtime: Runtime, place: ResponsePlace) -> Session:
 
 
 def parts_of(message: InputMessage) -> list[MessagePart]:
-    """A message's parts.
+    """The parts of a message.
 
     Raises:
-        UsageError: a file is not in the message itself.
+        UsageError: a file is not embedded in the message.
     """
     if isinstance(message.content, str):
         return [message.content]
