@@ -1,7 +1,8 @@
-"""What the documentation site needs beside `docs/`: the pages that stand in other folders of the repository.
+"""Adds pages from other folders of the repository to the documentation site.
 
-mkdocs knows the files of one folder only, while README, CONTRIBUTING and others belong where people look for them. They
-become pages of the site, and links to and from them are made to fit. Titles of sections come from the map, `README.md`.
+mkdocs only reads the files of one folder, but README, CONTRIBUTING and others belong where people look for them. This
+hook makes them pages of the site, and adjusts the links to and from them. Titles of sections come from the map,
+`README.md`.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ ELSEWHERE: Final = {
     "tests/newcomer/README.md": "newcomer.md",
     "tests/sandbox/README.md": "sandbox-tests.md",
 }
-"""Files of the repository, from its root, and the pages that they become."""
+"""Files of the repository (paths from its root), and the pages that they become."""
 
 _LINK: Final = re.compile(r"(\]\()([^)\s#]+)((?:#[^)\s]*)?\))")
 
@@ -40,9 +41,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def on_page_markdown(markdown: str, *, page: Page, **_: object) -> str:
-    """Make links fit that lead to another folder than they do in the repository."""
+    """Adjust links whose targets are in a different folder on the site than in the repository."""
     here = page.file.src_uri
-    if here.endswith("/journal.md"):  # the manifests in it would be found by every word
+    if here.endswith("/journal.md"):  # its manifests would match every search
         page.meta["search"] = {"exclude": True}
     source = next((name for name, made in ELSEWHERE.items() if made == here), f"docs/{here}")
 

@@ -1,7 +1,7 @@
-"""Writes the reference pages beside itself, from the program: python -m docs.reference.generated
+"""Generate the reference pages in this folder from the program: python -m docs.reference.generated
 
-`commands.md` from the command line, `settings.md` from the settings, `actions.md` from the core
-actions, `wire.md` and the page's types from the messages of the websocket, `protocol.md` from the protobuf file.
+`commands.md` comes from the command line, `settings.md` from the settings, `actions.md` from the core actions,
+`wire.md` and the page's types from the messages of the websocket, and `protocol.md` from the protobuf file.
 """
 
 from __future__ import annotations
@@ -40,8 +40,9 @@ def _page(title: str, source: str, *parts: str) -> str:
 def commands() -> str:
     """Every command with its options."""
     intro = (
-        "Every command takes `--data DIR` (where sessions are stored) and `--debug` (show tracebacks). Those that take "
-        "`--json` then print JSON. `iact completion bash`, `zsh` or `fish` prints a script that completes all of this."
+        "Every command takes `--data DIR` (where sessions are stored) and `--debug` (show tracebacks). Commands that "
+        "take `--json` print JSON when it is given. `iact completion bash`, `zsh` or `fish` prints a shell script that "
+        "completes commands and options."
     )
     return _page(
         "Commands", "iact/cli/", intro, *_commands(program, click.Context(program, info_name="iact"))
@@ -83,10 +84,10 @@ def _usage(one: click.Parameter, context: click.Context) -> str:
 
 
 def settings() -> str:
-    """Every setting: its name in `iact.toml`, its variable, its default."""
+    """Every setting: its name in `iact.toml`, its environment variable, its default."""
     intro = (
-        "In `iact.toml` in the working or the data directory, overridden by the environment. "
-        "Without an endpoint the embedded model is used."
+        "Settings are read from `iact.toml` in the working directory or the data directory. Environment variables "
+        "override them. Without an endpoint, the embedded model is used."
     )
     tables = [
         model
@@ -95,7 +96,7 @@ def settings() -> str:
     ]
     whole = next(model for model in tables if model.__name__ == "Settings")
     rows = _rows(whole, "")
-    head = "| in `iact.toml` | variable | default | |\n|---|---|---|---|"
+    head = "| in `iact.toml` | variable | default | meaning |\n|---|---|---|---|"
     return _page("Settings", "iact/settings.py", intro, "\n".join((head, *rows)))
 
 
@@ -117,7 +118,7 @@ def _rows(model: type[BaseModel], prefix: str) -> Iterator[str]:
 def _default(field: FieldInfo) -> str:
     if field.default is not PydanticUndefined:
         return "" if field.default is None else f"`{field.default}`"
-    return "your platform's place for user data" if field.annotation is Path else ""
+    return "your platform's directory for user data" if field.annotation is Path else ""
 
 
 # --- actions ----------------------------------------------------------------------------------------
@@ -125,7 +126,10 @@ def _default(field: FieldInfo) -> str:
 
 def actions() -> str:
     """Every core action with its arguments."""
-    intro = "What every agent has. Functions of modules come beside them; `iact module describe` shows those."
+    intro = (
+        "Every agent has these actions. Modules add functions of their own; `iact module describe` shows a module's "
+        "functions."
+    )
     return _page("Actions", "core/language/actions.py", intro, *map(_action, CORE_ACTIONS.values()))
 
 
@@ -145,10 +149,10 @@ def _action(spec: ActionSpec) -> str:
 
 
 def protocol() -> str:
-    """The contract of ext-modules, comments included."""
+    """The contract of ext-modules, including its comments."""
     intro = (
-        "An ext-module is a gRPC server on the unix socket that `IACT_SOCKET` names, with the standard health and "
-        "reflection services beside this one. `iact module check PATH` holds a module in any language to it."
+        "An ext-module is a gRPC server on the unix socket that `IACT_SOCKET` names. It also serves the standard "
+        "health and reflection services. `iact module check PATH` checks a module in any language against this protocol."
     )
     return _page(
         "The ext-module protocol", "protos/", intro, f"```protobuf\n{PROTO.read_text('utf-8').strip()}\n```"

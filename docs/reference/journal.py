@@ -1,4 +1,4 @@
-"""Writes `journal.md` beside itself, and the page's types of records, from the classes in `core.records`:
+"""Generate `journal.md` in this folder, and the page's types of records, from the classes in `core.records`:
 python -m docs.reference.journal"""
 
 from __future__ import annotations
@@ -29,26 +29,28 @@ _HEAD: Final = f"""\
 
 <!-- Written by docs/reference/journal.py from core/records/; change that and run: python -m docs.reference.journal -->
 
-Every record's header is a line of JSON: `n` (counts from 1), `at` (UTC), `kind`, `agent` (a path), `step` (the number of
-this record among its agent's), the fields of its kind, `bytes` (of the body), `prev` (the digest of the record before),
-and where they are needed `wrapped` (the body stands in a fence) and `seal` (which installation wrote it). What has its
-default is left out. A reader passes over fields that it does not know, and keeps records of kinds that it does not know
-as they are; a field that is missing or of another type is an error. The format is {FORMAT}.
+Every record's header is a line of JSON: `n` (the record's number, from 1), `at` (UTC), `kind`, `agent` (a path), `step`
+(the record's number among the records of its agent), the fields of its kind, `bytes` (the size of the body), `prev` (the
+digest of the previous record) and, where needed, `wrapped` (the body is in a fence) and `seal` (the installation that
+wrote the record). Fields that have their default value are omitted. A reader ignores fields that it does not know, and
+keeps records of unknown kinds unchanged. A field that is missing or has the wrong type is an error. The format is
+{FORMAT}.
 
-Every field is one of two things. An *outcome* only the world could say; it is taken as it stands. What is *derived* the
-core said itself: a verification comes to it again, and names the first record where it does not.
+Every field is either an outcome or derived. An *outcome* is what only the world could determine; it is taken as
+recorded. A *derived* field was computed by the core: verification computes it again, and reports the first record that
+differs.
 """
 
 
 def page() -> str:
-    """The reference of all kinds of records."""
+    """The reference of all kinds of records, as Markdown."""
     parts = [_HEAD]
     for module, title in _FAMILIES.items():
         about = inspect.cleandoc(module.__doc__ or "")
         parts.append(f"## {title}\n\n{about}\n")
         parts += [_kind(cls) for cls in CLASSES if cls.__module__ == module.__name__]
     used = {one: None for cls in CLASSES for one in _parts_of(layout_of(cls))}
-    parts.append("## Parts\n\nWhat stands in the fields of several kinds, as objects.\n")
+    parts.append("## Parts\n\nThe objects that several kinds have in their fields.\n")
     parts += [_part(cls) for cls in sorted(used, key=lambda one: one.__name__)]
     return "\n".join(parts)
 
@@ -71,7 +73,7 @@ def _table(cls: type, *, marks: bool) -> str:
     rows = list(_rows(cls))
     if not rows:
         return ""
-    head = "| field | type |" + (" whose word |" if marks else "") + " what it says |"
+    head = "| field | type |" + (" origin |" if marks else "") + " meaning |"
     lines = [head, "|" + "---|" * head.count(" |")]
     for field, said, required in rows:
         mark = ""
@@ -85,7 +87,7 @@ def _table(cls: type, *, marks: bool) -> str:
 
 
 def _rows(cls: type) -> Iterator[tuple[Field, str, bool]]:
-    """The fields of a class in their order, with those that stand in a group among them; whether each must be there."""
+    """The fields of a class in order, including those of groups, with their descriptions and whether they are required."""
     told = _told(cls)
     for field in layout_of(cls).fields:
         if field.group is not None:
@@ -96,10 +98,13 @@ def _rows(cls: type) -> Iterator[tuple[Field, str, bool]]:
 
 @cache
 def _told(cls: type) -> Mapping[str, str]:
-    """What is said of each field: the text behind it in the class."""
+    """The description of each field: the string after it in the class or, for inherited fields, in the base class."""
+    found: dict[str, str] = {}
+    for base in cls.__bases__:
+        if hasattr(base, "__dataclass_fields__"):
+            found.update(_told(base))
     tree = ast.parse(inspect.getsource(cls)).body[0]
     assert isinstance(tree, ast.ClassDef)
-    found: dict[str, str] = {}
     for one, after in zip(tree.body, [*tree.body[1:], None], strict=True):
         is_text = isinstance(after, ast.Expr) and isinstance(after.value, ast.Constant)
         if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name) and is_text:
@@ -110,7 +115,7 @@ def _told(cls: type) -> Mapping[str, str]:
 
 
 def _parts_of(layout: Layout) -> Iterator[type]:
-    """The classes that stand in the fields of one, at any depth."""
+    """The classes of objects in the fields of a class, at any depth."""
     for field in layout.fields:
         if field.group is not None:
             yield from _parts_of(field.group)
@@ -130,7 +135,7 @@ def _classes(hint: object) -> Iterator[type]:
 
 
 def _words(hint: object) -> str:
-    """A type as the page has it."""
+    """A type in the words of the page."""
     if _is_json(hint):
         return "any"
     found = [_word(one) for one in members_of(hint) if one is not type(None)]
@@ -158,10 +163,10 @@ def _is_json(hint: object) -> bool:
 
 
 def javascript() -> str:
-    """The same as types of the page's scripts."""
+    """The records as types for the page's scripts."""
     used = sorted({one for cls in CLASSES for one in _parts_of(layout_of(cls))}, key=lambda one: one.__name__)
     lines = [
-        "// What a journal's records say (docs/reference/journal.md).",
+        "// The records of a journal (docs/reference/journal.md).",
         "// Written by docs/reference/journal.py from core/records/; run: python -m docs.reference.journal",
         "",
         "/**",
@@ -207,7 +212,7 @@ def _script_of(hint: object) -> str:
 
 
 def main() -> None:
-    """Write both."""
+    """Write the page and the types."""
     PAGE.write_text(page(), encoding="utf-8")
     TYPES.write_text(javascript(), encoding="utf-8")
 

@@ -1,9 +1,9 @@
-"""Writes `messages.md` beside itself: every sentence that people read, so that they can be read in one go.
+"""Generate `messages.md` in this folder: every sentence that people read, in one list.
 
     python -m docs.reference.messages
 
-What a value stands for is in braces. The sentences are found in the sources (`docs/reference/sentences.py`); the list is
-for whoever looks after the words, and for whoever searches where one comes from.
+Values in sentences are shown as names in braces. `docs/reference/sentences.py` finds the sentences in the sources. The
+list is for reviewing the wording, and for finding where a sentence comes from.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ _NOTE: Final = (
 
 
 def page() -> str:
-    """The list: what the page says, what the server says, what the command line says."""
+    """The list as Markdown: the sentences of the page, of the server and of the command line."""
     shown = {**dict.fromkeys(sentences.of_the_page(), "index.html"), **sentences.of_scripts()}
     intro = (
-        "Every sentence and label that people read, with its values in braces; how they are worded is in the glossary. "
-        "What the page and the server say is translated line by line in `web/static/languages/`. The help of the "
-        "commands is in [commands](commands.md)."
+        "Every sentence and label that people read, with the names of values in braces. The [glossary](../glossary.md) "
+        "defines the words. Texts of the page and the server are translated line by line in `web/static/languages/`. "
+        "The help of the commands is in [commands](commands.md)."
     )
     parts = ["# Messages", _NOTE, intro, "## The page", _list(shown)]
     parts += ["## The server, to the page", *_by_folder(sentences.of_server())]
@@ -50,7 +50,7 @@ def _list(texts: Iterable[str]) -> str:
 
 
 def _quoted(text: str) -> str:
-    """As code, so that nothing in it is read as Markdown."""
+    """The text as code, so that nothing in it is read as Markdown."""
     fence = "``" if "`" in text else "`"
     room = " " if text[0] == "`" or text[-1] == "`" else ""
     return f"{fence}{room}{text}{room}{fence}"

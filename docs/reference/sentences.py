@@ -1,9 +1,9 @@
-"""The sentences that people read, found where the sources say them.
+"""Finds in the sources the sentences that people read.
 
-Two places speak. The page's own scripts and markup say everything through `t` and `plural`, or in index.html. Python
-says the rest: what the server sends to the page, and what the command line prints. There a sentence is a literal that
-reads like one: words that begin with a capital or a value and end with a mark. What only models, logs or developers
-read is left out by file, each for a reason.
+They come from two places. The page's own scripts pass every text to `t` and `plural`, and its markup is index.html.
+Python code contains the rest: what the server sends to the page, and what the command line prints. In Python, a literal
+counts as a sentence if it looks like one: words that begin with a capital or a value and end with a punctuation mark.
+Files whose sentences only models, logs or developers read are excluded, each with a reason.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SCRIPTS: Final = tuple(
     path
     for folder in ("js", "sign-in")
     for path in sorted((STATIC / folder).rglob("*.js"))
-    # What records say is no script but types.
+    # Contains only types.
     if path.name != "records.js"
 )
 
@@ -34,7 +34,7 @@ _PLURAL: Final = re.compile(rf"\bplural\([^;\"]*?{_LITERAL},\s*{_LITERAL}")
 
 
 def of_scripts() -> Mapping[str, str]:
-    """Every text that scripts say through `t` or `plural`, and where."""
+    """Every text that scripts pass to `t` or `plural`, with the name of the script."""
     found: dict[str, str] = {}
     for script in SCRIPTS:
         source = script.read_text(encoding="utf-8")
@@ -71,16 +71,16 @@ class _Page(HTMLParser):
 
 
 def of_the_page() -> Sequence[str]:
-    """Every text of index.html that a person meets."""
+    """Every text of index.html that a person can read."""
     page = _Page()
     page.feed((STATIC / "index.html").read_text(encoding="utf-8"))
     return tuple(dict.fromkeys(page.texts))
 
 
-# --- what Python says -------------------------------------------------------------------------------
+# --- Python -------------------------------------------------------------------------------
 
 SERVER: Final = ("accounts", "core", "hippocampus", "iact", "sandbox", "web")
-"""Rooms whose sentences may come to the page."""
+"""Folders whose sentences may reach the page."""
 
 TERMINAL: Final = (
     "accounts/database.py",
@@ -101,19 +101,19 @@ TERMINAL: Final = (
     "iact/wiring.py",
     "sandbox/__main__.py",
 )
-"""What only the command line says."""
+"""Files and folders whose sentences only the command line prints."""
 
 _FOR_OTHERS: Final = (
-    # What models read: prompts, feedback, questions, answers that they shall give.
+    # Models read these: prompts, feedback, questions, the answers that they are asked to give.
     "core/context",
     "core/language",
     "core/models/dialect.py",
-    # What whoever writes a module reads.
+    # Authors of modules read these.
     "core/records/form_fields.py",
-    # What whoever writes a skill reads: an agent that offers one, or a person at a terminal.
+    # Authors of skills read these: an agent that offers one, or a person at a terminal.
     "core/session/skill.py",
     "core/session/skill_offers.py",
-    # What agents hear of the front end's tools.
+    # Agents read these about the tools of the front end.
     "core/session/front_end.py",
     "core/models/small_model.py",
     "core/plan/answers.py",
@@ -128,36 +128,36 @@ _FOR_OTHERS: Final = (
     "core/tree/interpret.py",
     "core/tree/plan_briefing.py",
     "iact/distiller.py",
-    # Steps of the program that a bug in it would end, and what only its log has.
+    # Errors that only a bug in the program causes, and texts that only its log has.
     "core/modules/background.py",
     "core/session/watch.py",
-    # What modules hear of the network.
+    # Modules receive these about the network.
     "sandbox/egress.py",
 )
 
 _PHRASES: Final = ("web/audit.py", "web/records.py", "web/render.py")
-"""What turns records into HTML: what it says are mostly no whole sentences."""
+"""Files that turn records into HTML. Most of their texts are not whole sentences."""
 
 _SENTENCE: Final = re.compile(r"(?=[^\n]*[a-z]{2,} [a-z'{]+)[A-Z{'“][^\n]*[.?!:…]")
 _PHRASE: Final = re.compile(r"[A-Za-z{][^<>=/\n]*[a-z}][ ,][^<>=/\n]*")
 _VALUE: Final = re.compile(r"\{\w*\}")
 _FORMAT: Final = re.compile(r"\{(\w+):[^{}]*\}")
-"""A value of a template, and how it is written."""
+"""A value in a template, with its format."""
 _WORD: Final = re.compile(r"[A-Za-z]{3}")
 _LIST: Final = 8
-"""So many literals beside each other are data, such as what an embedding is tried with."""
+"""A list with at least this many literals is data, such as texts to test an embedding with."""
 _LOGGED: Final = re.compile(r"%[srd]\b|^Give the answer\.$")
-"""What the log has, and what a model is asked."""
+"""Texts of the log, and questions to a model."""
 
 
 def of_server() -> Mapping[str, str]:
-    """Every sentence that the page may be sent, and the folder that says it."""
+    """Every sentence that may be sent to the page, with the folder that contains it."""
     rooms = [path for room in SERVER for path in sorted((ROOT / room).rglob("*.py"))]
     return _python(path for path in rooms if not _among(path, TERMINAL))
 
 
 def of_terminal() -> Mapping[str, str]:
-    """Every sentence that the command line alone says, and the folder that says it."""
+    """Every sentence that only the command line prints, with the folder that contains it."""
     return _python(
         path for room in SERVER for path in sorted((ROOT / room).rglob("*.py")) if _among(path, TERMINAL)
     )
@@ -187,9 +187,9 @@ def _python(paths: Iterator[Path]) -> Mapping[str, str]:
 
 
 def _literals(tree: ast.Module, *, commands: bool = False) -> Iterator[str]:
-    """Every text that a file says; values in it have a name in braces. Docstrings, logs and long lists are none.
+    """Every text in a file, with the names of its values in braces. Skips docstrings, log messages and long lists.
 
-    `commands`: the docstring of a decorated function is the help of a command.
+    `commands`: the docstring of a decorated function counts, because it is the help of a command.
     """
     unsaid: set[ast.AST] = set()
     for node in ast.walk(tree):
@@ -228,7 +228,7 @@ def _template(text: ast.JoinedStr) -> str:
 
 
 def _name(value: ast.expr) -> str:
-    """A short name of an expression: the last word of what it reads."""
+    """A short name for an expression: the last name in it."""
     while True:
         match value:
             case ast.Call(func=ast.Name(id="plain" | "_plain" | "repr" | "str"), args=[first, *_]):
@@ -246,7 +246,7 @@ def _name(value: ast.expr) -> str:
 
 
 class _Pieces(HTMLParser):
-    """The texts between the tags of a piece of HTML."""
+    """Collects the texts between the tags of a piece of HTML."""
 
     def __init__(self) -> None:
         super().__init__(convert_charrefs=True)

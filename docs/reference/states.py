@@ -1,4 +1,4 @@
-"""Writes `states.md` beside itself, from the tables in `core.tree.states`: python -m docs.reference.states"""
+"""Generate `states.md` in this folder from the tables in `core.tree.states`: python -m docs.reference.states"""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ PAGE: Final = Path(__file__).with_suffix(".md")
 
 _MEANINGS: Final = {
     "idle": "was created and has not been called yet",
-    "thinking": "its model is to speak, or speaks",
-    "acting": "an action that it wrote is carried out",
-    "waiting": "a child is to reply, or somebody is to say whether a call may be made",
-    "paused": "it has work, and it or one above it is paused",
-    "done": "it has answered; it can be called again",
+    "thinking": "waits for its model to begin a reply, or the model is writing one",
+    "acting": "an action that it wrote is being carried out",
+    "waiting": "waits for a child to reply, or for a person to decide whether a call may be made",
+    "paused": "has work to do, but it or an agent above it is paused",
+    "done": "has answered; it can be called again",
     "failed": "its model failed; it can be called again",
-    "cancelled": "it was cancelled; it can be called again",
+    "cancelled": "was cancelled; it can be called again",
 }
 
 _HEAD: Final = """\
@@ -27,32 +27,32 @@ _HEAD: Final = """\
 
 <!-- Written by docs/reference/states.py from core/tree/states.py; change that and run: python -m docs.reference.states -->
 
-What the tree shows of an agent, and what changes it. The tables are data in the program
-(`core/tree/states.py`), and its tests find every change in recorded sessions in them.
+The states of an agent in the tree, and the events that change them. The tables are data in the program
+(`core/tree/states.py`). Its tests check that they contain every change in recorded sessions.
 """
 
 _GUARDS: Final = """\
-The events: `message` is a word of the user, of its caller or an intervention; `child` is a reply by a
-child, `answer` one to a question for clearance; `pause` and `resume` come from a pause of the agent or of one above it; the others are the agent's own
-records. The condition says what comes first among the actions that it has not settled (`action`, `child`,
-`clearance` or `nothing`), how it replied, or whether it is paused; `plan` says that it is a plan,
-which is acting from its start to its end.
+The events: `message` is a message from the user, from the agent's caller, or from a person who intervenes. `child` is
+the reply of a child, and `answer` the answer to a question for clearance. `pause` and `resume` come from a pause of the
+agent or of an agent above it. The other events are the agent's own records. The condition is the first of the agent's
+actions that are not settled (`action`, `child`, `clearance` or `nothing`), how the agent replied, or whether it is
+paused. `plan` means that it is a plan, which is acting from its start to its end.
 """
 
 _PAUSES: Final = """\
 ## Pauses
 
-Each agent can be paused by itself. Work goes on only where neither the agent nor one above it is
-closed, so resuming a parent does not resume a child that was paused by itself.
+Each agent can be paused separately. An agent works only while neither it nor any agent above it is paused (`closed`).
+Resuming a parent therefore does not resume a child that was paused separately.
 """
 
 
 def page() -> str:
-    """The whole page."""
+    """The page as Markdown."""
     return "\n".join(
         [
             _HEAD,
-            *_table(("state", "an agent in it"), _MEANINGS.items()),
+            *_table(("state", "the agent"), _MEANINGS.items()),
             "",
             "## Agents",
             "",
@@ -74,7 +74,7 @@ def _rows() -> Iterator[tuple[str, ...]]:
 
 
 def _arrows() -> Iterator[str]:
-    """One arrow for each pair of states, labelled with the events that lead along it."""
+    """One arrow for each pair of states, labelled with the events that cause the change."""
 
     def ends(row: Transition) -> tuple[str, str]:
         return row.source, row.target

@@ -1,4 +1,5 @@
-"""`wire.md` and the page's types of messages, from the models in `iact.web.wire`: python -m docs.reference.generated"""
+"""Generate `wire.md` and the page's types of messages from the models in `iact.web.wire`:
+python -m docs.reference.generated"""
 
 from __future__ import annotations
 
@@ -28,19 +29,19 @@ _NEWS: Final = get_args(news.News)
 
 
 def page() -> str:
-    """The reference of all messages."""
+    """The reference of all messages, as Markdown."""
     intro = (
-        "The websocket at `/ws` speaks JSON in text frames. Any message may carry an `id`; the answer is "
-        '`{"type": "ok", "id", …}` or `{"type": "error", "id", "code", "message"}`; an error about the content of a file '
-        "has the id of the `upload` that announced it. Who connects sends the page's cookie, or `Authorization: Bearer` "
-        "with the key in the data directory's `server.json`."
+        "The websocket at `/ws` speaks JSON in text frames. Any message may carry an `id`. The answer is "
+        '`{"type": "ok", "id", …}` or `{"type": "error", "id", "code", "message"}`. An error about the content of a file '
+        "has the id of the `upload` that announced it. A client authenticates with the page's cookie, or with "
+        "`Authorization: Bearer` and the key in the data directory's `server.json`."
     )
     parts = [f"# The websocket\n\n<!-- {_NOTE} -->\n\n{intro}", "## What a client sends"]
     parts += [_request(name) for name in COMMANDS]
     parts += ["## What the server sends", f"### record\n\n{_record()}"]
     parts += [_news(cls) for cls in _NEWS]
     inner = {cls: None for cls in (*_NEWS, *(one.answer for one in COMMANDS.values())) for cls in _inner(cls)}
-    parts.append("## Parts\n\nWhat is in the fields of several messages, as objects.")
+    parts.append("## Parts\n\nThe objects that several messages have in their fields.")
     parts += [_part(cls) for cls in sorted(inner, key=lambda one: one.__name__)]
     return "\n\n".join(part.rstrip() for part in parts) + "\n"
 
@@ -48,8 +49,8 @@ def page() -> str:
 def _record() -> str:
     return (
         "One record of the watched session: `n`, `at`, `kind`, `agent`, `step`, the fields of its kind "
-        "([the journal](journal.md)), `body`, which is shortened if it is long (then `body_size` says how long it is), "
-        "and `html`, which shows it. A turn has `messages`, one for each CALL: `action`, `to` and its `html`."
+        "([the journal](journal.md)), `body`, which is shortened if it is long (`body_size` is then its full size), and "
+        "`html`, which shows the record. A turn has `messages`, one for each CALL: `action`, `to` and its `html`."
     )
 
 
@@ -86,7 +87,7 @@ def _part(cls: type) -> str:
 
 def _listed(fields: Mapping[str, tuple[object, bool]]) -> Iterator[str]:
     for name, (hint, required) in fields.items():
-        yield f"- `{name}`{'' if required else ', where it applies'}: {_words(hint)}"
+        yield f"- `{name}`{'' if required else ', optional'}: {_words(hint)}"
 
 
 def _json(value: object) -> str:
@@ -121,7 +122,7 @@ def _words(hint: object) -> str:
 _RECORD: Final = """\
 type AnyKey<U> = U extends unknown ? keyof U : never;
 
-/** A union whose members can be asked for what others of them have; it is undefined there. */
+/** A union on whose members every field of any member can be read; it is undefined where a member does not have it. */
 type Each<U, K extends PropertyKey = AnyKey<U>> = U extends unknown ? U & { [P in Exclude<K, keyof U>]?: undefined } : never;
 
 export interface Shown {
@@ -129,23 +130,23 @@ export interface Shown {
   at: string;
   agent: string;
   body: string;
-  /** How long `body` was, if it was shortened. */
+  /** The full size of `body`, if it was shortened. */
   body_size?: number;
-  /** Missing until it was asked for, in records of long ago. */
+  /** In old records, missing until the page requests it. */
   html?: string;
   messages?: CallMessage[];
-  /** The whole text of what a person said; the page adds it. */
+  /** The whole text of a person's message. The page adds it. */
   said?: string;
 }
 
-/** What a record says, and what the server adds to show it. */
+/** The content of a record, and what the server adds to show it. */
 export type JournalRecord = Shown & Each<Said>;
 """
-"""Records are a union, whose members the page asks for each other's fields; and the server adds to them."""
+"""Types for records: a union on which the page reads fields that only some members have, and what the server adds."""
 
 
 def typescript() -> str:
-    """The same as types for the page's scripts."""
+    """The messages as types for the page's scripts."""
     answers = {command.answer: None for command in COMMANDS.values()}
     inner = {cls: None for top in (*_NEWS, *answers) for cls in _inner(top)}
     named = sorted({*inner, *_NEWS, *answers}, key=lambda one: one.__name__)
@@ -158,10 +159,10 @@ def typescript() -> str:
             "",
             _RECORD,
             *(line for cls in named for line in _interface(cls)),
-            "/** What the server sends unasked. */",
+            "/** The messages that the server sends on its own. */",
             f"export type News = {' | '.join(news_types)};",
             "",
-            "/** What may be asked, by type: the fields of the request, and what its `ok` has. */",
+            "/** The requests, by type: the fields of each, and the fields of its `ok`. */",
             "export interface Requests {",
             *(f"  {_asked(name)}" for name in COMMANDS),
             "}",
@@ -190,7 +191,7 @@ def _asked(name: str) -> str:
 
 
 def _type(hint: object, *, written: bool = False) -> str:
-    """A type in the page's words. `written`: models in it are what the server wrote, so that all of their fields are there."""
+    """A type in TypeScript. `written`: the server wrote the models in it, so all of their fields are present."""
     model = _model(hint)
     if model is not None:
         return _type(model, written=True)
@@ -225,7 +226,7 @@ def _type(hint: object, *, written: bool = False) -> str:
 
 
 def _fields(cls: type) -> dict[str, tuple[object, bool]]:
-    """The fields of a typed dictionary: the type of each, and whether it is always there."""
+    """The fields of a typed dictionary: the type of each, and whether it is required."""
     found = {}
     for name, hint in get_type_hints(cls, None, {"JSON": JSON}, include_extras=True).items():
         optional = get_origin(hint) is NotRequired
@@ -234,7 +235,7 @@ def _fields(cls: type) -> dict[str, tuple[object, bool]]:
 
 
 def _bare(hint: object) -> object:
-    """A type without what is noted beside it, but for its own name in the page."""
+    """A type without its annotations, except a name that it has in TypeScript."""
     if get_origin(hint) is Annotated:
         own = [one for one in get_args(hint)[1:] if isinstance(one, TypeScript)]
         return own[0] if own else _bare(get_args(hint)[0])
@@ -242,13 +243,13 @@ def _bare(hint: object) -> object:
 
 
 def _model(hint: object) -> type[BaseModel] | None:
-    """The model that an object is of which a dictionary has, if one is noted beside its type."""
+    """The model of an object in a typed dictionary, if the type is annotated with one."""
     noted = get_args(hint)[1:] if get_origin(hint) is Annotated else ()
     return next((one for one in noted if isinstance(one, type) and issubclass(one, BaseModel)), None)
 
 
 def _inner(cls: type) -> Iterator[type]:
-    """The typed dictionaries in the fields of one, at any depth."""
+    """The typed dictionaries in the fields of a class, at any depth."""
     for hint, _ in _fields(cls).values():
         yield from _dictionaries(hint, (cls,))
 

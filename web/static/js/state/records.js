@@ -1,4 +1,4 @@
-// What a journal's records say (docs/reference/journal.md).
+// The records of a journal (docs/reference/journal.md).
 // Written by docs/reference/journal.py from core/records/; run: python -m docs.reference.journal
 
 /**
@@ -225,7 +225,7 @@
  * The user says something to the root.
  * @typedef {object} SayRecord
  * @property {"say"} kind
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"dialogue"|"auto"|"static"|"reflect"|"nreflect"|"orchestrator"|"analyze"|"profile"} [mode] How to work on the message. In every mode but `dialogue`, it is the goal of a plan, whose report is the root's reply.
  * @property {boolean} [plan_first] Whether the plan waits for a person before it begins.
  * @property {(string)[]|null} [kept] The names of the plans that people kept, if they differ from those that the session knows.
@@ -247,7 +247,7 @@
  * The user uploads a file: an immutable variable of the root. The body is what the root reads of it.
  * @typedef {object} UploadRecord
  * @property {"upload"} kind
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {string} file The file's name.
  * @property {string} var The variable that holds it.
  * @property {string} media The file's media type.
@@ -339,7 +339,7 @@
  * A model summarized an agent's history, and the summary replaces it. The body is the summary.
  * @typedef {object} CompressRecord
  * @property {"compress"} kind
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {string} role The role of the model that summarized it.
  * @property {string} model The model's name.
  * @property {Tokens} usage The tokens that it took.
@@ -392,7 +392,7 @@
  * @typedef {object} ClearanceAnswerRecord
  * @property {"clearance"} kind
  * @property {"answer"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {number} turn
  * @property {number} action
  * @property {string} function
@@ -478,7 +478,7 @@
  * @typedef {object} HostAnswerRecord
  * @property {"host"} kind
  * @property {"answer"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {number} ask The record of the question.
  * @property {boolean} allow
  * @property {"user"|"time"|"core"} by Who answered: "time" if nobody answered in time; "core" if nothing waits for the answer any more.
@@ -510,7 +510,7 @@
  * @typedef {object} FormAnswerRecord
  * @property {"form"} kind
  * @property {"answer"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {number} ask The record of the question.
  * @property {"accept"|"decline"|"cancel"} decision "cancel" means that nobody decided.
  * @property {"user"|"time"|"core"} by Who answered: "time" if nobody answered in time; "core" if the call no longer waits for an answer.
@@ -642,7 +642,7 @@
  * @typedef {object} PauseRecord
  * @property {"control"} kind
  * @property {"pause"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {string} [node] For a plan: only this step is paused.
  *
@@ -650,7 +650,7 @@
  * @typedef {object} ResumeRecord
  * @property {"control"} kind
  * @property {"resume"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {string} [node] For a plan: only this step resumes.
  *
@@ -658,7 +658,7 @@
  * @typedef {object} InjectRecord
  * @property {"control"} kind
  * @property {"inject"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {"queue"|"deliver"|"interrupt"} mode
  * @property {string} [node] For a plan: the message is only about this step.
@@ -667,7 +667,7 @@
  * @typedef {object} CancelRecord
  * @property {"control"} kind
  * @property {"cancel"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"|"core"} by
  * @property {string} [node] For a plan: only this step ends.
  *
@@ -675,7 +675,7 @@
  * @typedef {object} SetIntentRecord
  * @property {"control"} kind
  * @property {"intent"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {number} value From 0 (observe) to 2 (override).
  *
@@ -683,7 +683,7 @@
  * @typedef {object} LockdownRecord
  * @property {"control"} kind
  * @property {"lockdown"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {boolean} value
  *
@@ -705,7 +705,7 @@
  * @typedef {object} DeclassifyRecord
  * @property {"control"} kind
  * @property {"declassify"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {string} [variable]
  *
@@ -713,7 +713,7 @@
  * @typedef {object} StartPlanRecord
  * @property {"control"} kind
  * @property {"plan"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {PlanTerms|null} [plan] How the person wants it run, as in the `spawn` record before this one.
  * @property {number} budget Tokens that are reserved for the plan.
@@ -722,7 +722,7 @@
  * @typedef {object} RestoreRecord
  * @property {"control"} kind
  * @property {"restore"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {string} version
  *
@@ -730,21 +730,21 @@
  * @typedef {object} BeginPlanRecord
  * @property {"control"} kind
  * @property {"start"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  *
  * A person rewrites the steps of a plan that have not started. The body is the whole plan as it should be.
  * @typedef {object} EditPlanRecord
  * @property {"control"} kind
  * @property {"edit"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  *
  * A person has a step of a plan that produced nothing run again, with the steps that needed it.
  * @typedef {object} RetryStepRecord
  * @property {"control"} kind
  * @property {"retry"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {string} node The step.
  * @property {number} budget Tokens that are reserved for the plan, if it had ended; otherwise 0.
@@ -753,7 +753,7 @@
  * @typedef {object} SendNowRecord
  * @property {"control"} kind
  * @property {"send"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {number} of The record of the message.
  *
@@ -761,7 +761,7 @@
  * @typedef {object} RewordRecord
  * @property {"control"} kind
  * @property {"reword"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {number} of The record of the message.
  *
@@ -769,7 +769,7 @@
  * @typedef {object} WithdrawRecord
  * @property {"control"} kind
  * @property {"withdraw"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {number} of The record of the message.
  *
@@ -777,14 +777,14 @@
  * @typedef {object} StopCallsRecord
  * @property {"control"} kind
  * @property {"stop"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  *
  * The session may use more tokens or more money from now on. Requests that waited for them are answered.
  * @typedef {object} RaiseBudgetRecord
  * @property {"control"} kind
  * @property {"budget"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {number} tokens How many more tokens.
  * @property {number} [money] How much more money.
@@ -793,7 +793,7 @@
  * @typedef {object} ApplyChangesRecord
  * @property {"control"} kind
  * @property {"apply"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {(string)[]|Blob} paths
  * @property {boolean} [force] Whether to apply them despite conflicts.
@@ -802,7 +802,7 @@
  * @typedef {object} DropChangesRecord
  * @property {"control"} kind
  * @property {"drop"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {(string)[]|Blob} paths
  *
@@ -817,7 +817,7 @@
  * @typedef {object} AllowHostsRecord
  * @property {"control"} kind
  * @property {"hosts"} op
- * @property {string} [who]
+ * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {"user"} by
  * @property {Record<string, (string)[]>} always Hosts allowed in every session, by module.
  * @property {Record<string, (string)[]>} session Hosts allowed in this session, by module.

@@ -4,7 +4,7 @@ import type { Said } from "./records.js";
 
 type AnyKey<U> = U extends unknown ? keyof U : never;
 
-/** A union whose members can be asked for what others of them have; it is undefined there. */
+/** A union on whose members every field of any member can be read; it is undefined where a member does not have it. */
 type Each<U, K extends PropertyKey = AnyKey<U>> = U extends unknown ? U & { [P in Exclude<K, keyof U>]?: undefined } : never;
 
 export interface Shown {
@@ -12,16 +12,16 @@ export interface Shown {
   at: string;
   agent: string;
   body: string;
-  /** How long `body` was, if it was shortened. */
+  /** The full size of `body`, if it was shortened. */
   body_size?: number;
-  /** Missing until it was asked for, in records of long ago. */
+  /** In old records, missing until the page requests it. */
   html?: string;
   messages?: CallMessage[];
-  /** The whole text of what a person said; the page adds it. */
+  /** The whole text of a person's message. The page adds it. */
   said?: string;
 }
 
-/** What a record says, and what the server adds to show it. */
+/** The content of a record, and what the server adds to show it. */
 export type JournalRecord = Shown & Each<Said>;
 
 export interface Account {
@@ -776,10 +776,10 @@ export interface YouNews {
   guest: boolean;
 }
 
-/** What the server sends unasked. */
+/** The messages that the server sends on its own. */
 export type News = ({type: "record"} & JournalRecord) | SessionNews | TreeNews | RecordsNews | RenderedNews | DeltaNews | ActivityNews | OutputNews | NoticeNews | SessionsNews | StandingNews | RefusedNews | YouNews;
 
-/** What may be asked, by type: the fields of the request, and what its `ok` has. */
+/** The requests, by type: the fields of each, and the fields of its `ok`. */
 export interface Requests {
   "hello": { fields: {session?: string | null; since?: number; first?: number; path?: string; lazy?: boolean}; answer: Nothing };
   "say": { fields: {text: string; mode?: "dialogue" | "auto" | "static" | "reflect" | "nreflect" | "orchestrator" | "analyze" | "profile"; plan_first?: boolean}; answer: InSession };
