@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Final, cast
 
 from iact.core.errors import UsageError
+from iact.core.journal.file import last_number
 from iact.user_folders import USERS
 
 FORMAT: Final = 1
@@ -33,6 +34,9 @@ _FIRST: Final = "journal.md"
 _ACCOUNTS: Final = "accounts.db"
 _DERIVED: Final = ("index.sqlite", "accounts.db-", "server.json")
 """Prefixes of names in a data directory that can be rebuilt, or belong to a database that is copied as a whole."""
+
+_LARGEST_OPENING: Final = 64 * 1024
+"""Bytes: the first record of a session is far smaller."""
 
 Tell = Callable[[int, int], None]
 """Called with the number of files and bytes so far."""
@@ -128,11 +132,26 @@ def _everything(folder: Path, data: Path) -> Iterator[Path]:
         return
     for entry in entries:
         path = Path(entry.path)
-        if _is_derived(path.relative_to(data).parts):
+        parts = path.relative_to(data).parts
+        if _is_derived(parts) or (_is_session(parts) and _is_empty(path)):
             continue
         yield path
         if entry.is_dir(follow_symlinks=False):
             yield from _everything(path, data)
+
+
+def _is_session(parts: tuple[str, ...]) -> bool:
+    """Whether a path is that of a session: sessions/ID, or users/ID/sessions/ID."""
+    return parts[-2:-1] == ("sessions",) and (len(parts) == 2 or (len(parts) == 4 and parts[0] == USERS))
+
+
+def _is_empty(session: Path) -> bool:
+    """Whether a session was created a moment ago, and has no complete record yet."""
+    journal = session / _FIRST
+    try:
+        return journal.stat().st_size < _LARGEST_OPENING and last_number(journal) == 0
+    except OSError:
+        return False
 
 
 def _is_derived(parts: tuple[str, ...]) -> bool:

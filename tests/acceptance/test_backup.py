@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import shutil
 import stat
 import tarfile
 from pathlib import Path
@@ -79,6 +80,27 @@ def _backed_up(product: Product, tmp_path: Path) -> None:
     whole = file.read_bytes()
     file.write_bytes(whole[: len(whole) // 2])
     _refused(tmp_path, file, "not a complete backup")
+
+
+def test_a_session_that_has_just_been_created_is_left_out(stage: Stage, tmp_path: Path) -> None:
+    """Its journal exists a moment before its first record is complete; without one, nothing can read it."""
+    product = stage.product(stage.endpoint({"/": ["It goes on."]}), **NO_MODULES)
+    kept = product.ask("Go on.").journal.parent
+    (kept / "workspace" / "sessions" / "x").mkdir(parents=True)
+    (kept / "workspace" / "sessions" / "x" / "journal.md").touch()
+    half = kept.joinpath("journal.md").read_bytes()[:200]
+    for name, content in (("none", b""), ("half", half)):
+        (kept.parent / name / "workspace").mkdir(parents=True)
+        (kept.parent / name / "journal.md").write_bytes(content)
+    assert product.run("backup", str(tmp_path / "file")).status == 0
+    for name in ("none", "half"):
+        shutil.rmtree(kept.parent / name)
+    there = Product(tmp_path / "there", product.settings)
+    assert there.run("restore", str(tmp_path / "file")).status == 0
+    (restored,) = (there.data / "sessions").iterdir()
+    assert restored.name == kept.name
+    assert (restored / "workspace" / "sessions" / "x" / "journal.md").exists()
+    assert there.run("replay", "--verify", restored.name).status == 0
 
 
 def _entry(
