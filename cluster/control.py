@@ -13,13 +13,14 @@ import hmac
 import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from contextlib import suppress
 from http import HTTPStatus
 from ssl import SSLContext
 from typing import Final, TypeVar
 
 from websockets.asyncio.client import connect
 from websockets.asyncio.server import Server, ServerConnection, serve
-from websockets.exceptions import WebSocketException
+from websockets.exceptions import ConnectionClosed, WebSocketException
 from websockets.http11 import Request, Response
 
 from iact.cluster.leases import HostLease
@@ -104,7 +105,9 @@ class ControlServer:
 
     async def _handle(self, socket: ServerConnection) -> None:
         async for frame in socket:
-            await socket.send(json.dumps(await self._answer(frame)))
+            answer = json.dumps(await self._answer(frame))
+            with suppress(ConnectionClosed):  # whoever asked is gone; what it asked for is done
+                await socket.send(answer)
 
     async def _answer(self, frame: str | bytes) -> Mapping[str, JSON]:
         try:

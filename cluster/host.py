@@ -265,9 +265,10 @@ class SessionHost:
             Moved: it is not here.
             UsageError: there is no host with that name.
         """
+        await self._placement.refresh()
+        # Nothing is awaited from here until it is marked as leaving: a drain and `look` may give it away at the same time.
         if session in self.leaving or session not in self._sessions.opened:
             raise Moved(f"The session {session} is not open on the host {self._lease.host}.")
-        await self._placement.refresh()
         others = [one for one in self._placement.alive() if one.incarnation != self._lease.incarnation]
         if host and host not in {one.host for one in others}:
             raise UsageError(f"No other host called {host} is running. See: iact cluster status.")

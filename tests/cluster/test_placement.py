@@ -281,6 +281,25 @@ def test_a_host_that_is_drained_passes_all_on_and_takes_no_more() -> None:
     run(scene)
 
 
+def test_a_host_that_looks_around_while_it_is_drained_gives_each_session_away_once() -> None:
+    async def scene(world: World) -> None:
+        a, b = [await world.machine(name) for name in "ab"]
+        for number in range(20):
+            await a.host.open(f"s{number}")
+        async with asyncio.TaskGroup() as group:
+            group.create_task(a.host.drain())
+            group.create_task(a.host.look())
+            group.create_task(a.host.drain())
+        assert a.opened == a.host.leaving == {}
+        assert len(b.opened) == 20
+        assert sorted(one for one in a.away if one is not None) == sorted(
+            f"s{number}" for number in range(20)
+        )
+        assert set(world.epochs.values()) == {2}
+
+    run(scene)
+
+
 def test_while_the_store_is_away_nobody_is_taken_for_dead() -> None:
     async def scene(world: World) -> None:
         a, b = [await world.machine(name) for name in "ab"]
