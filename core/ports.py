@@ -853,7 +853,7 @@ class Memory(Protocol):
         """Get ready in the background. Called when there is time for it; otherwise this happens at the first use."""
         ...
 
-    def remember(self, happening: MemoryEvent) -> None:
+    def remember(self, event: MemoryEvent) -> None:
         """Note an event. It is written later; this never blocks and never raises. Repeating it has no effect."""
         ...
 

@@ -36,107 +36,107 @@ class CachedStore:
         self._writes: Counter[FragmentSet] = Counter()
 
     def nearest(
-        self, shelf: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+        self, fragment_set: FragmentSet, vectors: Sequence[Sequence[float]], count: int
     ) -> list[list[StoredHit]]:
-        held = self._set(shelf)
+        held = self._set(fragment_set)
         if held is None:
-            return self._store.nearest(shelf, vectors, count)
+            return self._store.nearest(fragment_set, vectors, count)
         with self._lock:
             return [held.nearest(vector, count) for vector in vectors]
 
-    def get(self, shelf: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
+    def get(self, fragment_set: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
         with self._lock:
-            held = self._held.get(shelf)
+            held = self._held.get(fragment_set)
             if held is not None:
                 return [hit for identity in ids if (hit := held.get(identity)) is not None]
-        return self._store.get(shelf, ids)
+        return self._store.get(fragment_set, ids)
 
     def put(
-        self, shelf: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+        self, fragment_set: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
     ) -> None:
         try:
-            self._store.put(shelf, fragments, vectors)
+            self._store.put(fragment_set, fragments, vectors)
         except BaseException:
-            self._forget(shelf)  # part of it may have been stored
+            self._forget(fragment_set)  # part of it may have been stored
             raise
         with self._lock:
-            self._writes[shelf] += 1
-            held = self._held.get(shelf)
+            self._writes[fragment_set] += 1
+            held = self._held.get(fragment_set)
             if held is not None:
                 held.put(fragments, vectors)
-                self._make_room(shelf)
+                self._make_room(fragment_set)
 
-    def delete(self, shelf: FragmentSet, ids: Sequence[str]) -> None:
-        self._forget(shelf)
+    def delete(self, fragment_set: FragmentSet, ids: Sequence[str]) -> None:
+        self._forget(fragment_set)
         try:
-            self._store.delete(shelf, ids)
+            self._store.delete(fragment_set, ids)
         finally:
-            self._forget(shelf)
+            self._forget(fragment_set)
 
-    def drop(self, shelf: FragmentSet) -> None:
-        self._forget(shelf)
+    def drop(self, fragment_set: FragmentSet) -> None:
+        self._forget(fragment_set)
         try:
-            self._store.drop(shelf)
+            self._store.drop(fragment_set)
         finally:
-            self._forget(shelf)
+            self._forget(fragment_set)
 
-    def scrub(self, shelves: Sequence[FragmentSet]) -> None:
-        self._store.scrub(shelves)
+    def scrub(self, fragment_sets: Sequence[FragmentSet]) -> None:
+        self._store.scrub(fragment_sets)
 
-    def shelves(self) -> list[FragmentSet]:
-        return self._store.shelves()
+    def fragment_sets(self) -> list[FragmentSet]:
+        return self._store.fragment_sets()
 
-    def all(self, shelf: FragmentSet) -> Iterator[StoredHit]:
-        return self._store.all(shelf)
+    def all(self, fragment_set: FragmentSet) -> Iterator[StoredHit]:
+        return self._store.all(fragment_set)
 
-    def fragments(self, shelf: FragmentSet) -> Iterator[Fragment]:
-        return self._store.fragments(shelf)
+    def fragments(self, fragment_set: FragmentSet) -> Iterator[Fragment]:
+        return self._store.fragments(fragment_set)
 
-    def count(self, shelf: FragmentSet) -> int:
-        return self._store.count(shelf)
+    def count(self, fragment_set: FragmentSet) -> int:
+        return self._store.count(fragment_set)
 
-    def goal(self, shelf: FragmentSet, session: str) -> Fragment | None:
-        return self._store.goal(shelf, session)
+    def goal(self, fragment_set: FragmentSet, session: str) -> Fragment | None:
+        return self._store.goal(fragment_set, session)
 
     def close(self) -> None:
         with self._lock:
             self._held.clear()
         self._store.close()
 
-    def _set(self, shelf: FragmentSet) -> _HeldSet | None:
+    def _set(self, fragment_set: FragmentSet) -> _HeldSet | None:
         """A set that is cached or can be. If it is written to while being read, the next search reads it again."""
         with self._lock:
-            held = self._held.get(shelf)
+            held = self._held.get(fragment_set)
             if held is not None:
-                self._held.move_to_end(shelf)
+                self._held.move_to_end(fragment_set)
                 return held
-            if shelf in self._large:
+            if fragment_set in self._large:
                 return None
-            writes = self._writes[shelf]
-        hits = list(islice(self._store.all(shelf), MOST + 1))
+            writes = self._writes[fragment_set]
+        hits = list(islice(self._store.all(fragment_set), MOST + 1))
         with self._lock:
             if len(hits) > MOST:
-                self._large.add(shelf)
+                self._large.add(fragment_set)
                 return None
             held = _HeldSet(hits)
-            if hits and writes == self._writes[shelf]:
-                self._held[shelf] = held
-                self._make_room(shelf)
+            if hits and writes == self._writes[fragment_set]:
+                self._held[fragment_set] = held
+                self._make_room(fragment_set)
             return held
 
-    def _make_room(self, shelf: FragmentSet) -> None:
-        """Evict sets after the set `shelf` has grown."""
-        if len(self._held[shelf]) > MOST:
-            del self._held[shelf]
-            self._large.add(shelf)
+    def _make_room(self, fragment_set: FragmentSet) -> None:
+        """Evict sets after the set `fragment_set` has grown."""
+        if len(self._held[fragment_set]) > MOST:
+            del self._held[fragment_set]
+            self._large.add(fragment_set)
         while sum(map(len, self._held.values())) > _ALL:
             self._held.popitem(last=False)
 
-    def _forget(self, shelf: FragmentSet) -> None:
+    def _forget(self, fragment_set: FragmentSet) -> None:
         with self._lock:
-            self._writes[shelf] += 1
-            self._held.pop(shelf, None)
-            self._large.discard(shelf)
+            self._writes[fragment_set] += 1
+            self._held.pop(fragment_set, None)
+            self._large.discard(fragment_set)
 
 
 class _HeldSet:

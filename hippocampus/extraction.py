@@ -49,70 +49,70 @@ def is_preference(sentence: str) -> bool:
     return not text.endswith("?") and _PREFERENCE.search(text) is not None
 
 
-def fragments_of(happening: MemoryEvent, user: str) -> tuple[Fragment, ...]:
+def fragments_of(event: MemoryEvent, user: str) -> tuple[Fragment, ...]:
     """The fragments that an event leaves in `user`'s memory; may be empty."""
-    parts = list(_parts(happening))[:_PASSAGES]
-    made = [_fragment(happening, user, kind, text, n) for n, (kind, text) in enumerate(parts)]
-    return tuple(replace(one, supersedes=happening.supersedes) if one is made[0] else one for one in made)
+    parts = list(_parts(event))[:_PASSAGES]
+    made = [_fragment(event, user, kind, text, n) for n, (kind, text) in enumerate(parts)]
+    return tuple(replace(one, supersedes=event.supersedes) if one is made[0] else one for one in made)
 
 
-def _parts(happening: MemoryEvent) -> Iterator[tuple[FragmentKind, str]]:
-    match happening.occasion:
+def _parts(event: MemoryEvent) -> Iterator[tuple[FragmentKind, str]]:
+    match event.occasion:
         case "say":
-            yield from _said(happening, "goal" if happening.first else "fact")
+            yield from _said(event, "goal" if event.first else "fact")
         case "correction":
-            yield from _said(happening, "lesson")
+            yield from _said(event, "lesson")
         case "remember":
-            kind: FragmentKind = happening.kind or "fact"
-            if kind == "preference" and happening.untrusted:
+            kind: FragmentKind = event.kind or "fact"
+            if kind == "preference" and event.untrusted:
                 kind = "fact"
-            yield from ((kind, passage) for passage in passages(happening.text))
+            yield from ((kind, passage) for passage in passages(event.text))
         case "reply":
-            yield from (("result", passage) for passage in passages(happening.text)[:1])
+            yield from (("result", passage) for passage in passages(event.text)[:1])
         case "failure":
-            yield from (("lesson", passage) for passage in passages(happening.text)[:1])
+            yield from (("lesson", passage) for passage in passages(event.text)[:1])
         case "cut":
-            yield from (("result", passage) for passage in passages(happening.text))
+            yield from (("result", passage) for passage in passages(event.text))
 
 
-def _said(happening: MemoryEvent, kind: FragmentKind) -> Iterator[tuple[FragmentKind, str]]:
+def _said(event: MemoryEvent, kind: FragmentKind) -> Iterator[tuple[FragmentKind, str]]:
     """The message without its preferences (unless a goal consists of nothing else), followed by these."""
-    told = sentences(happening.text)
-    wishes = [] if happening.untrusted else [one for one in told if is_preference(one)]
+    told = sentences(event.text)
+    wishes = [] if event.untrusted else [one for one in told if is_preference(one)]
     rest = "\n".join(one for one in told if one not in wishes)
-    whole = happening.text if kind == "goal" and len(terms(rest)) < _TELLING else rest
+    whole = event.text if kind == "goal" and len(terms(rest)) < _TELLING else rest
     yield from ((kind, passage) for passage in passages(whole)[: _PASSAGES - len(wishes)])
     yield from (("preference", shorten(wish)) for wish in wishes)
 
 
-def _fragment(happening: MemoryEvent, user: str, kind: FragmentKind, text: str, ordinal: int) -> Fragment:
+def _fragment(event: MemoryEvent, user: str, kind: FragmentKind, text: str, ordinal: int) -> Fragment:
     fragment = Fragment(
-        id=fragment_id(happening.session, happening.record, ordinal),
+        id=fragment_id(event.session, event.record, ordinal),
         text=text,
         kind=kind,
         scope=MemoryScope(user, "user"),
-        session=happening.session,
-        agent=happening.agent,
-        at=happening.at,
-        record=happening.record,
-        occasion=happening.occasion,
-        untrusted=happening.untrusted,
+        session=event.session,
+        agent=event.agent,
+        at=event.at,
+        record=event.record,
+        occasion=event.occasion,
+        untrusted=event.untrusted,
     )
-    return replace(fragment, scope=_scope(happening, fragment))
+    return replace(fragment, scope=_scope(event, fragment))
 
 
-def _scope(happening: MemoryEvent, fragment: Fragment) -> MemoryScope:
+def _scope(event: MemoryEvent, fragment: Fragment) -> MemoryScope:
     """The narrowest scope in which the fragment can help."""
     user = fragment.scope.user
-    session = MemoryScope(user, "session", happening.session)
-    project = MemoryScope(user, "project", happening.project) if happening.project else None
+    session = MemoryScope(user, "session", event.session)
+    project = MemoryScope(user, "project", event.project) if event.project else None
     if fragment.untrusted:
         return project or session
-    if happening.occasion in ("say", "correction") or fragment.kind == "preference":
+    if event.occasion in ("say", "correction") or fragment.kind == "preference":
         return MemoryScope(user, "user")
-    if happening.occasion == "cut":
+    if event.occasion == "cut":
         return session
-    if happening.occasion == "remember" or happening.agent == "/":
+    if event.occasion == "remember" or event.agent == "/":
         return project or MemoryScope(user, "user")
     return project if project and fragment.kind == "lesson" else session
 

@@ -1,6 +1,6 @@
-"""The lexical indexes of all shelves, shared by the thread that writes and the one that reads.
+"""The lexical indexes of all fragment_sets, shared by the thread that writes and the one that reads.
 
-An index is built from its shelf when it is first needed. The lock is held only for work on indexes, never during a call
+An index is built from its fragment_set when it is first needed. The lock is held only for work on indexes, never during a call
 to the store. Writes during the build of an index are applied to it afterwards.
 """
 
@@ -20,7 +20,7 @@ _SLICE: Final = 200
 
 
 class Indexes:
-    """One lexical index for each shelf that was searched."""
+    """One lexical index for each fragment_set that was searched."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -28,63 +28,63 @@ class Indexes:
         self._ready: dict[FragmentSet, LexicalIndex] = {}
         self._building: dict[FragmentSet, list[tuple[str, str | None]]] = {}
 
-    def ready(self, shelf: FragmentSet) -> bool:
-        """Whether the shelf's index is built."""
-        return shelf in self._ready
+    def ready(self, fragment_set: FragmentSet) -> bool:
+        """Whether the fragment_set's index is built."""
+        return fragment_set in self._ready
 
-    def build(self, shelf: FragmentSet) -> None:
-        """Read the whole shelf into an index, unless that was done."""
+    def build(self, fragment_set: FragmentSet) -> None:
+        """Read the whole fragment_set into an index, unless that was done."""
         with self._lock:
-            if shelf in self._ready or shelf in self._building:
+            if fragment_set in self._ready or fragment_set in self._building:
                 return
-            self._building[shelf] = []
+            self._building[fragment_set] = []
         index = LexicalIndex()
         try:
-            for fragment in self._store.fragments(shelf):
+            for fragment in self._store.fragments(fragment_set):
                 if not fragment.superseded_by:
                     index.add(fragment.id, fragment.text)
         finally:
             with self._lock:
-                missed = self._building.pop(shelf)
+                missed = self._building.pop(fragment_set)
         with self._lock:
             for identity, text in missed:
                 _apply(index, identity, text)
-            self._ready[shelf] = index
+            self._ready[fragment_set] = index
 
-    def put(self, shelf: FragmentSet, fragments: Sequence[Fragment]) -> None:
-        """Update the index after a write to a shelf. Superseded fragments can't be found by words."""
+    def put(self, fragment_set: FragmentSet, fragments: Sequence[Fragment]) -> None:
+        """Update the index after a write to a fragment_set. Superseded fragments can't be found by words."""
         changes = [(one.id, None if one.superseded_by else one.text) for one in fragments]
         for start in range(0, len(changes), _SLICE):
-            self._change(shelf, changes[start : start + _SLICE])
+            self._change(fragment_set, changes[start : start + _SLICE])
 
-    def remove(self, shelf: FragmentSet, ids: Iterable[str]) -> None:
-        """Update the index after a deletion from a shelf."""
-        self._change(shelf, [(identity, None) for identity in ids])
+    def remove(self, fragment_set: FragmentSet, ids: Iterable[str]) -> None:
+        """Update the index after a deletion from a fragment_set."""
+        self._change(fragment_set, [(identity, None) for identity in ids])
 
-    def drop(self, shelf: FragmentSet) -> None:
-        """Drop the index of a shelf that was removed or rewritten."""
+    def drop(self, fragment_set: FragmentSet) -> None:
+        """Drop the index of a fragment_set that was removed or rewritten."""
         with self._lock:
-            self._ready.pop(shelf, None)
+            self._ready.pop(fragment_set, None)
 
-    def best(self, shelf: FragmentSet, query: str, count: int) -> dict[str, float]:
+    def best(self, fragment_set: FragmentSet, query: str, count: int) -> dict[str, float]:
         """The fragments that best match the query's rare words; empty while the index is not built."""
         wanted = terms(query)
         with self._lock:
-            index = self._ready.get(shelf)
+            index = self._ready.get(fragment_set)
             return index.best(wanted, count) if index is not None else {}
 
-    def scores(self, shelf: FragmentSet, query: str, among: Sequence[str]) -> dict[str, float]:
+    def scores(self, fragment_set: FragmentSet, query: str, among: Sequence[str]) -> dict[str, float]:
         """How well these fragments match the query's rare words."""
         wanted = terms(query)
         with self._lock:
-            index = self._ready.get(shelf)
+            index = self._ready.get(fragment_set)
             return index.scores(wanted, among) if index is not None else {}
 
-    def _change(self, shelf: FragmentSet, changes: list[tuple[str, str | None]]) -> None:
+    def _change(self, fragment_set: FragmentSet, changes: list[tuple[str, str | None]]) -> None:
         with self._lock:
-            if shelf in self._building:
-                self._building[shelf].extend(changes)
-            index = self._ready.get(shelf)
+            if fragment_set in self._building:
+                self._building[fragment_set].extend(changes)
+            index = self._ready.get(fragment_set)
             if index is not None:
                 for identity, text in changes:
                     _apply(index, identity, text)

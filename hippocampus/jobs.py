@@ -21,7 +21,7 @@ class Note:
     """An event to remember for a user."""
 
     user: str
-    happening: MemoryEvent
+    event: MemoryEvent
 
 
 class MemoryJob(Protocol):

@@ -138,8 +138,8 @@ class StoreLifecycle:
 
 
 def _probe(store: Store) -> None:
-    """Read from every shelf, so that damage shows now."""
-    for shelf in store.shelves():
-        hit = next(iter(store.all(shelf)), None)
+    """Read from every fragment_set, so that damage shows now."""
+    for fragment_set in store.fragment_sets():
+        hit = next(iter(store.all(fragment_set)), None)
         if hit is not None:
-            store.nearest(shelf, [hit.vector], 1)
+            store.nearest(fragment_set, [hit.vector], 1)

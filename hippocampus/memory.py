@@ -111,12 +111,12 @@ class Hippocampus:
 
     # --- turns ---
 
-    def remember(self, user: str, happening: MemoryEvent) -> None:
+    def remember(self, user: str, event: MemoryEvent) -> None:
         """Queue an event, and keep its session's goal in memory."""
         self._note_use(user)
-        if happening.occasion == "say" and not happening.untrusted:
-            self._note_goal(user, happening)
-        self._upkeep.note(Note(user, happening))
+        if event.occasion == "say" and not event.untrusted:
+            self._note_goal(user, event)
+        self._upkeep.note(Note(user, event))
 
     def _note_use(self, user: str) -> None:
         self.uses += 1
@@ -128,15 +128,15 @@ class Hippocampus:
         await self._used.wait()
         self._used.clear()
 
-    def _note_goal(self, user: str, happening: MemoryEvent) -> None:
+    def _note_goal(self, user: str, event: MemoryEvent) -> None:
         """Keep a session's first message, and its latest."""
-        said = fragments_of(happening, user)
+        said = fragments_of(event, user)
         if said:
             goal = replace(said[0], kind="goal")
-            held = self._goals.get((user, happening.session))
-            if held is None and not happening.first:
+            held = self._goals.get((user, event.session))
+            if held is None and not event.first:
                 return  # a resumed session: its first message is in the store
-            self._goals[(user, happening.session)] = [*(held or [])[:1], goal]
+            self._goals[(user, event.session)] = [*(held or [])[:1], goal]
 
     async def recall(self, user: str, ask: MemoryQuestion) -> Recollection:
         """See `core.ports.Memory`."""
@@ -210,9 +210,9 @@ class Hippocampus:
         scopes = _scopes(user, ask.project, ask.session)
         fresh = [
             one
-            for happening in self._upkeep.unstored(user)
-            if happening.session != ask.session
-            for one in fragments_of(happening, user)
+            for event in self._upkeep.unstored(user)
+            if event.session != ask.session
+            for one in fragments_of(event, user)
             if one.kind == "preference" and one.scope in scopes
         ]
         return [
@@ -269,9 +269,9 @@ class Hippocampus:
     ) -> list[Recalled]:
         scopes = _scopes(user, project or "", session or "")
         if not narrow:
-            scopes = tuple(shelf.scope for shelf in opened.writer.shelves(user))
+            scopes = tuple(fragment_set.scope for fragment_set in opened.writer.fragment_sets(user))
         for scope in scopes:
-            opened.indexes.build(opened.writer.shelf(scope))
+            opened.indexes.build(opened.writer.fragment_set(scope))
         if not query.strip():
             return opened.reader.newest(scopes, limit, self._clock.now())
         return opened.reader.search(Wanted(query, vector, scopes, self._clock.now()), limit, session or "")
@@ -305,9 +305,9 @@ class Hippocampus:
         await self._upkeep.edit(user, identity, line)
         self._goals = {key: held for key, held in self._goals.items() if key[0] != user}
 
-    async def rebuild(self, user: str, happenings: Iterable[MemoryEvent] | None) -> int:
+    async def rebuild(self, user: str, memory_events: Iterable[MemoryEvent] | None) -> int:
         """Empty the user's memory and fill it from events (default: the journals'). Return the number of fragments."""
-        found = happenings if happenings is not None else await self._upkeep.in_journals(user)
+        found = memory_events if memory_events is not None else await self._upkeep.in_journals(user)
         return await self._upkeep.rebuild(user, found)
 
     async def maintain(self) -> None:
@@ -329,8 +329,8 @@ class Hippocampus:
         """Merge related fragments. Return the number of merged groups."""
         opened = await self._upkeep.ready(_PATIENCE)
         done = 0
-        for shelf in await self._reader.run(lambda: opened.writer.shelves(user)):
-            for group in await self._reader.run(partial(_groups, opened, shelf)):
+        for fragment_set in await self._reader.run(lambda: opened.writer.fragment_sets(user)):
+            for group in await self._reader.run(partial(_groups, opened, fragment_set)):
                 if done >= limit:
                     return done
                 done += await self._merge(user, group, distill)
@@ -356,9 +356,9 @@ class UserMemory:
         """See `core.ports.Memory`."""
         self._hippocampus.wake()
 
-    def remember(self, happening: MemoryEvent) -> None:
+    def remember(self, event: MemoryEvent) -> None:
         """See `core.ports.Memory`."""
-        self._hippocampus.remember(self._user, happening)
+        self._hippocampus.remember(self._user, event)
 
     async def recall(self, ask: MemoryQuestion) -> Recollection:
         """See `core.ports.Memory`."""
@@ -410,13 +410,13 @@ class UserMemory:
         """
         await self._hippocampus.edit(self._user, identity, text)
 
-    async def rebuild(self, happenings: Iterable[MemoryEvent] | None = None) -> int:
+    async def rebuild(self, memory_events: Iterable[MemoryEvent] | None = None) -> int:
         """Empty this user's memory and fill it again, by default from all journals. Return the number of fragments.
 
         Raises:
             MemoryUnavailable: memory can't be written now.
         """
-        return await self._hippocampus.rebuild(self._user, happenings)
+        return await self._hippocampus.rebuild(self._user, memory_events)
 
     async def consolidate(self, distill: Distill, *, limit: int = 8) -> int:
         """Let a small model merge up to `limit` groups of related fragments. Return the number of merged groups.
@@ -496,8 +496,8 @@ def _scopes(user: str, project: str, session: str) -> tuple[MemoryScope, ...]:
     return tuple(found)
 
 
-def _groups(opened: OpenStore, shelf: FragmentSet) -> list[list[Fragment]]:
-    return consolidation.groups(opened.writer.hits(shelf))
+def _groups(opened: OpenStore, fragment_set: FragmentSet) -> list[list[Fragment]]:
+    return consolidation.groups(opened.writer.hits(fragment_set))
 
 
 def _share_heap() -> None:

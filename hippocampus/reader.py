@@ -108,15 +108,17 @@ class MemoryReader:
             if not one.fragment.superseded_by and ranking.stands_out(one, self._floor, self._weights)
         ]
 
-    def _on(self, shelf: FragmentSet, asked: Wanted) -> list[Candidate]:
+    def _on(self, fragment_set: FragmentSet, asked: Wanted) -> list[Candidate]:
         if not asked.vector:
             return []
-        hits = {hit.fragment.id: hit for hit in self._store.nearest(shelf, [asked.vector], _CANDIDATES)[0]}
-        words = self._indexes.best(shelf, asked.text, _LEXICAL)
-        for hit in self._store.get(shelf, [identity for identity in words if identity not in hits]):
+        hits = {
+            hit.fragment.id: hit for hit in self._store.nearest(fragment_set, [asked.vector], _CANDIDATES)[0]
+        }
+        words = self._indexes.best(fragment_set, asked.text, _LEXICAL)
+        for hit in self._store.get(fragment_set, [identity for identity in words if identity not in hits]):
             near = ranking.dot(hit.vector, asked.vector)
             hits[hit.fragment.id] = StoredHit(hit.fragment, (), near)
-        rest = self._indexes.scores(shelf, asked.text, [one for one in hits if one not in words])
+        rest = self._indexes.scores(fragment_set, asked.text, [one for one in hits if one not in words])
         return [
             Candidate(hit.fragment, hit.similarity, words.get(identity, rest.get(identity, 0.0)))
             for identity, hit in hits.items()

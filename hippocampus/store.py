@@ -54,40 +54,40 @@ class FragmentSet:
 class Store(Protocol):
     """The operations that memory needs of a vector store. Any call may raise anything, which counts as a failure."""
 
-    def shelves(self) -> list[FragmentSet]: ...
+    def fragment_sets(self) -> list[FragmentSet]: ...
 
     def put(
-        self, shelf: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+        self, fragment_set: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
     ) -> None:
         """Write fragments, replacing those with the same ids."""
         ...
 
     def nearest(
-        self, shelf: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+        self, fragment_set: FragmentSet, vectors: Sequence[Sequence[float]], count: int
     ) -> list[list[StoredHit]]:
-        """For each vector the nearest fragments, nearest first; none for a shelf that does not exist."""
+        """For each vector the nearest fragments, nearest first; none for a fragment_set that does not exist."""
         ...
 
-    def get(self, shelf: FragmentSet, ids: Sequence[str]) -> list[StoredHit]: ...
+    def get(self, fragment_set: FragmentSet, ids: Sequence[str]) -> list[StoredHit]: ...
 
-    def all(self, shelf: FragmentSet) -> Iterator[StoredHit]: ...
+    def all(self, fragment_set: FragmentSet) -> Iterator[StoredHit]: ...
 
-    def fragments(self, shelf: FragmentSet) -> Iterator[Fragment]:
+    def fragments(self, fragment_set: FragmentSet) -> Iterator[Fragment]:
         """As `all`, without the vectors, which take ten times as much memory as the texts."""
         ...
 
-    def count(self, shelf: FragmentSet) -> int: ...
+    def count(self, fragment_set: FragmentSet) -> int: ...
 
-    def goal(self, shelf: FragmentSet, session: str) -> Fragment | None:
-        """The first goal of a session on this shelf. Slow: it filters."""
+    def goal(self, fragment_set: FragmentSet, session: str) -> Fragment | None:
+        """The first goal of a session on this fragment_set. Slow: it filters."""
         ...
 
-    def delete(self, shelf: FragmentSet, ids: Sequence[str]) -> None: ...
+    def delete(self, fragment_set: FragmentSet, ids: Sequence[str]) -> None: ...
 
-    def drop(self, shelf: FragmentSet) -> None: ...
+    def drop(self, fragment_set: FragmentSet) -> None: ...
 
-    def scrub(self, shelves: Sequence[FragmentSet]) -> None:
-        """Rewrite shelves after deletions, so that no byte of the deleted fragments is left on the disk."""
+    def scrub(self, fragment_sets: Sequence[FragmentSet]) -> None:
+        """Rewrite fragment_sets after deletions, so that no byte of the deleted fragments is left on the disk."""
         ...
 
     def close(self) -> None: ...
@@ -122,32 +122,32 @@ class ChromaStore:
         A read in between gets an error, or texts without vectors.
         """
         try:
-            self.shelves()
+            self.fragment_sets()
         except BaseException:
             self.close()
             raise
 
-    def shelves(self) -> list[FragmentSet]:
+    def fragment_sets(self) -> list[FragmentSet]:
         """All collections of ours; others on the same server are ignored."""
         found: list[FragmentSet] = []
         offset = 0
         while page := self._client.list_collections(limit=_PAGE, offset=offset):
             offset += len(page)
             for collection in page:
-                shelf = _shelf(collection.metadata or {})
-                if shelf is not None:
-                    self._collections[shelf] = collection
-                    found.append(shelf)
+                fragment_set = _shelf(collection.metadata or {})
+                if fragment_set is not None:
+                    self._collections[fragment_set] = collection
+                    found.append(fragment_set)
         return found
 
     def put(
-        self, shelf: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+        self, fragment_set: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
     ) -> None:
         size = min(_PAGE, self._client.get_max_batch_size())
         for start in range(0, len(fragments), size):
             part = fragments[start : start + size]
             with self._whole:
-                self._made(shelf, _name(shelf)).upsert(
+                self._made(fragment_set, _name(fragment_set)).upsert(
                     ids=[one.id for one in part],
                     embeddings=_array(vectors[start : start + size]),
                     documents=[one.text for one in part],
@@ -155,10 +155,10 @@ class ChromaStore:
                 )
 
     def nearest(
-        self, shelf: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+        self, fragment_set: FragmentSet, vectors: Sequence[Sequence[float]], count: int
     ) -> list[list[StoredHit]]:
         with self._whole:
-            collection = self._collections.get(shelf)
+            collection = self._collections.get(fragment_set)
             if collection is None or not vectors:
                 return [[] for _ in vectors]
             answer = collection.query(
@@ -176,7 +176,7 @@ class ChromaStore:
         return [
             [
                 StoredHit(
-                    from_metadata(identity, text or "", shelf.scope, data or {}),
+                    from_metadata(identity, text or "", fragment_set.scope, data or {}),
                     (),
                     1.0 - float(distance),
                 )
@@ -185,66 +185,72 @@ class ChromaStore:
             for rows in columns
         ]
 
-    def get(self, shelf: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
+    def get(self, fragment_set: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
         with self._whole:
-            collection = self._collections.get(shelf)
-            return [] if collection is None or not ids else list(_got(collection, shelf, ids=list(ids)))
+            collection = self._collections.get(fragment_set)
+            return (
+                [] if collection is None or not ids else list(_got(collection, fragment_set, ids=list(ids)))
+            )
 
-    def all(self, shelf: FragmentSet) -> Iterator[StoredHit]:
+    def all(self, fragment_set: FragmentSet) -> Iterator[StoredHit]:
         offset = 0
         while True:
             with self._whole:
-                collection = self._collections.get(shelf)
-                page = [] if collection is None else list(_got(collection, shelf, limit=_PAGE, offset=offset))
+                collection = self._collections.get(fragment_set)
+                page = (
+                    []
+                    if collection is None
+                    else list(_got(collection, fragment_set, limit=_PAGE, offset=offset))
+                )
             yield from page
             offset += len(page)
             if len(page) < _PAGE:
                 return
 
-    def fragments(self, shelf: FragmentSet) -> Iterator[Fragment]:
+    def fragments(self, fragment_set: FragmentSet) -> Iterator[Fragment]:
         offset = 0
         while True:
             with self._whole:
-                collection = self._collections.get(shelf)
+                collection = self._collections.get(fragment_set)
                 if collection is None:
                     return
                 answer = collection.get(limit=_PAGE, offset=offset, include=["documents", "metadatas"])
-            yield from _read(shelf, answer)
+            yield from _read(fragment_set, answer)
             offset += len(answer["ids"])
             if len(answer["ids"]) < _PAGE:
                 return
 
-    def count(self, shelf: FragmentSet) -> int:
+    def count(self, fragment_set: FragmentSet) -> int:
         with self._whole:
-            collection = self._collections.get(shelf)
+            collection = self._collections.get(fragment_set)
             return 0 if collection is None else collection.count()
 
-    def goal(self, shelf: FragmentSet, session: str) -> Fragment | None:
+    def goal(self, fragment_set: FragmentSet, session: str) -> Fragment | None:
         with self._whole:
-            collection = self._collections.get(shelf)
+            collection = self._collections.get(fragment_set)
             if collection is None:
                 return None
             answer = collection.get(
                 where={"$and": [{"session": session}, {"kind": "goal"}]}, include=["documents", "metadatas"]
             )
-        return min(_read(shelf, answer), key=lambda one: one.record, default=None)
+        return min(_read(fragment_set, answer), key=lambda one: one.record, default=None)
 
-    def delete(self, shelf: FragmentSet, ids: Sequence[str]) -> None:
+    def delete(self, fragment_set: FragmentSet, ids: Sequence[str]) -> None:
         with self._whole:
-            collection = self._collections.get(shelf)
+            collection = self._collections.get(fragment_set)
             if collection is not None and ids:
                 collection.delete(ids=list(ids))
 
-    def drop(self, shelf: FragmentSet) -> None:
+    def drop(self, fragment_set: FragmentSet) -> None:
         with self._whole:
-            collection = self._collections.pop(shelf, None)
+            collection = self._collections.pop(fragment_set, None)
             if collection is not None:
                 self._client.delete_collection(collection.name)
 
-    def scrub(self, shelves: Sequence[FragmentSet]) -> None:
-        for shelf in shelves:
+    def scrub(self, fragment_sets: Sequence[FragmentSet]) -> None:
+        for fragment_set in fragment_sets:
             with self._whole:
-                self._rewrite(shelf)
+                self._rewrite(fragment_set)
         if self._directory is not None:
             _vacuum(self._directory / "chroma.sqlite3")
             _blank(self._directory)
@@ -259,29 +265,29 @@ class ChromaStore:
             if isinstance(session, httpx.Client):  # of a server's client, which leaves its sockets open
                 session.close()
 
-    def _rewrite(self, shelf: FragmentSet) -> None:
+    def _rewrite(self, fragment_set: FragmentSet) -> None:
         """Copy the remaining fragments. A deletion only marks vectors, and leaves texts in the write-ahead log."""
-        hits = list(self.all(shelf))
-        self.drop(shelf)
+        hits = list(self.all(fragment_set))
+        self.drop(fragment_set)
         if hits:
-            self.put(shelf, [hit.fragment for hit in hits], [hit.vector for hit in hits])
+            self.put(fragment_set, [hit.fragment for hit in hits], [hit.vector for hit in hits])
 
-    def _made(self, shelf: FragmentSet, name: str) -> Collection:
-        collection = self._collections.get(shelf)
+    def _made(self, fragment_set: FragmentSet, name: str) -> Collection:
+        collection = self._collections.get(fragment_set)
         if collection is None:
             collection = self._client.get_or_create_collection(
                 name,
                 metadata={
                     "iact": 1,
-                    "user": shelf.scope.user,
-                    "scope": shelf.scope.kind,
-                    "name": shelf.scope.name,
-                    "embedder": shelf.embedder,
+                    "user": fragment_set.scope.user,
+                    "scope": fragment_set.scope.kind,
+                    "name": fragment_set.scope.name,
+                    "embedder": fragment_set.embedder,
                 },
                 configuration={"hnsw": {"space": "cosine"}},
                 embedding_function=None,
             )
-            self._collections[shelf] = collection
+            self._collections[fragment_set] = collection
         return collection
 
 
@@ -303,8 +309,8 @@ def _array(vectors: Sequence[Sequence[float]]) -> numpy.ndarray:
     return numpy.asarray(vectors, dtype=numpy.float32)
 
 
-def _name(shelf: FragmentSet) -> str:
-    return f"{shelf.scope.key}.{shelf.embedder}"[:200].rstrip("._-")
+def _name(fragment_set: FragmentSet) -> str:
+    return f"{fragment_set.scope.key}.{fragment_set.embedder}"[:200].rstrip("._-")
 
 
 def _shelf(metadata: Mapping[str, object]) -> FragmentSet | None:
@@ -317,7 +323,7 @@ def _shelf(metadata: Mapping[str, object]) -> FragmentSet | None:
 
 def _got(
     collection: Collection,
-    shelf: FragmentSet,
+    fragment_set: FragmentSet,
     *,
     ids: list[str] | None = None,
     limit: int | None = None,
@@ -327,13 +333,16 @@ def _got(
         ids=ids, limit=limit, offset=offset, include=["documents", "metadatas", "embeddings"]
     )
     vectors = answer["embeddings"]
-    for fragment, vector in zip(_read(shelf, answer), [] if vectors is None else vectors, strict=True):
+    for fragment, vector in zip(_read(fragment_set, answer), [] if vectors is None else vectors, strict=True):
         yield StoredHit(fragment, vector)
 
 
-def _read(shelf: FragmentSet, answer: GetResult) -> Iterator[Fragment]:
+def _read(fragment_set: FragmentSet, answer: GetResult) -> Iterator[Fragment]:
     columns = zip(answer["ids"], answer["documents"] or [], answer["metadatas"] or [], strict=True)
-    return (from_metadata(identity, text or "", shelf.scope, data or {}) for identity, text, data in columns)
+    return (
+        from_metadata(identity, text or "", fragment_set.scope, data or {})
+        for identity, text, data in columns
+    )
 
 
 def _vacuum(path: Path) -> None:

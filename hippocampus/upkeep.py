@@ -100,11 +100,11 @@ class Upkeep:
     def index(self, scopes: Sequence[MemoryScope]) -> None:
         """Build the lexical indexes of these scopes in the background, unless that was done."""
         opened = self.opened
-        for shelf in [opened.writer.shelf(scope) for scope in scopes] if opened else []:
-            if opened is None or opened.indexes.ready(shelf) or shelf in self._indexing:
+        for fragment_set in [opened.writer.fragment_set(scope) for scope in scopes] if opened else []:
+            if opened is None or opened.indexes.ready(fragment_set) or fragment_set in self._indexing:
                 continue
-            self._indexing.add(shelf)
-            self.aside(partial(self._build, shelf))
+            self._indexing.add(fragment_set)
+            self.aside(partial(self._build, fragment_set))
 
     def broke(self, opened: OpenStore, error: Exception) -> str:
         """Handle a failed call to the store: close it, and open it again later. Return a sentence about it."""
@@ -120,7 +120,7 @@ class Upkeep:
 
     def unstored(self, user: str) -> list[MemoryEvent]:
         """A user's events that are not stored yet, oldest first."""
-        return [note.happening for note in self._waiting if note.user == user]
+        return [note.event for note in self._waiting if note.user == user]
 
     async def tried(self, patience: float) -> OpenStore | None:
         """The open store, or None if it is not open within `patience` seconds."""
@@ -225,9 +225,9 @@ class Upkeep:
             else []
         )
 
-    async def rebuild(self, user: str, happenings: Iterable[MemoryEvent]) -> int:
+    async def rebuild(self, user: str, memory_events: Iterable[MemoryEvent]) -> int:
         """Empty a user's memory and fill it. Return how many fragments were made."""
-        notes = [Note(user, one) for one in happenings]
+        notes = [Note(user, one) for one in memory_events]
 
         async def act(opened: OpenStore) -> int:
             await self._worker.run(lambda: opened.writer.clear(user))
@@ -348,7 +348,7 @@ class Upkeep:
 
     async def _add(self, opened: OpenStore, notes: Sequence[Note]) -> int:
         """Store the fragments of notes. Return their number."""
-        made = {one.id: one for note in notes for one in fragments_of(note.happening, note.user)}
+        made = {one.id: one for note in notes for one in fragments_of(note.event, note.user)}
         kept = [
             replace(one, text=text)
             for one in made.values()
@@ -363,7 +363,7 @@ class Upkeep:
 
     async def _add_all(self, opened: OpenStore, notes: Sequence[Note]) -> int:
         """The same for many notes, oldest first."""
-        ordered = sorted(notes, key=lambda note: (note.happening.at, note.happening.record))
+        ordered = sorted(notes, key=lambda note: (note.event.at, note.event.record))
         count = 0
         for start in range(0, len(ordered), _BATCH):
             count += await self._add(opened, ordered[start : start + _BATCH])
@@ -410,18 +410,18 @@ class Upkeep:
 
     # --- in the background ---
 
-    async def _build(self, shelf: FragmentSet, opened: OpenStore) -> None:
-        await self._worker.run(lambda: opened.indexes.build(shelf))
+    async def _build(self, fragment_set: FragmentSet, opened: OpenStore) -> None:
+        await self._worker.run(lambda: opened.indexes.build(fragment_set))
 
     async def _reindex(self, opened: OpenStore) -> None:
-        """Embed again the fragments of another embedder's shelves, and remove those shelves."""
-        for shelf in await self._worker.run(opened.writer.foreign):
-            fragments = await self._worker.run(partial(opened.writer.texts, shelf))
+        """Embed again the fragments of another embedder's fragment_sets, and remove those fragment_sets."""
+        for fragment_set in await self._worker.run(opened.writer.foreign):
+            fragments = await self._worker.run(partial(opened.writer.texts, fragment_set))
             for start in range(0, len(fragments), _REINDEX):
                 part = fragments[start : start + _REINDEX]
                 vectors = await self._embedder.embed([one.text for one in part])
                 await self._worker.run(partial(opened.writer.carry, part, vectors))
-            await self._worker.run(partial(opened.writer.drop, shelf))
+            await self._worker.run(partial(opened.writer.drop, fragment_set))
 
 
 async def _nothing(opened: OpenStore) -> None:

@@ -31,13 +31,13 @@ class MemoryWriter:
         self._indexes = indexes
         self._embedder = embedder
 
-    def shelf(self, scope: MemoryScope) -> FragmentSet:
-        """The shelf of a scope's fragments."""
+    def fragment_set(self, scope: MemoryScope) -> FragmentSet:
+        """The fragment_set of a scope's fragments."""
         return FragmentSet(scope, self._embedder)
 
-    def shelves(self, user: str) -> list[FragmentSet]:
-        """All shelves of a user."""
-        found = self._store.shelves()
+    def fragment_sets(self, user: str) -> list[FragmentSet]:
+        """All fragment_sets of a user."""
+        found = self._store.fragment_sets()
         return [one for one in found if one.scope.user == user and one.embedder == self._embedder]
 
     def add(self, fragments: Sequence[Fragment], vectors: Vectors) -> None:
@@ -56,8 +56,8 @@ class MemoryWriter:
 
     def merge(self, user: str, fragment: Fragment, vector: Sequence[float]) -> bool:
         """Store a consolidated fragment in place of its sources. False if one of them is gone or was replaced."""
-        shelf = self.shelf(fragment.scope)
-        sources = self._store.get(shelf, fragment.sources)
+        fragment_set = self.fragment_set(fragment.scope)
+        sources = self._store.get(fragment_set, fragment.sources)
         if len(sources) != len(fragment.sources) or any(hit.fragment.superseded_by for hit in sources):
             return False
         replaced = [(replace(hit.fragment, superseded_by=fragment.id), hit.vector) for hit in sources]
@@ -72,7 +72,7 @@ class MemoryWriter:
         return {
             hit.fragment.id
             for scope, ids in by_scope.items()
-            for hit in self._store.get(self.shelf(scope), ids)
+            for hit in self._store.get(self.fragment_set(scope), ids)
         }
 
     def edited(self, user: str, identity: str, text: str) -> dict[str, str]:
@@ -100,7 +100,11 @@ class MemoryWriter:
 
         A fragment that replaced one of them because an agent said so is written again, and replaces it again.
         """
-        stored = {hit.fragment.id: hit for shelf in self.shelves(user) for hit in self._store.all(shelf)}
+        stored = {
+            hit.fragment.id: hit
+            for fragment_set in self.fragment_sets(user)
+            for hit in self._store.all(fragment_set)
+        }
         again = set(texts)
         while more := {key for key in stored.keys() - again if _named(stored[key].fragment, again)}:
             again |= more
@@ -114,9 +118,9 @@ class MemoryWriter:
 
     def find(self, user: str, identity: str) -> tuple[FragmentSet, StoredHit] | None:
         """A fragment of the user by its id."""
-        for shelf in self.shelves(user):
-            for hit in self._store.get(shelf, [identity]):
-                return shelf, hit
+        for fragment_set in self.fragment_sets(user):
+            for hit in self._store.get(fragment_set, [identity]):
+                return fragment_set, hit
         return None
 
     def gone_with(self, user: str, ids: Iterable[str]) -> list[Fragment]:
@@ -141,55 +145,57 @@ class MemoryWriter:
 
     def everything(self, user: str) -> list[Fragment]:
         """All fragments of a user."""
-        return [one for shelf in self.shelves(user) for one in self._store.fragments(shelf)]
+        return [
+            one for fragment_set in self.fragment_sets(user) for one in self._store.fragments(fragment_set)
+        ]
 
     def remove(self, user: str, fragments: Sequence[Fragment], *, scrub: bool = True) -> None:
         """Delete fragments, and remove all marks that refer to them from others.
 
-        `scrub`: also leave no byte of them on the disk. That rewrites their shelves, which can't be read meanwhile.
+        `scrub`: also leave no byte of them on the disk. That rewrites their fragment_sets, which can't be read meanwhile.
         """
         gone = {one.id for one in fragments}
         touched: list[FragmentSet] = []
-        for shelf in self.shelves(user):
-            here = [one.id for one in fragments if one.scope == shelf.scope]
+        for fragment_set in self.fragment_sets(user):
+            here = [one.id for one in fragments if one.scope == fragment_set.scope]
             if here:
-                self._store.delete(shelf, here)
-                self._indexes.remove(shelf, here)
-            left = [_without(hit, gone) for hit in self._store.all(shelf)]
+                self._store.delete(fragment_set, here)
+                self._indexes.remove(fragment_set, here)
+            left = [_without(hit, gone) for hit in self._store.all(fragment_set)]
             changed = [hit for hit in left if hit is not None]
             self._put([(hit.fragment, hit.vector) for hit in changed])
             if here or changed:
-                touched.append(shelf)
+                touched.append(fragment_set)
         if scrub:
             self._store.scrub(touched)
 
     def clear(self, user: str) -> None:
         """Empty the user's memory, before a rebuild."""
-        for shelf in self._store.shelves():
-            if shelf.scope.user == user:
-                self._indexes.drop(shelf)
-                self._store.drop(shelf)
+        for fragment_set in self._store.fragment_sets():
+            if fragment_set.scope.user == user:
+                self._indexes.drop(fragment_set)
+                self._store.drop(fragment_set)
 
     def foreign(self) -> list[FragmentSet]:
         """Shelves with another embedder's vectors, to be embedded again."""
-        return [one for one in self._store.shelves() if one.embedder != self._embedder]
+        return [one for one in self._store.fragment_sets() if one.embedder != self._embedder]
 
-    def texts(self, shelf: FragmentSet) -> list[Fragment]:
-        """Everything on a shelf."""
-        return list(self._store.fragments(shelf))
+    def texts(self, fragment_set: FragmentSet) -> list[Fragment]:
+        """Everything on a fragment_set."""
+        return list(self._store.fragments(fragment_set))
 
-    def hits(self, shelf: FragmentSet) -> list[StoredHit]:
-        """Everything on a shelf, with vectors."""
-        return list(self._store.all(shelf))
+    def hits(self, fragment_set: FragmentSet) -> list[StoredHit]:
+        """Everything on a fragment_set, with vectors."""
+        return list(self._store.all(fragment_set))
 
     def carry(self, fragments: Sequence[Fragment], vectors: Vectors) -> None:
         """Store fragments with the marks that they have."""
         self._put(list(zip(fragments, vectors, strict=True)))
 
-    def drop(self, shelf: FragmentSet) -> None:
-        """Remove a whole shelf."""
-        self._indexes.drop(shelf)
-        self._store.drop(shelf)
+    def drop(self, fragment_set: FragmentSet) -> None:
+        """Remove a whole fragment_set."""
+        self._indexes.drop(fragment_set)
+        self._store.drop(fragment_set)
 
     def _put(self, given: Sequence[tuple[Fragment, Sequence[float]]]) -> None:
         by_scope: dict[MemoryScope, list[tuple[Fragment, Sequence[float]]]] = {}
@@ -197,8 +203,8 @@ class MemoryWriter:
             by_scope.setdefault(one[0].scope, []).append(one)
         for scope, several in by_scope.items():
             fragments = [fragment for fragment, _ in several]
-            self._store.put(self.shelf(scope), fragments, [vector for _, vector in several])
-            self._indexes.put(self.shelf(scope), fragments)
+            self._store.put(self.fragment_set(scope), fragments, [vector for _, vector in several])
+            self._indexes.put(self.fragment_set(scope), fragments)
 
     def _settled(
         self,
@@ -210,7 +216,7 @@ class MemoryWriter:
         scopes = {fragment.scope, MemoryScope(fragment.scope.user, "user")}
         others = [(one, dot(vector, its)) for one, its in pending.values() if one.scope in scopes]
         for scope in sorted(scopes, key=lambda one: one.key):
-            hits = self._store.nearest(self.shelf(scope), [vector], _REVISED)[0]
+            hits = self._store.nearest(self.fragment_set(scope), [vector], _REVISED)[0]
             others.extend((hit.fragment, hit.similarity) for hit in hits if hit.fragment.id not in pending)
         for other, near in others:
             fragment, changed = settle(fragment, other, near)
@@ -240,7 +246,7 @@ class MemoryWriter:
         if changed.id in pending:
             pending[changed.id] = (changed, pending[changed.id][1])
             return
-        for hit in self._store.get(self.shelf(changed.scope), [changed.id]):
+        for hit in self._store.get(self.fragment_set(changed.scope), [changed.id]):
             pending[changed.id] = (changed, hit.vector)
 
     def _mark_whole(self, replaced: Fragment, pending: dict[str, tuple[Fragment, Sequence[float]]]) -> None:
@@ -250,7 +256,7 @@ class MemoryWriter:
         found = (
             [held[0]]
             if held
-            else [hit.fragment for hit in self._store.get(self.shelf(replaced.scope), [whole])]
+            else [hit.fragment for hit in self._store.get(self.fragment_set(replaced.scope), [whole])]
         )
         for one in found:
             if (

@@ -22,8 +22,8 @@ FOLDER: Final = "memory"
 
 def journals(data: Path, user: str = USER) -> Iterator[tuple[str, MemoryEvent]]:
     """The memory events of all journals in a data directory, each with its user."""
-    for happening in SessionStore(data).happenings():
-        yield user, happening
+    for event in SessionStore(data).memory_events():
+        yield user, event
 
 
 def choose_embedder(settings: Settings) -> Embedder:

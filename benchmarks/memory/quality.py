@@ -115,15 +115,15 @@ async def ours(conversations: Sequence[Conversation], weights: Weights) -> Async
             memory = opened.of("someone")
             for one in conversations:
                 for turn in one.turns:
-                    happening = _happening(one, turn)
-                    names[f"{happening.session}/{happening.record}"] = f"{one.name}/{turn.id}"
-                    memory.remember(happening)
+                    event = _event(one, turn)
+                    names[f"{event.session}/{event.record}"] = f"{one.name}/{turn.id}"
+                    memory.remember(event)
             await opened.settled()
             await memory.search("anything")  # so that the words are indexed
             yield Ours(memory, names)
 
 
-def _happening(one: Conversation, turn: Turn) -> MemoryEvent:
+def _event(one: Conversation, turn: Turn) -> MemoryEvent:
     session = f"{one.name}-{turn.session}"
     return MemoryEvent(session, turn.n, "/", turn.at.isoformat(), "say", turn.text)
 

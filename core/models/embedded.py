@@ -243,7 +243,7 @@ async def _start(clock: Clock, rng: random.Random, report: Report) -> _Running:
     try:
         server, address = await asyncio.to_thread(_load, key, report)
         async with aclosing(_Native(address, key)) as native:
-            bias = await _prejudice(native)
+            bias = await _bias(native)
     except (httpx.HTTPError, ValueError, KeyError, IndexError) as error:
         raise ModelUnreachable(
             f"The embedded model does not start ({error}); run make setup again, or set OPENAI_BASE_URL to a "
@@ -366,7 +366,7 @@ def _likeliest(found: JSON) -> dict[int, float]:
     raise ValueError("llama.cpp's server gives no probabilities")
 
 
-async def _prejudice(native: _Native) -> list[JSON]:
+async def _bias(native: _Native) -> list[JSON]:
     """How much to add to each phrase's first token: its log probability after requests that say nothing.
 
     It is the same for the same model, prompt and menu, so it is stored next to the model's file. Either way the static

@@ -74,8 +74,8 @@ class Deletion:
         done = await self._each(sessions, self._store.take_back)
         async with self._open_memory() as memory:
             if memory is not None:
-                for happening in await asyncio.to_thread(self._happenings, done.sessions):
-                    memory.remember(happening)
+                for event in await asyncio.to_thread(self._memory_events, done.sessions):
+                    memory.remember(event)
         return done
 
     async def purge(self, sessions: Sequence[str]) -> DeletionOutcome:
@@ -131,8 +131,8 @@ class Deletion:
                 await asyncio.to_thread(self._store.trash.forgotten, session)
         return ""
 
-    def _happenings(self, sessions: Sequence[str]) -> list[MemoryEvent]:
-        return [happening for one in sessions for happening in self._store.happenings(one)]
+    def _memory_events(self, sessions: Sequence[str]) -> list[MemoryEvent]:
+        return [event for one in sessions for event in self._store.memory_events(one)]
 
     async def _each(self, sessions: Sequence[str], act: Callable[[str], object]) -> DeletionOutcome:
         done, refused = [], {}

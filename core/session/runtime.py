@@ -165,7 +165,7 @@ class Runtime:
         self.memory: Final = memory
         opened = lent(memory) if memory is not None or memory_at_rest is None else memory_at_rest
         self._deletion = Deletion(self.store, self._clock, opened, retention)
-        self._standings = SessionStatuses(self._clock)
+        self._statuses = SessionStatuses(self._clock)
         self.figures: Final = Figures()
         """Sums of what sessions have done here so far."""
         self._models = models
@@ -234,7 +234,7 @@ class Runtime:
             async for session, _ in changes:
                 # A state is known before its record is on disk, where the rest of the row is read.
                 await self._clock.sleep(_SETTLING)
-                status = self._standings.now.get(session)
+                status = self._statuses.now.get(session)
                 if status is not None and not await asyncio.to_thread(self.store.tell, session, status):
                     changes.offer(session, status)
 
@@ -243,11 +243,11 @@ class Runtime:
         others = self.store.others
         known: Mapping[str, ToldRow] = {}
         while others is not None:
-            if self._standings.watched > 1:  # one of them is `_tell_others`
+            if self._statuses.watched > 1:  # one of them is `_tell_others`
                 told = await asyncio.to_thread(others.read)
                 for session, row in told.items():
                     if known.get(session) != row and session not in self._open:
-                        self._standings.changed(session)
+                        self._statuses.changed(session)
                 known = told
             await self._clock.sleep(_HEARING)
 
@@ -287,7 +287,7 @@ class Runtime:
             models = self._models.view(*quotas)
             session = Session(live, replace(self._services, models=models), files)
             self._open[session.id] = session
-            self._standings.follow(live)
+            self._statuses.follow(live)
             live.on_durable.append(self.figures.take)
             if self._observe is not None:
                 live.on_durable.append(self._observe(live.records))
@@ -414,7 +414,7 @@ class Runtime:
         session = self._open.pop(session_id, None)
         if session is not None:
             await session.close()
-            self._standings.leave(session_id)
+            self._statuses.leave(session_id)
 
     async def close_unless(self, session_id: str, needed: Callable[[Session], bool]) -> None:
         """Close an open session that is not needed, before anyone else can open it."""
@@ -427,12 +427,12 @@ class Runtime:
 
     def sessions(self) -> list[SessionInfo]:
         """Every stored session, most recently changed first; damaged ones are left out."""
-        return self.store.sessions(self._standings.now)
+        return self.store.sessions(self._statuses.now)
 
     async def search_sessions(self, query: str, limit: int) -> SearchResult:
         """Search for sessions that contain all these words, here or on other hosts; see `SessionStore.search`."""
         elsewhere = await self._search_elsewhere(query, limit) if self._search_elsewhere is not None else ()
-        return await asyncio.to_thread(self.store.search, query, limit, self._standings.now, elsewhere)
+        return await asyncio.to_thread(self.store.search, query, limit, self._statuses.now, elsewhere)
 
     def texts(self, query: str, limit: int) -> TextHits:
         """Search the texts of the sessions on this host; see `SessionStore.texts`. Blocks."""
@@ -440,18 +440,18 @@ class Runtime:
 
     def watch_sessions(self) -> StatusWatcher:
         """A watcher of the sessions that change from the moment of entering it, with their status."""
-        return self._standings.watch()
+        return self._statuses.watch()
 
     async def rename(self, session_id: str, title: str) -> str:
         """Give a session a name; raises as `SessionStore.rename`."""
         line = await asyncio.to_thread(self.store.rename, session_id, title)
-        self._standings.changed(session_id)
+        self._statuses.changed(session_id)
         return line
 
     async def pin(self, session_id: str, pinned: bool) -> None:
         """Pin or unpin a session; raises as `SessionStore.pin`."""
         await asyncio.to_thread(self.store.pin, session_id, pinned)
-        self._standings.changed(session_id)
+        self._statuses.changed(session_id)
 
     async def delete(self, sessions: Sequence[str]) -> DeletionOutcome:
         """Move sessions to the trash, from which they can be restored; open ones are closed first."""
@@ -500,7 +500,7 @@ class Runtime:
 
     def _told(self, done: DeletionOutcome) -> DeletionOutcome:
         for one in done.sessions:
-            self._standings.changed(one)
+            self._statuses.changed(one)
         return done
 
     def _create(self, intent: float | str, scope: str, workspace: Path | None) -> Live:

@@ -17,7 +17,7 @@ from iact.core.records.record import Record
 from iact.core.session.live import Live
 from iact.core.tree.agent import Agent
 from iact.core.tree.contexts import undocumented
-from iact.core.tree.memory_events import happening, project_of
+from iact.core.tree.memory_events import memory_event, project_of
 from iact.core.tree.recall import body_of, rows_of
 
 _READ: Final = 1_000
@@ -59,7 +59,7 @@ class SessionMemory:
     def _note(self, record: Record) -> None:
         """Compute what an applied record adds to memory, from the tree as it is now; it is passed on once the record is
         durable."""
-        found = happening(self._live.tree, record)
+        found = memory_event(self._live.tree, record)
         if found is not None:
             self._waiting[record.n] = found
 

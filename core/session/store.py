@@ -51,7 +51,7 @@ from iact.core.session.status import SessionStatus
 from iact.core.session.stored_effects import NO_OVERLAY, effects_at_rest
 from iact.core.session.trash import Deleted, Trash
 from iact.core.session.workspace import find_version, restore_at_rest, versions_of
-from iact.core.tree.memory_events import happenings
+from iact.core.tree.memory_events import memory_events
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -236,7 +236,7 @@ class SessionStore:
         except (OSError, ValueError):
             return 0
 
-    def happenings(self, only: str | None = None) -> Iterator[MemoryEvent]:
+    def memory_events(self, only: str | None = None) -> Iterator[MemoryEvent]:
         """What is worth remembering of every session, or only of the session `only`. Unreadable ones are left out and
         logged."""
         sealer = self._reader()
@@ -244,7 +244,7 @@ class SessionStore:
             try:
                 read = read_journal(path, sealer)
                 blobs = partial(read_blob, path.parent)
-                found = [*happenings(read.records, blobs, foreign=bool(read.foreign))]
+                found = [*memory_events(read.records, blobs, foreign=bool(read.foreign))]
             except (JournalError, ReplayMismatch, OSError) as error:
                 _LOG.warning("not remembered: %s: %s", path, error)
                 continue

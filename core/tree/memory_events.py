@@ -31,7 +31,7 @@ def project_of(tree: Tree) -> str:
     return "" if tree.workspace == "scratch" else tree.workspace
 
 
-def happening(tree: Tree, record: Record) -> MemoryEvent | None:
+def memory_event(tree: Tree, record: Record) -> MemoryEvent | None:
     """Return the memory event of the record that `tree` has just taken in; None for most records."""
     match record.content:
         case Say():
@@ -53,7 +53,7 @@ def happening(tree: Tree, record: Record) -> MemoryEvent | None:
     return None
 
 
-def happenings(
+def memory_events(
     records: Sequence[Record], blobs: Callable[[str], bytes], *, foreign: bool = False
 ) -> Iterator[MemoryEvent]:
     """Yield everything worth remembering in one journal. `blobs` reads a blob by its SHA-256.
@@ -68,7 +68,7 @@ def happenings(
     theirs = next((record.n for record in reversed(records) if isinstance(record.content, Adopt)), 0)
     for record in records:
         take_in(tree, record)
-        found = happening(tree, record)
+        found = memory_event(tree, record)
         if found is not None:
             strange = foreign or record.n < theirs
             yield dataclasses.replace(found, untrusted=_marked(found.untrusted)) if strange else found

@@ -55,58 +55,58 @@ class DictStore:
         if self.fail is not None:
             raise self.fail
 
-    def shelves(self) -> list[FragmentSet]:
+    def fragment_sets(self) -> list[FragmentSet]:
         self._check()
         return list(self.held)
 
     def put(
-        self, shelf: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
+        self, fragment_set: FragmentSet, fragments: Sequence[Fragment], vectors: Sequence[Sequence[float]]
     ) -> None:
         self._check()
         for fragment, vector in zip(fragments, vectors, strict=True):
-            self.held.setdefault(shelf, {})[fragment.id] = StoredHit(fragment, vector)
+            self.held.setdefault(fragment_set, {})[fragment.id] = StoredHit(fragment, vector)
 
     def nearest(
-        self, shelf: FragmentSet, vectors: Sequence[Sequence[float]], count: int
+        self, fragment_set: FragmentSet, vectors: Sequence[Sequence[float]], count: int
     ) -> list[list[StoredHit]]:
         self._check()
         self.gate.wait()
-        here = self.held.get(shelf, {}).values()
+        here = self.held.get(fragment_set, {}).values()
         columns = [
             [StoredHit(hit.fragment, (), dot(hit.vector, vector)) for hit in here] for vector in vectors
         ]
         return [sorted(column, key=lambda hit: -hit.similarity)[:count] for column in columns]
 
-    def get(self, shelf: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
+    def get(self, fragment_set: FragmentSet, ids: Sequence[str]) -> list[StoredHit]:
         self._check()
-        here = self.held.get(shelf, {})
+        here = self.held.get(fragment_set, {})
         return [here[identity] for identity in ids if identity in here]
 
-    def all(self, shelf: FragmentSet) -> Iterator[StoredHit]:
+    def all(self, fragment_set: FragmentSet) -> Iterator[StoredHit]:
         self._check()
-        return iter(list(self.held.get(shelf, {}).values()))
+        return iter(list(self.held.get(fragment_set, {}).values()))
 
-    def fragments(self, shelf: FragmentSet) -> Iterator[Fragment]:
-        return (hit.fragment for hit in self.all(shelf))
+    def fragments(self, fragment_set: FragmentSet) -> Iterator[Fragment]:
+        return (hit.fragment for hit in self.all(fragment_set))
 
-    def count(self, shelf: FragmentSet) -> int:
-        return len(self.held.get(shelf, {}))
+    def count(self, fragment_set: FragmentSet) -> int:
+        return len(self.held.get(fragment_set, {}))
 
-    def goal(self, shelf: FragmentSet, session: str) -> Fragment | None:
+    def goal(self, fragment_set: FragmentSet, session: str) -> Fragment | None:
         self._check()
-        found = [hit.fragment for hit in self.all(shelf) if hit.fragment.kind == "goal"]
+        found = [hit.fragment for hit in self.all(fragment_set) if hit.fragment.kind == "goal"]
         return next((one for one in found if one.session == session), None)
 
-    def delete(self, shelf: FragmentSet, ids: Sequence[str]) -> None:
+    def delete(self, fragment_set: FragmentSet, ids: Sequence[str]) -> None:
         self._check()
         for identity in ids:
-            self.held.get(shelf, {}).pop(identity, None)
+            self.held.get(fragment_set, {}).pop(identity, None)
 
-    def drop(self, shelf: FragmentSet) -> None:
+    def drop(self, fragment_set: FragmentSet) -> None:
         self._check()
-        self.held.pop(shelf, None)
+        self.held.pop(fragment_set, None)
 
-    def scrub(self, shelves: Sequence[FragmentSet]) -> None:
+    def scrub(self, fragment_sets: Sequence[FragmentSet]) -> None:
         self._check()
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ def opener(store: DictStore) -> Callable[[Path | None, str], DictStore]:
     """Opens always the same store; fails as it does."""
 
     def open_store(place: Path | None, server: str) -> DictStore:
-        store.shelves()
+        store.fragment_sets()
         return store
 
     return open_store

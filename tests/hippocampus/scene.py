@@ -1,4 +1,4 @@
-"""A memory with some happenings in it, on a real Chroma."""
+"""A memory with some memory_events in it, on a real Chroma."""
 
 from __future__ import annotations
 
@@ -12,14 +12,16 @@ from tests.hippocampus.fakes import StandingClock
 GOAL = "Migrate the billing service of our shop from MySQL to Postgres without downtime"
 
 
-def run(place: Path, *happenings: MemoryEvent, journals: Iterable[MemoryEvent] = ()) -> _Run:
-    return _Run(place, happenings, list(journals))
+def run(place: Path, *memory_events: MemoryEvent, journals: Iterable[MemoryEvent] = ()) -> _Run:
+    return _Run(place, memory_events, list(journals))
 
 
 class _Run:
-    """Opens a memory with some happenings stored for the user `anna`."""
+    """Opens a memory with some memory_events stored for the user `anna`."""
 
-    def __init__(self, place: Path, happenings: Iterable[MemoryEvent], journals: list[MemoryEvent]) -> None:
+    def __init__(
+        self, place: Path, memory_events: Iterable[MemoryEvent], journals: list[MemoryEvent]
+    ) -> None:
         self._opening = open_hippocampus(
             place,
             WordEmbedder(),
@@ -27,11 +29,11 @@ class _Run:
             budget=5.0,
             journals=lambda: [("anna", one) for one in journals],
         )
-        self._happenings = happenings
+        self._memory_events = memory_events
 
     async def __aenter__(self) -> Hippocampus:
         opened = await self._opening.__aenter__()
-        for one in self._happenings:
+        for one in self._memory_events:
             opened.of("anna").remember(one)
         await opened.settled()
         return opened

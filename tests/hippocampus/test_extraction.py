@@ -11,8 +11,8 @@ from iact.hippocampus.extraction import PASSAGE, fragments_of, is_preference, pa
 from tests.hippocampus.fakes import say, told
 
 
-def kinds(happening: MemoryEvent) -> list[tuple[str, str, str]]:
-    return [(one.kind, one.scope.kind, one.text) for one in fragments_of(happening, "u")]
+def kinds(event: MemoryEvent) -> list[tuple[str, str, str]]:
+    return [(one.kind, one.scope.kind, one.text) for one in fragments_of(event, "u")]
 
 
 def test_the_first_message_is_the_goal_and_its_wishes_stand_alone() -> None:
@@ -28,7 +28,7 @@ def test_a_goal_that_is_a_wish_stays_a_goal() -> None:
 
 
 @pytest.mark.parametrize(
-    ("happening", "kind", "scope"),
+    ("event", "kind", "scope"),
     [
         (say("s", 3, "My server has two disks."), "fact", "user"),
         (told("s", 3, "The disk is full.", occasion="reply"), "result", "session"),
@@ -47,8 +47,8 @@ def test_a_goal_that_is_a_wish_stays_a_goal() -> None:
         (told("s", 3, "The port is 80.", untrusted=("tool:web",), project="p"), "fact", "project"),
     ],
 )
-def test_kind_and_scope(happening: MemoryEvent, kind: str, scope: str) -> None:
-    assert [one[:2] for one in kinds(happening)] == [(kind, scope)]
+def test_kind_and_scope(event: MemoryEvent, kind: str, scope: str) -> None:
+    assert [one[:2] for one in kinds(event)] == [(kind, scope)]
 
 
 def test_labels_and_origin_stay() -> None:

@@ -12,7 +12,7 @@ from iact.commands import memory
 from iact.core.errors import MemoryUnavailable, UsageError
 from iact.core.journal.file import read_blob, read_journal
 from iact.core.ports import MemoryEvent
-from iact.core.tree.memory_events import happenings
+from iact.core.tree.memory_events import memory_events
 from iact.settings import Settings
 from tests.core.session.fakes import FakeHost, replies, runtime
 from tests.core.session.memories import FakeMemory
@@ -48,7 +48,7 @@ def settings(tmp_path_factory: pytest.TempPathFactory) -> Settings:
 
 def found_in(settings: Settings) -> list[MemoryEvent]:
     (journal,) = [path for path in settings.data.glob("sessions/*/journal.md") if path.parent.name != "s2"]
-    return list(happenings(read_journal(journal).records, partial(read_blob, journal.parent)))
+    return list(memory_events(read_journal(journal).records, partial(read_blob, journal.parent)))
 
 
 def test_what_records_leave(settings: Settings) -> None:

@@ -21,7 +21,7 @@ from iact.core.session import adopt as adopting
 from iact.core.session.fork import new_session
 from iact.core.session.replay import replay
 from iact.core.session.timeline import Timeline
-from iact.core.tree.memory_events import happenings
+from iact.core.tree.memory_events import memory_events
 from iact.sandbox.workspace.versions import GitVersions
 from iact.settings import Settings
 from iact.web.records import record_message
@@ -37,7 +37,7 @@ def looks(settings: Settings, folder: Path) -> Mapping[str, Callable[[], object]
     """What people do with a session that they got from somebody, by name."""
 
     def remember() -> None:
-        list(happenings(read_journal(folder).records, lambda digest: read_blob(folder, digest), foreign=True))
+        list(memory_events(read_journal(folder).records, lambda digest: read_blob(folder, digest), foreign=True))
 
     def timeline() -> None:
         line = Timeline(lambda digest: read_blob(folder, digest))

@@ -1,4 +1,4 @@
-"""The machine without a loop: happenings in any order that the world may choose, and the same ones once more.
+"""The machine without a loop: events in any order that the world may choose, and the same ones once more.
 
 A `World` keeps what the machine wants done, and draws from a seed which of it happens next: an attempt ends, an answer
 comes (whole or in pieces), a timer is due, a person acts. So far more orders are seen than those in which tasks of a
@@ -128,7 +128,7 @@ def machine_of(scene: Scene, mode: str) -> PlanMachine:
 
 
 def explored(scene: Scene, mode: str, seed: int) -> tuple[PlanResult, list[Happening]]:
-    """One order of happenings, drawn from a seed, to the plan's end."""
+    """One order of events, drawn from a seed, to the plan's end."""
     world = World(machine_of(scene, mode), random.Random(seed))
     controls = list(scene.controls)
     world.tell("begin", 0.0)
@@ -142,7 +142,7 @@ def explored(scene: Scene, mode: str, seed: int) -> tuple[PlanResult, list[Happe
 
 
 def again(scene: Scene, mode: str, happened: list[Happening]) -> PlanResult:
-    """The same happenings, told to a fresh machine."""
+    """The same events, told to a fresh machine."""
     machine = machine_of(scene, mode)
     for name, about in happened:
         if name == "cancel":
@@ -155,7 +155,7 @@ def again(scene: Scene, mode: str, happened: list[Happening]) -> PlanResult:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_whatever_happens_in_whatever_order_the_laws_hold_and_equal_happenings_lead_to_equal_events(
+def test_whatever_happens_in_whatever_order_the_laws_hold_and_equal_events_lead_to_equal_events(
     mode: str,
 ) -> None:
     for seed in range(rounds(100)):

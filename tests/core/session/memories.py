@@ -68,8 +68,8 @@ class FakeMemory:
     def wake(self) -> None:
         return None
 
-    def remember(self, happening: MemoryEvent) -> None:
-        self.kept.append(happening)
+    def remember(self, event: MemoryEvent) -> None:
+        self.kept.append(event)
 
     async def recall(self, ask: MemoryQuestion) -> Recollection:
         self.asked.append(ask)

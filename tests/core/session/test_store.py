@@ -38,7 +38,7 @@ def test_reading_makes_nothing_on_disk(tmp_path: Path) -> None:
     assert [info.id for info in store.sessions()] == [made]
     assert "no seals of this installation" in store.read(made).foreign
     assert store.last_record(made) == len(read_records(store.path_of(made)))
-    assert len([*store.happenings()]) > 0
+    assert len([*store.memory_events()]) > 0
     assert sorted(tmp_path.rglob("*")) == before
 
 
@@ -79,7 +79,7 @@ def test_what_is_worth_remembering_of_those_that_can_be_read(
     assert journal is not None
     journal.write_bytes(journal.read_bytes().replace(b"Heard x.", b"Heard y."))
     with caplog.at_level(logging.WARNING):
-        found = [*store.happenings()]
+        found = [*store.memory_events()]
     assert {one.session for one in found} == {made}
     assert any("moon" in one.text for one in found)
     assert "not remembered" in caplog.text
