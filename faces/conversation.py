@@ -118,7 +118,7 @@ class Exchange:
 
     @property
     def _ended(self) -> bool:
-        """Whether the root is at rest. Its state may be newer than the records on disk, and follow a later reply."""
+        """Whether the root is at rest. Its state is ahead of the disk, so it may rest after a later reply than this one."""
         tree = self.session.state
         return self._reply is not None and not tree.root.active and self._last >= tree.records
 

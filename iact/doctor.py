@@ -237,7 +237,7 @@ def _isolation() -> Check:
         f"system calls filtered: {_yes('seccomp' in part for part in options)}; "
         f"root in the container is root outside: {mapped}; "
         f"gVisor: {'used' if used.gvisor else isolation.without_gvisor(engine)}; "
-        f"an extended shell is real root, with apt: {'yes' if root else f'no, {_ROOT}'}"
+        f"a shell in a workshop is real root, with apt: {'yes' if root else f'no, {_ROOT}'}"
     )
     ok = any("seccomp" in part for part in options)
     return Check("isolation", ok, detail, "" if ok else "install an engine with seccomp")

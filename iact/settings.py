@@ -63,15 +63,17 @@ class ModelSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", protected_namespaces=())
 
-    base_url: str | None = Field(default=None, description="its endpoint")
+    base_url: str | None = Field(default=None, description="the model's endpoint")
     key: str | None = Field(
         default=None,
         pattern=r"^[A-Za-z_][A-Za-z0-9_]*$",
-        description="the name of the environment variable or stored secret (`iact secret`) that contains its key",
+        description="the name of the environment variable or stored secret (`iact secret`) that contains the endpoint's key",
     )
-    model: str | None = Field(default=None, description="its name at the endpoint")
-    context: int | None = Field(default=None, ge=512, description="its context window in tokens")
-    takes: tuple[Medium, ...] | None = Field(default=None, description="media that it accepts besides text")
+    model: str | None = Field(default=None, description="the model's name at the endpoint")
+    context: int | None = Field(default=None, ge=512, description="the model's context window in tokens")
+    takes: tuple[Medium, ...] | None = Field(
+        default=None, description="media that the model accepts besides text"
+    )
     dialect: Literal["text", "tools"] | None = Field(
         default=None, description="`tools`: for a model that insists on function calls"
     )
@@ -473,8 +475,8 @@ class Settings(BaseModel):
         default=None,
         description="the model for memory's embeddings, at `embeddings_url` or else at `base_url`; none: the included one",
     )
-    embeddings_url: str | None = Field(default=None, description="its endpoint")
-    embeddings_key: str | None = Field(default=None, repr=False, description="that endpoint's key")
+    embeddings_url: str | None = Field(default=None, description="the endpoint of the model for embeddings")
+    embeddings_key: str | None = Field(default=None, repr=False, description="the key of that endpoint")
     chroma_url: str | None = Field(
         default=None, description="a Chroma server that stores memory, instead of the data directory"
     )

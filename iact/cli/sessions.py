@@ -245,7 +245,7 @@ def import_session(settings: Settings, *, source: str, as_json: bool) -> int:
 
 @session.command()
 def tidy(settings: Settings) -> int:
-    """Delete sessions that are older than the settings allow, and permanently remove old ones from the trash.
+    """Delete sessions that the settings no longer keep, and permanently remove old ones from the trash.
 
     A server does this every hour.
     """

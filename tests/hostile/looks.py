@@ -37,7 +37,11 @@ def looks(settings: Settings, folder: Path) -> Mapping[str, Callable[[], object]
     """What people do with a session that they got from somebody, by name."""
 
     def remember() -> None:
-        list(memory_events(read_journal(folder).records, lambda digest: read_blob(folder, digest), foreign=True))
+        list(
+            memory_events(
+                read_journal(folder).records, lambda digest: read_blob(folder, digest), foreign=True
+            )
+        )
 
     def timeline() -> None:
         line = Timeline(lambda digest: read_blob(folder, digest))
