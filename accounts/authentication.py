@@ -82,7 +82,7 @@ class Authentication:
         self.rules: Final = rules
 
     def identify(self, asked: HttpRequest) -> Principal | None:
-        """Who a request comes from, or None if it is from no one known."""
+        """Who a request comes from, or None if the sender is unknown."""
         if asked.authorizations:
             return self._by_token(asked.authorizations)
         if self.rules.authenticator == "header":

@@ -58,7 +58,7 @@ class Nobody:
     """What happens to questions about a function that no person can answer; see `core.gate.nobody`.
 
     `parameter`, `below`: for `allow`, the argument that is an amount, and the limit for all calls together.
-    `otherwise`: what happens to the question at or above the limit.
+    `otherwise`: what happens to the question in all other cases.
     """
 
     function: str

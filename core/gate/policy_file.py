@@ -12,7 +12,7 @@ address-book = ["ann@example.com"]
 functions = ["mail.*", "files.read"]        # all others are denied
 caps = { "mail.*" = 2, "files.*" = 0 }      # highest impact, by pattern: a number from 0 to 2, or a level's name
 trusted = ["tool:files.*"]                  # sources whose values count as the user's own
-clearance = ["mail.send"]                   # every call of these needs a person's yes
+clearance = ["mail.send"]                   # every call of these needs approval
 others = ["calendar.*", "git.star"]         # other people see what these do: untrusted sources need a yes
 readers = ["web.*"]                         # only for agents of intent 0: readers, whose words are data
 remember = false                            # a person's yes is valid for one call only (default: may be kept)
@@ -51,7 +51,7 @@ function = "bank.pay"
 then = "allow"                              # deny | hold (wait for a person) | allow (below an amount)
 parameter = "amount"                        # for allow: the argument that is a number,
 below = 20.0                                # and the limit for all calls of a session together
-otherwise = "hold"                          # at or above the limit: deny (default) | hold
+otherwise = "hold"                          # in all other cases: deny (default) | hold
 """
 
 from __future__ import annotations

@@ -118,7 +118,7 @@ class Fence:
         raise ValueError(f"{answer!r} is no answer to a writer that is {self.phase}")
 
     def _past(self, stamp: Stamp) -> Fence:
-        """Skip another writer's segment."""
+        """Move past another writer's segment, which was read."""
         return replace(self, phase="reading", segment=self.segment + 1, epoch=max(self.epoch, stamp.epoch))
 
     def _mine(self) -> Fence:

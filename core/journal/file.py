@@ -349,7 +349,7 @@ class Journal:
             self._due = loop.call_at(self._next_group, self._overdue)
 
     def _overdue(self) -> None:
-        """Begin the group that nothing waited for until its time came."""
+        """Begin a group that nothing waited for, now that its pause is over."""
         self._due, self._next_group = None, 0.0
         self._begin_group()
 

@@ -191,7 +191,8 @@ class SegmentWriter:
             case "superseded":
                 raise Superseded(self.session, self._fence.segment)
             case "deleted":
-                with suppress(StoreUnavailable):  # removes what these records stored before
+                # What was stored for these records before this was known is removed.
+                with suppress(StoreUnavailable):
                     clear_beside(self._store, self.session)
                 raise Superseded(self.session, self._fence.segment, deleted=True)
 

@@ -70,7 +70,7 @@ class ControlGroup:
         return False
 
     def kill(self) -> None:
-        """Kill all its processes, frozen or not. Blocks, but takes no time."""
+        """Kill all its processes, frozen or not. Blocks, but takes almost no time."""
         frozen = [folder for folder in self.folders if (folder / "freezer.state").is_file()]
         for folder in frozen or self.folders[:1]:
             with suppress(OSError):

@@ -250,7 +250,7 @@ _OF_A_PROGRAM: Final = ("/usr", "/bin", "/lib", "/lib64")
 
 
 def check() -> None:
-    """Check that a process can be confined here. Blocks, but takes no time.
+    """Check that a process can be confined here. Blocks, but takes almost no time.
 
     Raises:
         SandboxUnavailable: it can't; the message says what to install or set.

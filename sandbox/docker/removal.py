@@ -1,4 +1,4 @@
-"""Freezes containers, and removes them for good with their folders, even against their resistance."""
+"""Freezes containers, and removes them for good with their folders, even if they resist."""
 
 from __future__ import annotations
 

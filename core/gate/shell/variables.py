@@ -1,9 +1,9 @@
 """What is known about a script's variables: texts that are certain, and numbers, which are safe in arithmetic.
 
-Shells last, and so do exported variables: a variable that a script did not set itself may hold anything, including
-`a[$(rm x)]`, which arithmetic would run. So a variable is known only after an assignment that every path through the
-script has passed, and only if nothing else in the script sets it: not `read`, not `+=`, not an evaluated text, not a
-loop.
+A shell outlives its script, and so do exported variables: a variable that a script did not set itself may hold
+anything, including `a[$(rm x)]`, which arithmetic would run. So a variable is known only after an assignment that every
+path through the script has passed, and only if nothing else in the script sets it: not `read`, not `+=`, not an
+evaluated text, not a loop.
 """
 
 from __future__ import annotations
