@@ -207,7 +207,7 @@ def record_html(
             return typed(record.body, known)
         case Choose(mode=mode, why=why):
             return html(
-                '<p class="aside"><span class="t">Worked on as {mode}.</span> <span class="t">{why}</span></p>',
+                '<p class="aside"><span class="t">Way of working: {mode}.</span> <span class="t">{why}</span></p>',
                 mode=mode,
                 why=why,
             )
@@ -325,7 +325,9 @@ def _judged(judged: ProfileRisk | ProfileRule | ProfileTrust) -> Markup:
             lost = ", ".join(f"{name} {value:.2f}" for name, value in judged.penalties.items())
             text = f"Trust {judged.trust:.2f}{f' (less {lost})' if lost else ''}: the results are {judged.verification}."
             text += " They will be repaired once." if judged.repair else ""
-            text += f" The plan is judged as in {judged.climbs} from here on." if judged.climbs else ""
+            text += (
+                f" From here on, the plan is judged as in the mode {judged.climbs}." if judged.climbs else ""
+            )
             return joined((aside(text), _points(judged.issues)))
 
 
@@ -455,7 +457,7 @@ def _outcome(result: Result) -> tuple[str, str]:
         case "error":
             return "failed", "failed"
         case "incomplete":
-            return "incomplete", "broke off" if result.call else "did not run"
+            return "incomplete", "did not finish" if result.call else "did not run"
         case "cancelled":
             return "cancelled", "stopped"
         case "interrupted":
@@ -463,7 +465,10 @@ def _outcome(result: Result) -> tuple[str, str]:
         case "skipped":
             return "cancelled", "not run: a message came first"
         case "forked":
-            return "cancelled", "broke off: forked here" if result.call else "not carried out: forked here"
+            return (
+                "cancelled",
+                "did not finish: forked here" if result.call else "not carried out: forked here",
+            )
 
 
 def _exits(result: Result) -> list[JSON]:
@@ -568,7 +573,7 @@ def _done(content: Control) -> str:
                 return "Changes in your directory wait until you apply them."
             return "Changes in your directory can't be held back for review."
         case RaiseBudget(tokens=0, money=money):
-            return f"You added {money:,.2f} to what this session may cost."
+            return f"You added {money:,.2f} to this session's budget."
         case RaiseBudget(tokens=tokens):
             return f"You added {tokens:,} tokens to this session's budget."
         case Pause(node=node):
@@ -580,7 +585,11 @@ def _done(content: Control) -> str:
         case Restore():
             return "You put the files back."
         case Declassify(variable=variable):
-            return f"You trust ${variable}." if variable else "You trust what was read here."
+            return (
+                f"You marked ${variable} as trusted."
+                if variable
+                else "You marked the content read here as trusted."
+            )
         case SetPolicy():
             return "The policy was read again."
         case AllowHosts(always=always, session=session):
@@ -591,7 +600,7 @@ def _done(content: Control) -> str:
         case StartPlan():
             return "You started this plan."
         case BeginPlan():
-            return "You let the plan begin."
+            return "You started the plan."
         case EditPlan():
             return "You changed steps of the plan."
         case RetryStep(node=node):
@@ -653,7 +662,7 @@ def _event(event: Open | Adopt | Module | Notice | Fork | Epoch | Close, text: s
                 '<span class="address">{digest}</span> <span class="t">{text}</span></p>',
                 words=f"The module {event.name} is {event.state}."
                 if event.state
-                else f"The module {event.name} is here.",
+                else f"The module {event.name} is available.",
                 version=event.version,
                 digest=event.digest[:12],
                 text=text.strip(),

@@ -165,7 +165,7 @@ def kept(data: JSON, question: Question, user: str) -> Keep | None:
                 if fnmatch.fnmatchcase(request.function, function):
                     return RememberedRule(function, user, question.impact, named)
     raise UsageError(
-        'What is to be remembered is "call", or {"function": pattern, "arguments": {name: pattern}} '
+        'The field remember must be "call", or {"function": pattern, "arguments": {name: pattern}} '
         f"with a pattern that {request.function} matches."
     )
 

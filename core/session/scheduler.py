@@ -162,7 +162,10 @@ class Scheduler:
             self.live.stop(error)
         except Exception:
             _LOG.exception("The task %s of session %s met a bug.", name, self._session, extra=self._about)
-            text = f"An internal error ended a task of this session ({name}); the log has it. The session goes on."
+            text = (
+                f"An internal error ended a task of this session ({name}); see the server's log. The "
+                "session continues."
+            )
             with contextlib.suppress(JournalUnwritable):
                 self.live.notice("/", "internal", text, level="error")
 
@@ -210,7 +213,10 @@ class Scheduler:
         """Stop the session because the tree itself can't go on; reopening it restores what its journal says."""
         _LOG.exception("Session %s met a bug and stopped.", self._session, extra=self._about)
         self.live.stop(
-            IactError("An internal error stopped this session; the log has it. Open it again to go on.")
+            IactError(
+                "An internal error stopped this session; see the server's log. Open the session again to "
+                "continue."
+            )
         )
 
     # --- running work of agents -----------------------------------------------------------------

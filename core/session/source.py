@@ -60,7 +60,7 @@ def read_source(path: Path) -> ModuleSource:
     except OSError as error:
         raise UsageError(f"The module at {path} can't be read: {error.strerror}.") from error
     if "module.py" not in files and "module.toml" not in files:
-        raise UsageError(f"{path} holds no module.toml and no module.py; add the module's source.")
+        raise UsageError(f"{path} contains no module.toml and no module.py; add the module's source.")
     return ModuleSource(_name(path, files), files, summary=_BY_PERSON)
 
 

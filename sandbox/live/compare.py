@@ -82,7 +82,7 @@ def compare(upper: int, lower: int, digests: Digests, settled: Mapping[str, Prin
         return _Walk(upper, lower, digests, settled).run()
     except OSError as error:
         raise WorkspaceError(
-            f"What changed in the live directory can't be read ({error.strerror}: {error.filename!r})."
+            f"The changes in the live directory can't be read ({error.strerror}: {error.filename!r})."
         ) from error
 
 

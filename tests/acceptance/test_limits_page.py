@@ -170,7 +170,7 @@ def test_a_budget_of_money_is_raised_where_it_ended(stage: Stage) -> None:
         expect(page.locator("[data-role=agent-state]")).to_have_text("budget of money reached")
         expect(bar).to_contain_text(re.compile(r"Budget used up: \d\.\d\d of 10.00"))
         bar.get_by_role("button", name="Add 10.00").click()
-        expect(page.locator(".dialogue")).to_contain_text("You added 10.00 to what this session may cost")
+        expect(page.locator(".dialogue")).to_contain_text("You added 10.00 to this session's budget")
         expect(page.locator(".entry.reply").last).to_contain_text("Answer")
         (journal,) = product.journals()
     replay(journal.parent, verify=True)

@@ -88,7 +88,7 @@ def test_a_card_that_is_wrong_leaves_nothing(catalogue: Catalogue, tmp_path: Pat
     wrong = ModuleSource("mine", {"module.py": b""}, requirements=("--index-url=http://x",))
     with pytest.raises(UsageError, match=r"^module\.toml is wrong at 'requirements\.0'"):
         catalogue.add(wrong, "agent")
-    with pytest.raises(UsageError, match="about 'other'"):
+    with pytest.raises(UsageError, match="describes 'other', not 'mine'"):
         catalogue.add(
             ModuleSource("mine", {"module.py": b"", "module.toml": b'name = "other"\nsummary = ""'}), "user"
         )

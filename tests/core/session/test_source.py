@@ -33,7 +33,7 @@ def test_what_is_no_module_is_refused(tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     for path, why in {
         tmp_path: "can't be read as TOML",
-        tmp_path / "empty": "holds no module.toml and no module.py",
+        tmp_path / "empty": "contains no module.toml and no module.py",
         tmp_path / "nowhere": "There is no module at",
         tmp_path / "nowhere.py": "can't be read",
     }.items():

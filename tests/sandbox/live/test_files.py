@@ -423,5 +423,5 @@ def test_folders_deeper_than_anybody_needs(overlay: Overlay) -> None:
         os.close(at)
         at = below
     os.close(at)
-    with pytest.raises(WorkspaceError, match="more than 256 deep"):
+    with pytest.raises(WorkspaceError, match="more than 256 levels deep"):
         overlay.changes()

@@ -19,7 +19,7 @@ const INTENTS = [t("Read only"), t("Change files"), t("Anything")];
  * @returns {HTMLElement[]}
  */
 export function factsOf(store) {
-  if (store.session.id === null) return [el("p", { className: "nothing" }, t("What agents do and use is shown here once you have written a message."))];
+  if (store.session.id === null) return [el("p", { className: "nothing" }, t("Once you have written a message, this shows what agents do and use."))];
   if (store.session.opening) return [el("p", { className: "nothing" }, t("This session is loading. You can already read its newest messages."))];
   const node = store.node(store.selected);
   const birth = store.birth(store.selected);

@@ -149,7 +149,7 @@ export class TimelineView {
         return cut;
       }),
       ...spans.map((span) => this.#bar(path, span)));
-    return el("div", { className: "timeline-row" }, name, el("span", { className: "timeline-counted", title: t("Tokens, and what they cost"), "data-path": path }), track);
+    return el("div", { className: "timeline-row" }, name, el("span", { className: "timeline-counted", title: t("Tokens and their cost"), "data-path": path }), track);
   }
 
   /** The tokens that each agent used, as far as the tree is known. */

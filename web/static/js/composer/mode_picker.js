@@ -9,8 +9,8 @@ import { heard, t } from "../base/language.js";
 
 /** The modes in the order in which they are offered: value, name, description. @type {[string, string, string][]} */
 const WAYS = [
-  ["dialogue", t("Dialogue"), t("The root agent works step by step and sees each result before it goes on")],
-  ["auto", t("Auto"), t("Chosen by what the message asks for")],
+  ["dialogue", t("Dialogue"), t("The root agent works step by step and sees each result before it continues")],
+  ["auto", t("Auto"), t("Chosen depending on what the message asks for")],
   ["profile", t("Profile"), t("A plan with its risks and alternatives, written beforehand in two or three model calls")],
   ["static", t("Static"), t("The steps run as planned; no model judges the results on the way")],
   ["reflect", t("Reflect"), t("A model judges the results after each wave of steps and decides how to continue")],
@@ -81,7 +81,7 @@ export class ModePicker {
   #about() {
     const mode = this.way.mode;
     if (mode === "dialogue" || this.#place.hidden) return "";
-    return mode === "auto" ? (this.#text ? "…" : t("Chosen for each message by what it asks for")) : (WAYS.find(([value]) => value === mode)?.[2] ?? "");
+    return mode === "auto" ? (this.#text ? "…" : t("Chosen for each message, depending on what it asks for")) : (WAYS.find(([value]) => value === mode)?.[2] ?? "");
   }
 
   async #ask() {
