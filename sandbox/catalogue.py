@@ -112,7 +112,7 @@ class Trusted:
     """The additional rights of a shipped module. `settings`: the user's settings that its process receives."""
 
     root: bool = False
-    """In the workshop it is real root, on a writable system, if the engine maps containers' users to others."""
+    """In the workshop it is real root, on a writable system, if the engine keeps its users apart from the host's."""
     apps: bool = False
     """It serves web apps, which the user can open."""
     prepared: bool = False

@@ -4,8 +4,8 @@ The module writes there, so nothing in it can be trusted: in place of its own so
 module's socket, or to the engine's. So the core opens the name without following links, checks that it is a socket, and
 from then on dials that descriptor and never the name.
 
-Where we may mount (as root), the folder is a file system of its own, too small to store much in, and without symbolic
-links. Elsewhere it is a plain directory, and the check on opening is the protection.
+Where we may mount (as root), the folder is a file system of its own, too small to store much in, and it does
+not follow links. Elsewhere it is a plain directory, and the check on opening is the protection.
 """
 
 from __future__ import annotations

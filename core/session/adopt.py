@@ -106,7 +106,7 @@ def adopt(
 
     Raises:
         UsageError: it has no record `at`.
-        JournalError: its journal can't be read, is damaged or too large, or contradicts itself.
+        JournalError: its journal can't be read, is damaged or too large, or says what can't be true.
         JournalUnwritable: the new session can't be stored; nothing is left behind.
     """
     file = source / FILE if source.is_dir() else source

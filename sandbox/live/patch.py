@@ -130,7 +130,7 @@ def text_of(content: bytes) -> str | None:
 
 
 def lines_of(text: str) -> list[str]:
-    """Split at "\n" only. A last line without one is marked."""
+    """Split at "\\n" only. A last line without one is marked."""
     found = text.split("\n")
     if found[-1]:
         found[-1] = f"{found[-1]}\n{_NO_END}"
