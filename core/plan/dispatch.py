@@ -163,7 +163,8 @@ class Dispatch:
     def _race(self, node: PlanNode, info: FunctionInfo | None) -> str:
         """The node for which it races in a copy of the workspace; empty if it works in the workspace itself.
 
-        If any other node depends on it, that node needs what it writes, whoever wins, so it gets no copy.
+        If any other node depends on it, that node needs what it writes, regardless of which alternative wins. So it gets
+        no copy.
         """
         state = self._run.state
         serves = state.nodes[node.id].serves

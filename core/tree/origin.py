@@ -129,7 +129,7 @@ def document(agent: Agent, specs: Iterable[ActionSpec]) -> None:
 
 
 def hear_names(tree: Tree, agent: Agent, specs: Iterable[ActionSpec]) -> None:
-    """Let an agent read names of functions. The name of an unvouched module carries the labels of whoever named it."""
+    """Let an agent read names of functions. The name of an unvouched module carries the labels of the text that named it."""
     for spec in specs:
         if not spec.vouched and spec.module is not None:
             read(agent, tree.shared.named.get(spec.module, NOTHING))

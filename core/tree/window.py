@@ -1,4 +1,4 @@
-"""Shortens text that can't fit into a model's window, whoever wrote it: one long text must not end a session.
+"""Shortens text that can't fit into a model's window, no matter who wrote it: one long text must not end a session.
 
 Half of a window is for what is new in one turn, a quarter for one reply of the agent itself. Longer text loses its
 middle. The whole text stays in a variable, or in the variable that the text itself names.

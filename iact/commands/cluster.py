@@ -437,7 +437,7 @@ def move(settings: Settings, session: str, host: str) -> int:
 
 
 def _name_of(settings: Settings, session: str) -> str:
-    """The name that hosts use for a session, whoever its owner is."""
+    """The name that hosts use for a session, regardless of its owner."""
     from iact.cluster.user_sessions import name_of
 
     if settings.accounts.authenticator == "token":
