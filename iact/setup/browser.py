@@ -29,5 +29,5 @@ def ensure() -> Missing | None:
         wanted = [name for name, path in there.items() if path is None]
         if not wanted or packages.install(wanted, why="the page's tests drive real browsers"):
             return None
-    named = " and no ".join({"chromium": "Chromium", "firefox-esr": "Firefox"}[name] for name in wanted)
-    return Missing(f"There is no {named}", "the tests of the page will fail", packages.remedy(wanted))
+    named = " and ".join({"chromium": "Chromium", "firefox-esr": "Firefox"}[name] for name in wanted)
+    return Missing(f"Not installed: {named}", "the tests of the page will fail", packages.remedy(wanted))

@@ -14,4 +14,6 @@ def ensure() -> Missing | None:
     """Make sure that bubblewrap is installed. Otherwise return what the user must do."""
     if shutil.which("bwrap") or packages.install(_PACKAGES, why="tools run under it without an engine"):
         return None
-    return Missing("There is no bubblewrap", "it can't replace a missing engine", packages.remedy(_PACKAGES))
+    return Missing(
+        "bubblewrap is not installed", "it can't replace a missing engine", packages.remedy(_PACKAGES)
+    )

@@ -41,7 +41,7 @@ def ensure() -> Missing | None:
     if os.geteuid() != 0:
         if shutil.which("dockerd"):
             return Missing("No Docker engine answers", _WITHOUT, "sudo service docker start")
-        return Missing("There is no Docker engine", _WITHOUT, packages.remedy(["docker.io"]))
+        return Missing("No Docker engine is installed", _WITHOUT, packages.remedy(["docker.io"]))
     if not shutil.which("dockerd") and not packages.install(["docker.io"], why="tools run in containers"):
         return Missing("The Docker engine could not be installed", _WITHOUT, packages.remedy(["docker.io"]))
     return None if _start() else Missing("The Docker engine does not start", _WITHOUT, f"tail {_LOG}")

@@ -14,4 +14,6 @@ def ensure() -> Missing | None:
         ["git"], why="it keeps versions of the files that agents work on"
     ):
         return None
-    return Missing("There is no git", "files that agents change can't be restored", packages.remedy(["git"]))
+    return Missing(
+        "git is not installed", "files that agents change can't be restored", packages.remedy(["git"])
+    )

@@ -14,4 +14,6 @@ def ensure() -> Missing | None:
     """Make sure that gVisor's `runsc` is installed. Otherwise return what the user must do."""
     if shutil.which("runsc") or packages.install(_PACKAGES, why="the sandbox is also tested under it"):
         return None
-    return Missing("There is no gVisor", "the sandbox is not tested under it", packages.remedy(_PACKAGES))
+    return Missing(
+        "gVisor is not installed", "the sandbox is not tested under it", packages.remedy(_PACKAGES)
+    )

@@ -29,7 +29,7 @@ def ensure() -> Missing | None:
             ):
                 return None
     return Missing(
-        "There is no nginx and no Caddy",
+        "nginx and Caddy are not installed",
         "the tests of a server behind a proxy will fail",
         "python -m iact.setup proxies, on a Debian system",
     )
