@@ -259,4 +259,4 @@ def decide_again(tree: Tree, agent: Agent, pending: Pending, record: Record) -> 
         return decide_call(tree, agent, pending, at=record.at, endpoint=endpoint)
     except (ValueError, OverflowError):
         where = f"Record {record.n} ({record.kind}) differs"
-        raise ReplayMismatch(f"{where}: its time {record.at[:40]!r} is none.", n=record.n) from None
+        raise ReplayMismatch(f"{where}: {record.at[:40]!r} is not a valid time.", n=record.n) from None
