@@ -106,7 +106,7 @@ def host_question_html(asked: HostAsk) -> Markup:
         '<section class="card asked"><header><span class="function">{host}</span> '
         '<span class="badge">{module}</span></header><div class="card-body">'
         '<p class="why"><span class="t">It is not among the hosts that this module may reach.</span></p>'
-        '<p class="why"><span class="t">If you allow it, data can go there and come from there.</span></p>'
+        '<p class="why"><span class="t">If you allow it, the module can send data there and receive data from there.</span></p>'
         "</div></section>",
         host=in_full(rule_of(asked.host, asked.port)),
         module=in_full(asked.module),
@@ -150,7 +150,10 @@ def skill_offer_html(offer: SkillOffer) -> Markup:
         else "",
         files=joined(_skill_file(one, replaces=offer.replaces) for one in offer.files),
         gone=joined(
-            html('<p class="why"><span class="t">No longer in it:</span> <code>{}</code></p>', in_full(one))
+            html(
+                '<p class="why"><span class="t">Files that are no longer in it:</span> <code>{}</code></p>',
+                in_full(one),
+            )
             for one in offer.gone
         ),
     )
@@ -398,7 +401,10 @@ def taken_html(taken: TakeOver) -> Markup:
         what = f"{taken.node} came first. The files from its copy are now in the workspace."
     elif taken.conflicts:
         named = ", ".join(taken.conflicts)
-        what = f"{taken.node} came first, but its copy was not put into the workspace, because somebody else changed this there meanwhile: {named}."
+        what = (
+            f"{taken.node} came first, but its copy was not put into the workspace, because somebody else "
+            f"changed this there in the meantime: {named}."
+        )
     else:
         what = f"{taken.node} came first, but its copy could not be put into the workspace: {taken.why}"
     return aside(what)

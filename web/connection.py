@@ -612,7 +612,7 @@ class Connection:
         product = self._mine().product
         if product is None:
             raise UsageError(
-                "This server was started without the part that this needs; start it with: iact serve."
+                "This server was started without a part that this request needs. Start it with: iact serve."
             )
         return product
 

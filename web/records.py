@@ -583,7 +583,7 @@ def _done(content: Control) -> str:
         case Cancel(node=node):
             return f"You stopped step {node}." if node else "You stopped this."
         case Restore():
-            return "You put the files back."
+            return "You restored an earlier version of the files."
         case Declassify(variable=variable):
             return (
                 f"You marked ${variable} as trusted."
@@ -612,7 +612,7 @@ def _done(content: Control) -> str:
         case Reword():
             return "You changed a message before it was read."
         case Withdraw():
-            return "You took a message back before it was read."
+            return "You withdrew a message before it was read."
         case StopCalls():
             return "You stopped the tools that ran."
 

@@ -73,8 +73,8 @@ def host_words(agent: str, asked: HostAsk) -> str:
     """The text of a question about a host, for a terminal."""
     host = _inline(rule_of(asked.host, asked.port), _SENTENCE)
     return (
-        f"{_inline(agent)}: the module {asked.module} wants to reach {host}, which nobody allowed so far.\n"
-        "If you allow it, data can go there and come from there."
+        f"{_inline(agent)}: the module {asked.module} wants to reach {host}, which has not been allowed so far.\n"
+        "If you allow it, the module can send data there and receive data from there."
     )
 
 

@@ -578,8 +578,8 @@ def _spawn(tree: Tree, record: Record, spawn: Spawn) -> None:
         return
     if record.agent != f"{caller.path.rstrip('/')}/{record.agent.rpartition('/')[2]}" or record.agent == "/":
         raise ReplayMismatch(
-                    f"Record {record.n} (spawn) differs: {record.agent[:200]!r} is not a valid name for a "
-                    f"child of {caller.path}.",
+            f"Record {record.n} (spawn) differs: {record.agent[:200]!r} is not a valid name for a "
+            f"child of {caller.path}.",
             n=record.n,
         )
     if tree.strict:

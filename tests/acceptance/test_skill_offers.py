@@ -110,7 +110,7 @@ def test_a_person_approves_on_the_page_what_an_agent_wrote_and_the_next_session_
         assert "It replaces the skill of this name." in shown
         assert "+And then say" in shown
         assert "\u202e" not in shown, "what nobody sees is written out"
-        assert "No longer in it:" in shown, "the script was not written again"
+        assert "Files that are no longer in it:" in shown, "the script was not written again"
         tell(socket, {"type": "form.answer", "ask": asked["n"], "accept": False})
         comes(lambda: len(endpoint.requests) == 2, "the agent to be told")
     told = "\n".join(content for _, content in endpoint.requests[1].messages)

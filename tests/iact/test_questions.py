@@ -75,8 +75,11 @@ def test_no_value_has_a_line_of_its_own(value: str) -> None:
 def test_a_host_is_named_as_what_it_is() -> None:
     asked = HostAsk(module="web", host="docs.python.org", port=8443, seconds=1)
     first, second = host_words("/a/b", asked).split("\n")
-    assert first == "/a/b: the module web wants to reach docs.python.org:8443, which nobody allowed so far."
-    assert second == "If you allow it, data can go there and come from there."
+    assert (
+        first
+        == "/a/b: the module web wants to reach docs.python.org:8443, which has not been allowed so far."
+    )
+    assert second == "If you allow it, the module can send data there and receive data from there."
     deceiving = HostAsk(module="web", host="a\u202e\n.example", port=443, seconds=1)
     assert len(host_words("/", deceiving).split("\n")) == 2
     assert "\\u202e" in host_words("/", deceiving)

@@ -28,7 +28,7 @@ def test_a_host_is_asked_about_and_a_yes_says_for_how_long(lasts: str) -> None:
             bar = page.get_by_role("region", name="Approvals")
             asked = ask(session)
             await expect(bar).to_contain_text("the module web wants to reach docs.python.org")
-            await expect(bar).to_contain_text("data can go there and come from there")
+            await expect(bar).to_contain_text("the module can send data there and receive data from there")
             await bar.get_by_label("Ask again:").select_option(lasts)
             await bar.get_by_role("button", name="Approve").click()
             await expect(bar).to_be_hidden()
