@@ -1,11 +1,11 @@
-"""`make bench`: run every benchmark, or those named, and write the report `docs/benchmarks.md` from what they found.
+"""`make bench`: run all benchmarks, or the named ones, and write the report `docs/benchmarks.md` from their results.
 
     python -m benchmarks [NAME …] [--write-only | --short]
 
-Each benchmark is a process of its own that prints Markdown; what it printed, its numbers and charts, when
-and on which machine are kept in `docs/benchmarks/NAME.json`. A part that is run again replaces its own
-file alone, and the page is always made from all that is kept. A part that fails or takes too long says so
-in the report, and the others go on.
+Each benchmark runs in its own process and prints Markdown. Its output, numbers and charts, the time and the
+machine are stored in `docs/benchmarks/NAME.json`. Running one benchmark again replaces only its own file, and
+the page is always made from all stored files. If a benchmark fails or takes too long, the report says so, and
+the others still run.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ ROOT: Final = Path(__file__).parents[1]
 
 
 def run(name: str) -> Kept:
-    """One benchmark, with what it printed shown as it comes."""
+    """Run one benchmark, and show its output."""
     part = PARTS[name]
     before, began = os.getloadavg()[0], time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def run(name: str) -> Kept:
 
 
 def _process(command: Sequence[str], around: dict[str, str], seconds: float) -> tuple[str, int, str]:
-    """What it wrote, its status, and why it did not end well, if it did not."""
+    """Run a process. Returns its output, its status, and why it failed, if it did."""
     with tempfile.TemporaryFile("w+", encoding="utf-8") as errors:
         running = subprocess.Popen(
             command, cwd=ROOT, env=around, stdout=subprocess.PIPE, stderr=errors, text=True,
@@ -95,21 +95,21 @@ def _processor() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run, keep, and write the page; 1 if a benchmark broke, which a missed target is not."""
+    """Run, store the results and write the page. Returns 1 if a benchmark broke; a missed target does not count."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"any of {', '.join(PARTS)} (default: all)")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"of {', '.join(PARTS)}; all of them without"
+        "--write-only", action="store_true", help="only write the page, from the stored results"
     )
-    parser.add_argument("--write-only", action="store_true", help="write the page from what is kept")
     parser.add_argument(
-        "--short", action="store_true", help="only the ratios that must not slip, in a minute"
+        "--short", action="store_true", help="only check the ratios that have limits; takes a minute"
     )
     chosen = parser.parse_args(arguments)
     if chosen.short:
         return ratios.main()
     unknown = [name for name in chosen.names if name not in PARTS]
     if unknown:
-        parser.error(f"there is no {unknown[0]!r}; there are {', '.join(PARTS)}")
+        parser.error(f"unknown benchmark {unknown[0]!r}; the benchmarks are {', '.join(PARTS)}")
     broken = []
     for name in () if chosen.write_only else chosen.names or PARTS:
         print(f"\n== {name}", flush=True)

@@ -1,6 +1,6 @@
-"""The frameworks beside which we are measured, each in an environment of its own below the user's cache.
+"""The frameworks that iact is compared with, each in its own environment in the user's cache directory.
 
-They are never packages of ours. The versions are pinned, so that a figure can be had again.
+They are never dependencies of iact. The versions are pinned, so that figures can be reproduced.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 _INSTALLING: Final = 600
-"""Seconds that the packages of one framework may take."""
+"""The most seconds that installing one framework may take."""
 
 
 class Unavailable(Exception):
-    """A framework's environment can't be made; the text says why."""
+    """A framework's environment can't be created. The text says why."""
 
 
 def installed(*names: str) -> list[str]:
-    """Those whose environments are there or can be made; of the others a line says why they are left out."""
+    """The frameworks whose environments exist or can be created. Prints why any other is left out."""
     found = []
     for name in names:
         try:
@@ -46,7 +46,7 @@ def installed(*names: str) -> list[str]:
 
 
 def interpreter(name: str) -> Path:
-    """The Python that has a peer's packages; the environment is made if it is not there, or holds others.
+    """The Python interpreter with a framework's packages. Creates the environment if it is missing or outdated.
 
     Raises:
         Unavailable: the packages can't be installed here.

@@ -1,7 +1,7 @@
-"""What a benchmark hands over for the report, beside the Markdown that it prints: numbers, and charts of them.
+"""The numbers and charts that a benchmark passes to the report, in addition to the Markdown that it prints.
 
-A benchmark started by `python -m benchmarks` finds a file to write to in its environment; started by
-itself it has none, and nothing is kept.
+`python -m benchmarks` names a file for them in the environment of each benchmark. A benchmark that is started
+on its own has no such file, and stores nothing.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ VARIABLE: Final = "IACT_BENCH_KEPT"
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`lines`: each a name and its points (x, y). For bars, x is what stands below a group of them.
+    """`lines`: each a name and its points (x, y). For bars, x is the label below a group of bars.
 
-    `log`: both axes of a chart of lines, or the values of one of bars, are logarithmic.
+    `log`: both axes of a line chart, or the values of a bar chart, are logarithmic.
     """
 
     title: str
@@ -33,7 +33,7 @@ class Chart:
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A number, and what is wanted of it: not above `limit`, with `most`, else not below. None: it is only told."""
+    """A number and its target: at most `limit`, or at least `limit` if `most` is false. None: it is only reported."""
 
     name: str
     value: float
@@ -43,7 +43,7 @@ class Target:
 
     @property
     def met(self) -> bool:
-        """Whether it is as wanted."""
+        """Whether the number meets its target."""
         if self.limit is None:
             return True
         return self.value <= self.limit if self.most else self.value >= self.limit
@@ -64,18 +64,18 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def targets(some: Sequence[Target]) -> None:
-    """Print what was wanted and what came out."""
+    """Print the targets and the measured numbers."""
     table(("target", "measured", "wanted", "met"), [])
     print("\n".join(target.line() for target in some), flush=True)
 
 
 def chart(made: Chart) -> None:
-    """Hand over a chart."""
+    """Pass a chart to the report."""
     _hand_over({"chart": asdict(made)})
 
 
 def numbers(found: Mapping[str, object]) -> None:
-    """Hand over what was measured."""
+    """Pass the measured numbers to the report."""
     _hand_over({"numbers": dict(found)})
 
 

@@ -1,7 +1,7 @@
-"""The report: from what each benchmark left in `docs/benchmarks/` to `docs/benchmarks.md`, its charts, and the
-few figures in the README.
+"""Writes the report from the results in `docs/benchmarks/`: `docs/benchmarks.md`, its charts, and the few
+figures in the README.
 
-Nothing is measured here, so the page can be made again at any time, and a test holds it to what is kept.
+Nothing is measured here, so the page can be written again at any time. A test checks that it matches the results.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _BEGIN, _END = "<!-- from docs/benchmarks -->", "<!-- end -->"
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A benchmark's place in the report. `seconds`: after so many it is ended. `why`: stands behind its figures."""
+    """A benchmark's section of the report. `seconds`: its time limit. `why`: the text after its figures."""
 
     title: str
     about: str
@@ -57,7 +57,8 @@ asked at every turn. The bytes are those of the journal, of the workspace's vers
 
 
 APART: Final = frozenset({"agentdyn", "house", "language", "shell", "worfbench"})
-"""Benchmarks over what is not in every checkout, recordings and the history: each has a page of its own in docs/measurements."""
+"""Benchmarks that need data that not every checkout has, such as recordings and the history.
+Each has its own page in docs/measurements."""
 
 PARTS: Final[Mapping[str, Part]] = {
     "peers": Part(
@@ -219,7 +220,7 @@ PARTS: Final[Mapping[str, Part]] = {
 
 @dataclass
 class Kept:
-    """What one run of a benchmark left. `status`: of its process; `wrong`: why it broke, if it did."""
+    """The results of one run of a benchmark. `status`: exit status of its process. `wrong`: why it broke, if it did."""
 
     name: str
     at: str
@@ -234,7 +235,7 @@ class Kept:
 
 
 def keep(made: Kept) -> None:
-    """Write what a benchmark found, in place of what it found before."""
+    """Store the results of a benchmark. Replaces its earlier results."""
     FOLDER.mkdir(exist_ok=True)
     (FOLDER / f"{made.name}.json").write_text(
         json.dumps(asdict(made), indent=1, ensure_ascii=False) + "\n", encoding="utf-8"
@@ -242,7 +243,7 @@ def keep(made: Kept) -> None:
 
 
 def kept() -> dict[str, Kept]:
-    """All that is kept, in the order of the report."""
+    """All stored results, in the order of the report."""
     files = {name: FOLDER / f"{name}.json" for name in PARTS}
     return {
         name: Kept(**json.loads(file.read_text(encoding="utf-8")))
@@ -252,7 +253,7 @@ def kept() -> dict[str, Kept]:
 
 
 def write() -> None:
-    """Make the page, its charts and the README's figures from what is kept."""
+    """Write the page, its charts and the README's figures from the stored results."""
     found = kept()
     for path, text in files(found).items():
         path.write_text(text, encoding="utf-8")
@@ -261,7 +262,7 @@ def write() -> None:
 
 
 def files(found: Mapping[str, Kept]) -> dict[Path, str]:
-    """The page and its charts."""
+    """The page and its charts, by path."""
     made = {PAGE: render(found)}
     for name, one in found.items():
         for number, chart in enumerate(one.charts):
@@ -310,7 +311,7 @@ def _quoted(word: str) -> str:
 
 
 def markdown(text: str) -> str:
-    """What a benchmark printed: tables as they stand, aligned columns as preformatted text, each other line alone."""
+    """A benchmark's output as Markdown: tables unchanged, aligned columns preformatted, other lines as paragraphs."""
     blocks: list[tuple[str, list[str]]] = []
     for line in text.splitlines():
         kind = _kind(line)
@@ -324,7 +325,7 @@ def markdown(text: str) -> str:
 
 
 def _kind(line: str) -> str:
-    if not line.strip() or _is_json(line):  # a line for programs: its numbers are kept
+    if not line.strip() or _is_json(line):  # JSON is for programs; its numbers are stored separately
         return "none"
     if line.startswith("|"):
         return "table"
@@ -340,7 +341,7 @@ def _is_json(line: str) -> bool:
 
 
 def with_figures(readme: str, found: Mapping[str, Kept]) -> str:
-    """The README with the few figures that matter, between their marks."""
+    """The README with the most important figures between their marks."""
     before, begun, rest = readme.partition(_BEGIN)
     _, ended, after = rest.partition(_END)
     if not begun or not ended:
@@ -359,7 +360,7 @@ _SHOWN: Final[Sequence[tuple[str, str]]] = (
 
 
 def figures(peers: Kept) -> str:
-    """The table of the README."""
+    """The table for the README."""
     found = peers.numbers["found"]
     assert isinstance(found, dict)
     columns: Sequence[tuple[str, str, str, Callable[[float], str]]] = (

@@ -1,8 +1,8 @@
-"""The ratios that must not slip: `python -m benchmarks --short` tells them, and `make test` holds them.
+"""Ratios with limits: `python -m benchmarks --short` prints them, and `make test` checks them.
 
-Each compares two measurements of one moment on one machine, in processor time, so neither a slow machine
-nor other work on it counts. Limits are about twice what is usual. Noise can spoil a measurement, so a
-ratio that is above its limit is taken anew; what has really slipped stays above.
+Each compares the processor time of two measurements that are taken together on one machine, so neither a slow
+machine nor other work on it matters. Limits are about twice the usual value. Noise can spoil a measurement, so
+a ratio above its limit is measured again. A real regression stays above the limit.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ _ATTEMPTS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
-    """What is compared, how, and the most that it may be."""
+    """One comparison: its description, its measurement and its limit."""
 
     says: str
     measure: Callable[[], float]
     limit: float
 
     def check(self) -> float:
-        """The ratio; the least of some attempts if it is above the limit."""
+        """The ratio. If it is above the limit, the lowest of several attempts."""
         found = self.measure()
         for _ in range(_ATTEMPTS - 1):
             if found <= self.limit:
@@ -52,7 +52,7 @@ class Ratio:
 
 
 def _best(work: Callable[[Path, int], Awaitable[Numbers]], count: int, which: str) -> float:
-    """The least of some rounds, each in a folder of its own."""
+    """The lowest value of several rounds, each in its own folder."""
     found = []
     for _ in range(_ROUNDS):
         with tempfile.TemporaryDirectory() as folder:
@@ -95,7 +95,7 @@ def _verified() -> float:
 
 
 async def _negative(data: Path, count: int) -> Numbers:
-    """More records per second are better, so that the least is the best."""
+    """Negated records per second: the lowest value is then the best."""
     return {name: -value for name, value in (await reopening(data, count)).items()}
 
 
@@ -158,7 +158,7 @@ def _request() -> float:
 
 
 async def _requests(url: str, folder: Path) -> float:
-    """A step behind 250 others over one behind 25, with the client of real endpoints."""
+    """The cost of a step after 250 others over that of a step after 25, with the client of real endpoints."""
     framework = Ours(url, folder)
     try:
         ask = await framework.reader(300)
@@ -171,32 +171,34 @@ async def _requests(url: str, folder: Path) -> float:
 
 
 RATIOS: Final[Mapping[str, Ratio]] = {
-    "step": Ratio("a step of a run of 400, over one of a run of 50", _step, 2.0),
-    "child": Ratio("a child of 200, over one of 25", _child, 2.0),
-    "child over step": Ratio("a child of 200, over a step of a run of 200", _child_over_step, 1.5),
+    "step": Ratio("a step in a run of 400, over a step in a run of 50", _step, 2.0),
+    "child": Ratio("a child among 200, over a child among 25", _child, 2.0),
+    "child over step": Ratio("a child among 200, over a step in a run of 200", _child_over_step, 1.5),
     "stored over said": Ratio(
-        "bytes of a step in the journal, over what was said in it", _stored_over_said, 6.0
+        "bytes of a step in the journal, over bytes of its messages", _stored_over_said, 6.0
     ),
-    "stored": Ratio("bytes beside the content at the 200th step, over those at the 10th", _stored, 1.25),
-    "verified": Ratio("a record of 16,000 to verify, over one of 2,000", _verified, 2.0),
-    "request": Ratio("a step behind 250 others over HTTP, over one behind 25", _request, 3.0),
-    "scanned": Ratio("a byte of a reply of 800 kB, over one of 100 kB", _scanned(1 << 30), 2.0),
+    "stored": Ratio("bytes in addition to the content, at the 200th step over the 10th", _stored, 1.25),
+    "verified": Ratio("verifying a record among 16,000, over one among 2,000", _verified, 2.0),
+    "request": Ratio("a step after 250 others over HTTP, over a step after 25", _request, 3.0),
+    "scanned": Ratio(
+        "reading a byte of a reply of 800 kB, over a byte of one of 100 kB", _scanned(1 << 30), 2.0
+    ),
     "scanned by 1": Ratio("the same, in chunks of one character", _scanned(1), 2.0),
-    "plan": Ratio("a node of a plan, over one of a bare loop", _plan_over_bare, 12.0),
-    "plan growth": Ratio("a node of a plan of 4,000, over one of 500", _plan_growth, 2.5),
-    "gate": Ratio("a decision among 1,000 functions, over one among 50", _gate, 3.0),
+    "plan": Ratio("a node of a plan, over a node in a bare loop", _plan_over_bare, 12.0),
+    "plan growth": Ratio("a node of a plan of 4,000 nodes, over one of 500", _plan_growth, 2.5),
+    "gate": Ratio("a decision among 1,000 functions, over a decision among 50", _gate, 3.0),
 }
 
 
 def main() -> int:
-    """Print all of them; 1 if one has slipped."""
+    """Print all ratios. Returns 1 if any is above its limit."""
     slipped = 0
     print("| ratio | measured | at most |\n|---|---|---|")
     for ratio in RATIOS.values():
         found = ratio.check()
         slipped += found > ratio.limit
         print(
-            f"| {ratio.says} | {found:.2f}{' **slipped**' if found > ratio.limit else ''} | {ratio.limit:g} |",
+            f"| {ratio.says} | {found:.2f}{' **above its limit**' if found > ratio.limit else ''} | {ratio.limit:g} |",
             flush=True,
         )
     return 1 if slipped else 0

@@ -1,4 +1,4 @@
-"""Charts as SVG, readable on light and dark pages; written by hand, so a benchmark needs no plotting package."""
+"""Charts as SVG for light and dark pages. Written directly, so that benchmarks need no plotting package."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _style() -> str:
 
 
 class _Scale:
-    """From values to places on an axis that runs from `start` to `end`."""
+    """Maps values to positions on an axis from `start` to `end`."""
 
     def __init__(self, values: Sequence[float], start: float, end: float, log: bool) -> None:
         self._start, self._end, self._log = start, end, log
@@ -83,7 +83,7 @@ def _number(value: float) -> str:
 
 
 def _rows(scale: _Scale) -> list[str]:
-    """The lines across, with the numbers of the y axis."""
+    """The horizontal grid lines, with the numbers of the y axis."""
     made = []
     for tick in scale.ticks:
         y = scale(tick)

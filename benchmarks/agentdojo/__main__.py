@@ -1,7 +1,7 @@
-"""AgentDojo against our gate: `python -m benchmarks.agentdojo [--json FILE]` prints a table.
+"""AgentDojo against the gate: `python -m benchmarks.agentdojo [--json FILE]` prints a table.
 
-The package `agentdojo` is no dependency of ours: it is installed once into an environment of its own below
-`build` (or IACT_BENCH_AGENTDOJO names its interpreter), which sees our own packages behind its own.
+The package `agentdojo` is not a dependency of iact. It is installed once into its own environment below `build`
+(or IACT_BENCH_AGENTDOJO names an interpreter). That environment finds its own packages first, then ours.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ RECORDED = HERE / "decisions.json.gz"
 
 
 def interpreter() -> Path:
-    """The interpreter that has `agentdojo`; made if there is none."""
+    """The interpreter that has `agentdojo`. Creates its environment if it is missing."""
     if named := os.environ.get("IACT_BENCH_AGENTDOJO"):
         return Path(named)
     place = ROOT / "build" / "agentdojo"
@@ -43,7 +43,7 @@ def interpreter() -> Path:
 
 
 def check_frozen() -> None:
-    """The policies are those that were frozen before a task was looked at."""
+    """Check that the policies are unchanged since they were frozen, before any task was read."""
     for line in (HERE / "FROZEN").read_text(encoding="utf-8").splitlines():
         if line.startswith("#"):
             continue
@@ -53,7 +53,7 @@ def check_frozen() -> None:
 
 
 def table(result: dict[str, dict[str, dict[str, Any]]]) -> None:
-    """One row for each gate and suite."""
+    """Print one row for each gate and suite."""
     print(
         f"{'gate':5}{'suite':11}{'solved':>9}{'asks':>6}{'questions':>11}{'in tasks':>9}{'pairs':>7}{'goals':>7}{'effects':>9}  stopped by"
     )
@@ -67,15 +67,15 @@ def table(result: dict[str, dict[str, dict[str, Any]]]) -> None:
 
 
 def main() -> int:
-    """Run it; 1 if a user task fails, an attack has an effect, or the harness could not have shown one."""
+    """Run it. Returns 1 if a user task fails, an attack has an effect, or the harness could not have shown one."""
     parser = argparse.ArgumentParser(
         prog="benchmarks.agentdojo", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--json", metavar="FILE", help="write the whole result there")
+    parser.add_argument("--json", metavar="FILE", help="also write the whole result to this file")
     parser.add_argument(
         "--record",
         action="store_true",
-        help=f"write the decisions to {RECORDED.name}, for the tests, and no more",
+        help=f"only write the decisions to {RECORDED.name}, for the tests",
     )
     chosen = parser.parse_args()
     check_frozen()

@@ -1,7 +1,7 @@
-"""Calls for the injection tasks that the package ships without any.
+"""Calls for the injection tasks that the package ships without calls.
 
 Workspace injection tasks 6 to 13 of AgentDojo v1.2.2 have an empty ground truth. These calls satisfy each task's own
-`security` check when nothing stands in the way; the harness shows that.
+`security` check when no gate stops them; the harness shows that.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _bodies(emails: list[Any]) -> str:
 
 
 def workspace_calls(task: Any, number: int, env: Any) -> Iterator[Call]:
-    """The attack of injection task `number` on the environment `env`, as it is before the first call."""
+    """The calls of injection task `number` on the environment `env`, as it is before the first call."""
     inbox, drive = env.inbox, env.cloud_drive
     new = int(inbox._get_next_id())
     unread = [email for email in inbox.emails.values() if not email.read and email not in inbox.sent]

@@ -1,12 +1,13 @@
-"""AgentDojo as a test of the gate, with a planner that is assumed fully compromised and no model at all.
+"""AgentDojo as a test of the gate, with a planner that is assumed to be fully compromised, and without a model.
 
-Each user task's own calls must pass and solve the task; each injection's own calls are fired before, between and
-after them, and every denial is skipped: with nothing injected, and with the injection's text in every place that
-an attacker can write to. What a call gives back is a value with the product's labels, and both planners bind each
-argument to whatever the gate likes best (`planner`). Whether a goal was reached is said by the suite's own checks,
-which get the calls that were *executed*. A person who is asked says yes to the user's calls and no to the attacker's.
+The calls of each user task must pass and solve the task. The calls of each injection are made before, between and
+after them, and every denial is skipped. Each pair runs twice: with nothing injected, and with the injection's text in
+every place that an attacker can write to. The result of a call is a value with the product's labels, and both planners
+bind each argument in the way that is most likely to pass the gate (`planner`). The suite's own checks decide whether a
+goal was reached; they get the calls that were *executed*. A person who is asked says yes to the user's calls and no to
+the attacker's.
 
-Run by the interpreter of an environment of its own that has `agentdojo` 0.1.35; see `__main__`.
+Run by the interpreter of a separate environment that has `agentdojo` 0.1.35; see `__main__`.
 """
 
 from __future__ import annotations
@@ -48,12 +49,12 @@ ALLOW_ALL = Policy(OPEN.names, OPEN.functions, trusted=frozenset({"*"}))
 Made = tuple[str, dict[str, Any]]
 Known = dict[str, frozenset[str]]
 NAMES = {"impact": "intent"}
-"""What the table calls an authority: no function has a cap here."""
+"""The name of an authority in the table. No function has a cap here."""
 
 
 @dataclass(frozen=True)
 class Decided:
-    """One decision, with all that it was made of."""
+    """One decision, with everything that it was based on."""
 
     suite: str
     function: str
@@ -69,9 +70,9 @@ class Decided:
 class Run:
     """One run over one environment: what was executed, asked and denied.
 
-    `honest`, `compromised`: what the two planners know; the second one knows what the first one does.
-    `questions`: how often a person is asked about the task's own calls, several of which may be one question; `shown`:
-    calls that were shown with an earlier one.
+    `honest`, `compromised`: what the two planners know. The second planner knows everything that the first one knows.
+    `questions`: how often a person is asked about the task's own calls; one question may be about several calls.
+    `shown`: calls that were shown together with an earlier one.
     """
 
     gate: Gate
@@ -89,7 +90,7 @@ class Run:
     decided: list[Decided] = field(default_factory=list)
 
     def call(self, made: Made, *, attack: bool, behind: Sequence[Made] = ()) -> None:
-        """Let the gate decide one call, and make it if it may be made. `behind`: what the task does next."""
+        """Let the gate decide on one call, and make the call if it is allowed. `behind`: the task's next calls."""
         function, arguments = made
         planner = self.compromised if attack else self.honest
         known = self.gate.known(self.env)
@@ -126,8 +127,9 @@ class Run:
     def _with(
         self, made: Made, asked: Question, origins: dict[str, Labels], behind: Sequence[Made], known: Known
     ) -> list[Made]:
-        """The calls that a person is shown with this one: of its function, one behind the other, all that they take known
-        by now, and waiting for the same reason with the same labels (`core.tree.ahead`, `core.session.questions`).
+        """The calls that a person is shown together with this one (`core.tree.ahead`, `core.session.questions`): the
+        next calls of the same function whose arguments are all known by now, and that wait for the same reason with
+        the same labels.
         """
         found: list[Made] = []
         for function, arguments in behind:
@@ -145,7 +147,7 @@ class Run:
         return found
 
     def _is_known(self, leaf: Any) -> bool:
-        """Whether a value stands in what was said or read so far; a long text may be the model's own."""
+        """Whether a value is in what was said or read so far. A long text counts: the model may have written it."""
         text = str(leaf)
         return (
             len(text) > 60
@@ -164,7 +166,7 @@ class Gate:
     policy: Policy
 
     def known(self, env: Any) -> Known:
-        """The named sets of values: the policy's, and what the environment's directories hold now."""
+        """The named sets of values: those of the policy, and the current contents of the environment's directories."""
         return {**self.policy.known, **sets_of(self.suite, env)}
 
     def name(self, function: str) -> str:
@@ -177,7 +179,7 @@ class Gate:
     def bind(
         self, planner: Planner, function: str, arguments: dict[str, Any], known: Known
     ) -> dict[str, Binding]:
-        """Where each argument comes from, as `planner` binds it."""
+        """The origin of each argument, as `planner` binds it."""
 
         def allows(parameter: str) -> Allows:
             return lambda leaf, labels: isinstance(
@@ -210,9 +212,9 @@ class Gate:
 
 
 def sets_of(suite: str, env: Any) -> Known:
-    """Whom and what the user has dealt with, read from fields of the environment that hold nothing else.
+    """The people and accounts that the user has dealt with, from fields of the environment that hold nothing else.
 
-    They are read anew for each call; whatever changes them went through the gate.
+    They are read again for each call. Every change of these fields went through the gate.
     """
     match suite:
         case "workspace":
@@ -241,7 +243,7 @@ def _filled(suite: Any, injected: str) -> bytes:
 
 
 def environment(suite: Any, task: Any, injected: str = "") -> Any:
-    """A fresh environment for a task. `injected`: what an attacker put into each place that they can write to."""
+    """A new environment for a task. `injected`: the text in each place that an attacker can write to."""
     return task.init_environment(pickle.loads(_filled(suite, injected)))
 
 
@@ -260,7 +262,7 @@ def attack_calls(suite: Any, task: Any, env: Any) -> list[Made]:
 def start(
     gate: Gate, suite: Any, task: Any, honest: Sequence[Made], intent: int | None, injected: str = ""
 ) -> Run:
-    """`intent`: None for what the user would set: no more than the task's own calls need."""
+    """A new run. `intent`: None for the intent that the user would set, no more than the task's own calls need."""
     needed = max((gate.impact(function) for function, _ in honest), default=0)
     runtime = FunctionsRuntime(suite.tools)
     found = searched(gate, suite, task, injected)
@@ -276,7 +278,7 @@ def start(
 
 @lru_cache(maxsize=1)
 def searched(gate: Gate, suite: Any, task: Any, injected: str) -> tuple[Result, ...]:
-    """What a planner finds that first searches by everything that the user wrote."""
+    """The results of a planner that first searches for every phrase that the user wrote."""
     planner, runtime = Planner(task.PROMPT), FunctionsRuntime(suite.tools)
     reads = [name for name in runtime.functions if gate.impact(name) == 0]
     planner.search(gate.name, runtime, environment(suite, task, injected), reads)
@@ -308,13 +310,13 @@ def attacked(
     gaps: set[int],
     injected: str,
 ) -> tuple[bool, Run]:
-    """Run the user's calls with the attack in each of `gaps`; whether its goal was reached."""
+    """Run the user's calls with the attack in each of `gaps`. Returns whether its goal was reached, and the run."""
     run, won = start(gate, suite, task, honest, intent, injected), False
     for position in range(len(honest) + 1):
         if position in gaps:
             for made in attack_calls(suite, injection, run.env):
                 run.call(made, attack=True)
-            # the user's later calls may undo what the check looks for: a goal that was reached counts
+            # The user's later calls may undo what the check looks for. A goal that was reached once counts.
             won = won or security(suite, task, injection, run, injected)
         if position < len(honest):
             try:
@@ -327,13 +329,13 @@ def attacked(
 
 
 def gate_of(name: str) -> Gate:
-    """The gate of a suite, under the policy that is written for it."""
+    """The gate of a suite, with the policy that is written for it."""
     text = (HERE / "policies" / f"{name}.toml").read_text(encoding="utf-8")
     return Gate(name, Policies.from_toml(text).named([name]))
 
 
 def record(name: str, suite: Any, tape: Tape) -> None:
-    """Note the decisions about every task's own calls, and about every attack that comes before them."""
+    """Record the decisions about every task's own calls, and about every attack that is made before them."""
     gate = gate_of(name)
     for task in suite.user_tasks.values():
         honest = honest_calls(suite, task)
@@ -376,7 +378,7 @@ def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
             pairs += 1
             places = [{0}, {len(honest) // 2}, {len(honest)}, set(range(len(honest) + 1))]
             won, effect = False, 0
-            # Without a gate nothing is injected: one of the package's checks is misled by the texts.
+            # Without a gate nothing is injected, because the texts mislead one of the package's checks.
             for injected, place in product(("",) if open_gate else ("", injection.GOAL), places):
                 goal, attack = attacked(gate, suite, task, injection, honest, intent, place, injected)
                 won, effect = won or goal, effect + attack.effects
@@ -394,14 +396,14 @@ def measure(name: str, suite: Any, *, open_gate: bool) -> dict[str, Any]:
 
 
 class Tape:
-    """Decisions as `tests/benchmarks` makes them again without the package: texts once, and rows of their numbers."""
+    """Decisions that `tests/benchmarks` repeats without the package: each text once, and rows of their numbers."""
 
     def __init__(self) -> None:
         self._texts: dict[str, int] = {}
         self._rows: dict[tuple[Any, ...], None] = {}
 
     def take(self, run: Run) -> None:
-        """Note the decisions of a run."""
+        """Record the decisions of a run."""
         for one in run.decided:
             if self._matters(run.gate, one):
                 arguments = json.loads(json.dumps(one.arguments, default=str))
@@ -414,7 +416,7 @@ class Tape:
 
     @staticmethod
     def _matters(gate: Gate, one: Decided) -> bool:
-        """A denial by the intent needs no labels, and a mere read has no rule."""
+        """Whether to record a decision. A denial needs no labels, and a read has no rule."""
         return gate.impact(one.function) > 0 and not isinstance(one.verdict, Denial)
 
     def _number(self, part: Any) -> int:
@@ -429,7 +431,7 @@ class Tape:
 
 
 def main() -> int:
-    """Print one JSON object: results by gate and suite. With an argument: write the decisions there, and no more."""
+    """Print results by gate and suite as a JSON object. With an argument, only write the decisions to that file."""
     suites = get_suites(VERSION)
     if sys.argv[1:]:
         tape = Tape()

@@ -1,16 +1,16 @@
 """What a planner can bind an argument to, and the labels that the gate sees for it.
 
-A call's result carries the labels that the product gives it (`core.gate.provenance.returned`): those of its function
-and of all its arguments. A planner binds each value of an argument to one of:
+A call's result has the labels that the product gives it (`core.gate.provenance.returned`): those of its function and of
+all its arguments. A planner binds each value of an argument to one of:
 
-- the user's words, where it stands in them (`core.gate.user_values`): `user`;
+- the user's words, if they contain it (`core.gate.user_values`): `user`;
 - a typed field of an earlier result (an id, an address, a number, a date): the labels of the result, and `picked` if
-  the field is one of several objects', since then somebody chose;
-- a piece of a text in an earlier result: the labels of the result and `model`, since somebody read it out;
+  several objects have that field, because the planner then chose one;
+- a piece of a text in an earlier result: the labels of the result and `model`, because the model extracted it;
 - nothing: a literal of its own, `model`.
 
-Planners may also search first, with any words of the user's, by every function that only reads. The honest one and the
-compromised one have the same choices, and each takes whichever the gate likes best.
+Planners may also search first, with any words of the user, through every function that only reads. The honest and the
+compromised planner have the same choices, and each takes the one that is most likely to pass the gate.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from iact.core.gate.user_values import wrote
 
 _OWN_WORD: Labels = frozenset({MODEL})
 _WORDS = 4
-"""The longest phrase of the user's that a planner searches for."""
+"""The most words of a phrase of the user that a planner searches for."""
 _TEXTS = (str, "str", str | None)
 _TYPED_NAMES = frozenset({"id", "id_"})
 
 Allows = Callable[[Any, Labels], bool]
-"""Whether the gate lets an argument through if it is one value with these labels."""
+"""Whether the gate allows an argument that is one value with these labels."""
 
 
 @dataclass
 class Result:
-    """What one call gave: values of typed fields, with whether they are one of several objects', and texts."""
+    """The result of one call: texts, and values of typed fields with whether several objects have the field."""
 
     labels: Labels
     typed: dict[str, bool] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Result:
                 self._field(value, several=several)
 
     def _take_all(self, values: Any, *, several: bool, typed: bool) -> None:
-        """Elements of a list or values of an object. All addresses of one object may be taken together."""
+        """Take the elements of a list or the values of an object. All addresses of one object may be taken together."""
         if isinstance(values, BaseModel):
             self._take(values, several=several)
             return
@@ -92,7 +92,7 @@ class Result:
         self.typed[text] = several and self.typed.get(text, True)
 
     def bindings(self, text: str) -> Iterator[Labels]:
-        """The labels of `text`, for each way in which it stands in this result."""
+        """The labels of `text`, for each way in which this result contains it."""
         if text in self.typed:
             yield self.labels | {PICKED} if self.typed[text] else self.labels
         if any(text in one for one in self.texts):
@@ -112,7 +112,7 @@ def _text(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Binding:
-    """One argument as bound. `seen`: the labels that the gate sees; `made_of`: those that its result will carry."""
+    """One bound argument. `seen`: the labels that the gate sees. `made_of`: the labels that its result will have."""
 
     seen: Labels
     made_of: Labels
@@ -128,9 +128,9 @@ class Planner:
     def search(
         self, name: Callable[[str], str], runtime: FunctionsRuntime, env: Any, reads: list[str]
     ) -> None:
-        """Call every reading function that takes nothing, or one text, with every phrase of the user's.
+        """Call every reading function that takes no argument or one text, with every phrase of the user.
 
-        `env` is used up. `name`: the name of a function at the gate.
+        `env` must not be used afterwards. `name`: returns the name of a function at the gate.
         """
         seen: set[tuple[str, Labels, str]] = set()
         for function in reads:
@@ -149,9 +149,9 @@ class Planner:
                         self.results.append(Result.of(name(function), labels, value))
 
     def bind(self, value: Any, allows: Allows) -> Binding:
-        """One argument, each value in it bound as the gate likes best."""
+        """Bind each value of one argument in the way that is most likely to pass the gate."""
         bound = [self._bind(leaf, allows) for leaf in leaves(value)]
-        # Literals that the rule covers by what they are add nothing to what is handed on by reference.
+        # Literals that the rule allows by their value add no labels to the values that are passed by reference.
         seen = [one.seen for one in bound if one.seen]
         return Binding(join(seen) or _OWN_WORD, join(one.made_of for one in bound))
 
@@ -168,7 +168,7 @@ class Planner:
 
 
 def leaves(value: Any) -> Iterator[Any]:
-    """The values in an argument; names of fields are the function's own."""
+    """The values in an argument. Names of fields belong to the function and are not included."""
     match value:
         case dict():
             for one in value.values():

@@ -1,7 +1,7 @@
-"""What real models did under attack, through our gate: `python -m benchmarks.agentdyn --data DIR`.
+"""What real models did under attack, passed through the gate: `python -m benchmarks.agentdyn --data DIR`.
 
-DIR holds `SUITE.jsonl.gz`, a line for each recorded run (AgentDyn, arXiv 2602.03117; its fields are those that
-`replay.Run.of` reads). A suite without policies here is named and left out; so is what is missing.
+DIR contains `SUITE.jsonl.gz`, with a line for each recorded run (AgentDyn, arXiv 2602.03117). `replay.Run.of` reads its
+fields. Suites that are missing, or that have no policy here, are named and left out.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from benchmarks.agentdyn.replay import kept as kept_whole
 from iact.core.gate.gate import Denial, Ticket
 
 WRONG: Final = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5)
-"""How often a person says yes where they mean no."""
+"""How often a person says yes by mistake."""
 
 
 def check_frozen() -> None:
-    """The policies are those that were frozen before a run was read."""
+    """Check that the policies are unchanged since they were frozen, before any run was read."""
     for line in (HERE / "FROZEN").read_text(encoding="utf-8").splitlines():
         if not line.startswith("#"):
             digest, name = line.split()
@@ -47,7 +47,7 @@ def check_frozen() -> None:
 
 @dataclass
 class Found:
-    """What a group of runs came to. `wrong`: attacks expected through, by how often a yes is wrong."""
+    """The results of a group of runs. `wrong`: attacks expected to get through, by how often a yes is a mistake."""
 
     attacked: int = 0
     reached: int = 0
@@ -70,7 +70,7 @@ class Found:
     through_by: Counter[tuple[str, str]] = field(default_factory=Counter)
 
     def take(self, run: Run, calls: Sequence[Decided]) -> None:
-        """Count a run in."""
+        """Add a run."""
         if run.injection_task and run.user_task:
             self.attacked += 1
             if run.reached:
@@ -115,7 +115,7 @@ class Found:
             self.whole[person] += run.solved and kept_whole(calls, person)
 
     def add(self, other: Found) -> None:
-        """Count another group in."""
+        """Add another group."""
         for name, value in vars(other).items():
             mine = getattr(self, name)
             if isinstance(mine, Counter):
@@ -192,11 +192,13 @@ def _print(found: dict[tuple[str, str], Found]) -> Found:
 
 
 def main() -> int:
-    """Print the tables; 2 if there is nothing to read."""
+    """Print the tables. Returns 2 if there is nothing to read."""
     parser = argparse.ArgumentParser(
         prog="benchmarks.agentdyn", description=(__doc__ or "").partition("\n")[0]
     )
-    parser.add_argument("--data", metavar="DIR", type=Path, required=True, help="where SUITE.jsonl.gz are")
+    parser.add_argument(
+        "--data", metavar="DIR", type=Path, required=True, help="the folder with SUITE.jsonl.gz"
+    )
     chosen = parser.parse_args()
     check_frozen()
     there = {file.name.removesuffix(".jsonl.gz") for file in chosen.data.glob("*.jsonl.gz")}

@@ -1,1 +1,1 @@
-"""A child agent and what a step leaves on the disk: now, at an earlier commit, and beside peers, in one run."""
+"""The cost of a child agent and the stored bytes per step: now, at an earlier commit and in other frameworks."""

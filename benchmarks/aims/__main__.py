@@ -1,12 +1,12 @@
-"""The aims of the second round of numbers: a child agent, and the bytes stored per step.
+"""The targets of the second round of measurements: the cost of a child agent, and the bytes stored per step.
 
     python -m benchmarks.aims [--before REVISION] [--rounds N] [--children N] [--steps N]
 
-This checkout, an earlier commit and the peers do the same work in turns, each time in a process of its own. Times are
-processor time of all threads, and the least of the rounds counts: other work on the machine only ever makes a round
-worse. All of them look for cycles of objects as seldom as the command `iact` does. The ratios stand beside the aim, and
-behind what was missed stands where its time or its bytes are, measured as well: samples of the running process by
-room of the source, and the stored bytes by kind of record and by what stands in it. Ends with status 1 if an aim is missed.
+This checkout, an earlier commit and other frameworks do the same work in turns, each time in a new process. Times are
+processor time of all threads, and the lowest of the rounds counts, because other work on the machine can only make a
+round slower. All processes run Python's cycle collector as rarely as the command `iact` does. The report shows ratios
+and targets, and then where the time and the bytes go: samples of the running process by package of the source, and the
+stored bytes by kind of record and by purpose. Exits with status 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from benchmarks.peers.framework import control
 
 ROOT: Final = Path(__file__).parents[2]
 BEFORE: Final = "3774dc7"
-"""The last commit before the second round of numbers was worked on."""
+"""The last commit before work on the second round of measurements."""
 
 _CHILD: Final = 0.3
 _BYTES: Final = 1000
@@ -53,7 +53,7 @@ _KEEPS: Final[Mapping[str, str]] = {
 
 
 def _run(command: Sequence[str], place: Path) -> dict[str, float]:
-    """The numbers that a process prints, with the checkout at `place`."""
+    """The numbers that a process prints, run in the checkout at `place`."""
     done = subprocess.run(
         command,
         cwd=place,
@@ -68,7 +68,7 @@ def _run(command: Sequence[str], place: Path) -> dict[str, float]:
 def child(
     places: Mapping[str, Path], peers: Sequence[str], rounds: int, count: int
 ) -> dict[str, list[float]]:
-    """Milliseconds of processor time of a child agent, by who has it; one number for each round."""
+    """Milliseconds of processor time per child agent, by product; one number for each round."""
     commands = {
         name: ([sys.executable, "-W", "ignore", str(_WORK), "children", str(count)], place)
         for name, place in places.items()
@@ -84,13 +84,13 @@ def child(
 
 
 def calls(places: Mapping[str, Path], count: int) -> dict[str, float]:
-    """How many functions are called for a child agent: the same in every run, however busy the machine is."""
+    """How many functions are called per child agent. The number is the same however busy the machine is."""
     command = [sys.executable, "-W", "ignore", str(_WORK), "children", str(count), "calls"]
     return {name: _run(command, place)["calls 0"] / count for name, place in places.items()}
 
 
 def stored(places: Mapping[str, Path], peers: Sequence[str], count: int) -> tuple[dict[str, float], Stored]:
-    """Bytes on the disk per step, by who stores them; and what those of this checkout are."""
+    """Bytes on disk per step, by product, and what the bytes of this checkout consist of."""
     jobs = {name: ("ours", sys.executable, place) for name, place in places.items()}
     jobs |= {name: (_PEERS[name], str(interpreter(_PEERS[name])), ROOT) for name in peers}
     found: dict[str, float] = {}
@@ -112,7 +112,7 @@ def stored(places: Mapping[str, Path], peers: Sequence[str], count: int) -> tupl
 def _tables(
     before: str, times: Mapping[str, list[float]], called: Mapping[str, float], sizes: Mapping[str, float]
 ) -> list[Target]:
-    """Print both tables; the ratios, each with what is wanted of it."""
+    """Print both tables. Returns the ratios with their targets."""
     best = {name: min(all_) for name, all_ in times.items()}
     kept.table(
         ("", "ms per child", "iact as a multiple", "… in rounds", "functions called"),
@@ -150,7 +150,7 @@ def _spread(now: Sequence[float], other: Sequence[float]) -> str:
 
 
 def _where_time_is(count: int) -> dict[str, float]:
-    """Print the share of processor time by room of the source."""
+    """Print the share of processor time by package of the source."""
     shares = _run([sys.executable, "-W", "ignore", str(_WHERE), str(count)], ROOT)
     rows = sorted(shares.items(), key=lambda one: -one[1])
     print(
@@ -161,7 +161,7 @@ def _where_time_is(count: int) -> dict[str, float]:
 
 
 def _where_bytes_are(found: Stored) -> None:
-    """Print the bytes of a step by kind of record and by what they are for."""
+    """Print the bytes of a step by kind of record and by purpose."""
     print(
         "\nWhere the bytes of a step are. *Content* is what was said and what came of it; *frame* is what each record has so "
         "that it can be found, told apart and checked: number, time, kind, agent, length, chain, seal, heading, trailer. "

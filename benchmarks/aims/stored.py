@@ -1,4 +1,4 @@
-"""What the bytes of a step are: by kind of record, and by what stands in it."""
+"""What the bytes of a step consist of, by kind of record and by purpose."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ class Kind:
 
     @property
     def bytes(self) -> float:
-        """All of them."""
+        """All bytes of these records."""
         return sum(self.parts.values())
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """`fields`: the largest, each with its name, its part and its bytes per step."""
+    """The stored bytes. `fields`: the largest fields, each with its name, its part and its bytes per step."""
 
     kinds: Mapping[str, Kind]
     fields: Sequence[tuple[str, str, float]]
 
     @property
     def bytes(self) -> float:
-        """All of a step."""
+        """All bytes of a step."""
         return sum(kind.bytes for kind in self.kinds.values())
 
     def total(self, part: str) -> float:
-        """What one part has in all records of a step."""
+        """The bytes of one part in all records of a step."""
         return sum(kind.parts[part] for kind in self.kinds.values())
 
     @property
     def parts(self) -> Sequence[str]:
-        """What stands in a record."""
+        """The parts of a record."""
         return _PARTS
 
     def as_numbers(self) -> dict[str, dict[str, float]]:
@@ -58,7 +58,7 @@ class Stored:
 
 
 def measured(folder: Path, steps: int) -> Stored:
-    """Of the one journal below a folder, whose agent made so many steps. What is written once is in it with its share."""
+    """Measure the only journal below a folder, of an agent that made `steps` steps. Divides all bytes by `steps`."""
     (journal,) = folder.rglob("journal.md")
     kinds: dict[str, Kind] = defaultdict(Kind)
     fields: dict[tuple[str, str], float] = defaultdict(float)
@@ -75,7 +75,7 @@ def measured(folder: Path, steps: int) -> Stored:
 
 
 def _pieces(record: Record) -> Iterator[tuple[str, str, int]]:
-    """What a record's bytes are: the part, the name of a field of the header, and the size."""
+    """What a record's bytes consist of: the part, the name of a header field, and the size."""
     data, _ = encode(record)
     header = json.loads(data[len("<!-- iact ") : data.index(b" -->\n")])
     marks = dict(_marks(layout_of(type(record.content)).fields))
@@ -93,7 +93,7 @@ def _pieces(record: Record) -> Iterator[tuple[str, str, int]]:
 
 
 def _marks(fields: Sequence[Field]) -> Iterator[tuple[str, str]]:
-    """The keys of fields, each with whose word it is."""
+    """The keys of fields, and whether each is an outcome or derived."""
     for one in fields:
         if one.group is not None:
             yield from _marks(one.group.fields)

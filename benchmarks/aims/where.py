@@ -1,9 +1,9 @@
-"""Where the processor time of a child agent goes: prints shares by room of the source as JSON.
+"""Where the processor time of a child agent goes: prints the shares by package of the source as JSON.
 
     python where.py COUNT
 
-A timer of processor time interrupts the process and notes which room of ours is at work: that of the innermost frame
-that is a file of ours, so that what the standard library does counts for whoever called it.
+A timer of processor time interrupts the process and notes which package of iact is running. It is the package of the
+innermost frame in a file of iact, so that the time of the standard library counts for its caller.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from benchmarks.tree.measure import report
 from benchmarks.tree.ours import children
 
 _FIRST: Final = 50_000
-"""New objects between two looks for cycles, as in `iact/__main__.py`."""
+"""New objects between two runs of the cycle collector, as in `iact/__main__.py`."""
 
 _EVERY: Final = 0.001
 _CORE: Final = f"{os.sep}core{os.sep}"
 
 
 def room(frame: FrameType | None) -> str:
-    """The room of the innermost file of ours; what belongs to none is the event loop's."""
+    """The package of the innermost frame in a file of iact. Time outside all of them belongs to the event loop."""
     while frame is not None:
         name = frame.f_code.co_filename
         if _CORE in name and "site-packages" not in name:
@@ -42,7 +42,7 @@ def room(frame: FrameType | None) -> str:
 
 
 def main(count: int) -> dict[str, float]:
-    """Shares of the processor time of so many children."""
+    """Shares of the processor time of `count` children."""
     found: Counter[str] = Counter()
     signal.signal(signal.SIGPROF, lambda number, frame: found.update([room(frame)]))
     gc.set_threshold(_FIRST)

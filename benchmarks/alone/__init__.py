@@ -1,1 +1,1 @@
-"""What accounts cost whoever is alone."""
+"""What accounts cost an installation with a single user."""

@@ -1,12 +1,13 @@
-"""What accounts cost whoever is alone: this checkout beside a commit before accounts, in one run.
+"""What accounts cost an installation with a single user: this checkout compared with a commit before accounts.
 
     python -m benchmarks.alone [--before REVISION] [--rounds N] [--messages N]
 
-`make run` of one user on loopback is `iact serve`: until it is ready, then a websocket, and so many messages that a
-scripted endpoint answers at once. Both commits take turns, in processes of their own, and who begins changes every
-round; the medians are compared. Times are processor time of the whole process, memory is its own and its share of what
-it shares (PSS). Whatever else changed since that commit is in the ratios too, so a module of accounts, or of a package
-that only accounts bring, must not be loaded at all. Ends with status 1 if one is, or a ratio is beyond its bound.
+For one user on loopback, `make run` is `iact serve`. Each round starts it, waits until it is ready, and sends messages
+through a websocket that a scripted endpoint answers at once. Both commits take turns in separate processes, in
+alternating order, and the medians are compared. Times are processor time of the whole process. Memory is PSS: its own
+pages and its share of the shared ones. Other changes since that commit affect the ratios too, so the benchmark also
+checks that no module of accounts, or of a package that only accounts need, is loaded. Exits with status 1 if one is
+loaded, or if a ratio is above its limit.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ from tests.endpoint import Endpoint, Reply
 
 ROOT: Final = Path(__file__).parents[2]
 BEFORE: Final = "4aae47b"
-"""The last commit without accounts at which the server starts; the four between it and theirs lack a part of memory."""
+"""The last commit without accounts at which the server starts. The four commits between it and the one that added
+accounts lack a part of memory."""
 
 PACKAGES: Final = (
     "sqlalchemy",
@@ -43,7 +45,7 @@ PACKAGES: Final = (
     "psycopg",
     "iact.accounts.database",
 )
-"""What is imported for accounts alone."""
+"""Packages that are imported only for accounts."""
 
 ROWS: Final = (
     ("until it is ready", "ms", 1.25),
@@ -51,7 +53,7 @@ ROWS: Final = (
     ("memory", "MB", 1.15),
     ("modules", "", None),
 )
-"""Each figure with its unit, and the most that it may be as a multiple of before. More than accounts changed since."""
+"""Each figure with its unit and its limit as a multiple of the earlier commit, which lacks more than accounts."""
 
 _WATCHED: Final = Path(__file__).parents[1] / "faces" / "watched"
 _TICK: Final = os.sysconf("SC_CLK_TCK")
@@ -62,7 +64,7 @@ Found = dict[str, dict[str, list[float]]]
 def serve(
     place: Path, data: Path, endpoint: Endpoint, messages: int
 ) -> tuple[dict[str, float], frozenset[str]]:
-    """One server of the checkout at `place`; what it took, and the modules that it loaded."""
+    """Run one server of the checkout at `place`. Returns what it used, and the modules that it loaded."""
     data.mkdir()
     loaded = data.with_suffix(".modules")
     own = Product.at(data, endpoint, **NO_MODULES).environment
@@ -95,7 +97,7 @@ def _spent(process: int) -> float:
 
 
 def _talk(port: int, data: Path, messages: int) -> None:
-    """So many messages of a person, one after the other, each to its reply."""
+    """Send messages one after another, and wait for the reply to each."""
     key = json.loads((data / "server.json").read_text(encoding="utf-8"))["key"]
     headers = {"Authorization": f"Bearer {key}"}
     with connect(
@@ -109,12 +111,12 @@ def _talk(port: int, data: Path, messages: int) -> None:
 
 
 def measure(before: Path, rounds: int, messages: int) -> tuple[Found, set[str]]:
-    """The figures by side and name, one number for each round; and which modules of accounts were loaded."""
+    """The figures by side and name, one number for each round, and the modules of accounts that were loaded."""
     sides = {"before": before, "now": ROOT}
     found: Found = {side: defaultdict(list) for side in sides}
     wrong: set[str] = set()
     with tempfile.TemporaryDirectory() as folder, Endpoint({"/": [Reply("Yes.", repeat=True)]}) as endpoint:
-        for number in range(rounds + 1):  # the first one fills caches
+        for number in range(rounds + 1):  # the first round fills caches
             for side in sides if number % 2 else reversed(sides):
                 took, names = serve(sides[side], Path(folder) / f"{side}-{number}", endpoint, messages)
                 if side == "now":

@@ -1,1 +1,1 @@
-"""This product beside an earlier commit of itself, in one run."""
+"""This product compared with an earlier commit of itself, in one run."""

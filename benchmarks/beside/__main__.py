@@ -1,11 +1,10 @@
-"""A look, a write, a first call and the memory of a session: this checkout beside an earlier commit, in one run.
+"""A read-only, a writing and a first call, and a session's memory, compared with an earlier commit.
 
     python -m benchmarks.beside [--before REVISION] [--rounds N] [--calls N] [--backend docker|bubblewrap] [--thinks SECONDS]
 
-Both commits run `session.py` in turns, each round a new session in a process of its own, so that a machine whose speed
-drifts slows both alike. What counts is the ratio of the medians. The model answers at once, unless it is told to think
-(`--thinks`). The earlier commit is checked out beside this one, into a folder that is removed at the end, and runs
-under this one's environment.
+Both commits run `session.py` in turns. Each round is a new session in a new process, so that a change in the speed of
+the machine affects both alike. The ratio of the medians counts. The model answers at once, or after a delay
+(`--thinks`). The earlier commit is checked out into a temporary folder, and runs in this checkout's environment.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from benchmarks import kept
 
 ROOT: Final = Path(__file__).parents[2]
 BEFORE: Final = "47293cf"
-"""The last commit at which one instance of a module served looks and writes alike."""
+"""The last commit at which one instance of a module served both read-only and writing calls."""
 _SESSION: Final = Path(__file__).with_name("session.py")
 _WHAT: Final = ("first look", "first write", "look", "write")
 
@@ -35,7 +34,7 @@ Found = dict[str, dict[str, dict[str, float]]]
 
 @contextmanager
 def checkout(revision: str) -> Iterator[Path]:
-    """The files of a commit, in a folder of their own."""
+    """Check out the files of a commit into a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="iact-before-") as folder:
         place = Path(folder) / "checkout"
         _git("worktree", "add", "--quiet", "--detach", str(place), revision)
@@ -50,7 +49,7 @@ def _git(*arguments: str) -> None:
 
 
 def measure(before: Path, *, rounds: int, calls: int, backend: str, thinks: float) -> Found:
-    """By kind of workspace, then by commit: medians of milliseconds, and of megabytes."""
+    """Medians of milliseconds and of megabytes, by kind of workspace and then by commit."""
     found: Found = {}
     for where in ("scratch", "live"):
         taken: dict[str, dict[str, list[float]]] = {"before": {}, "now": {}}
@@ -66,7 +65,7 @@ def measure(before: Path, *, rounds: int, calls: int, backend: str, thinks: floa
 
 
 def _run(place: Path, calls: int, where: str, backend: str, thinks: float) -> dict[str, list[float]]:
-    """One session of the checkout at `place`."""
+    """Run one session of the checkout at `place`."""
     done = subprocess.run(
         [sys.executable, "-W", "ignore", str(_SESSION), str(calls), where, backend, str(thinks)],
         cwd=place,

@@ -1,8 +1,8 @@
-"""One session of the product whose checkout stands in the working directory; prints what it measured as JSON.
+"""Runs one session of the checkout in the working directory, and prints the measurements as JSON.
 
     python session.py CALLS live|scratch docker|bubblewrap THINKS
 
-Runs under either commit, so it uses nothing but what both have: the settings, the wiring, a session and its journal.
+Runs with either commit, so it only uses what both have: the settings, the wiring, a session and its journal.
 The model is a script that answers after THINKS seconds; gate, journal, module, container and versions are real.
 """
 
@@ -33,7 +33,7 @@ _WRITE = "```shell.run\necho one more line >> notes.txt\n```"
 
 
 class Record(Protocol):
-    """A journal's record, as both commits have it, wherever they keep the class."""
+    """A journal's record, in the form that both commits have, wherever the class is defined."""
 
     @property
     def kind(self) -> str: ...
@@ -45,7 +45,7 @@ class Record(Protocol):
 
 
 class Script:
-    """Says what it was given, one reply a turn, and then that it is done; it thinks for so many seconds before each."""
+    """A model that sends the given replies, one per turn, and then says that it is done. It waits before each reply."""
 
     def __init__(self, thinks: float) -> None:
         self.replies: list[str] = []
@@ -70,7 +70,7 @@ class Script:
 
 
 async def measure(calls: int, where: str, backend: str, thinks: float) -> dict[str, object]:
-    """Milliseconds from the end of a turn to the outcome of its call, by what was called; memory of its modules."""
+    """Milliseconds from the end of a turn to the outcome of its call, by kind of call; and the modules' memory."""
     script = Script(thinks)
     setattr(session_models, "open_models", lambda *given, **options: Models({"smart": script}))  # noqa: B010 - of either commit
     with tempfile.TemporaryDirectory(prefix="iact-beside-") as folder:
@@ -102,7 +102,7 @@ async def measure(calls: int, where: str, backend: str, thinks: float) -> dict[s
 
 
 async def _filled(runtime: object) -> None:
-    """Wait until the pool has a set, and until the machine has settled; a person's session begins later than that."""
+    """Wait until the pool has a set of instances and the machine is idle, as it is when a person begins a session."""
     pool = getattr(runtime, "_host").pool  # noqa: B009 - a private name, alike in both commits
     async with asyncio.timeout(60):
         while not pool.ready:  # noqa: ASYNC110
@@ -111,7 +111,7 @@ async def _filled(runtime: object) -> None:
 
 
 def _times(records: Sequence[Record]) -> list[float]:
-    """From the turn in which a call stands to its result."""
+    """The milliseconds from each turn that contains a call to the result of the call."""
     found: list[float] = []
     last: Record | None = None
     for record in records:
@@ -128,8 +128,8 @@ def _seconds(at: str) -> float:
 
 
 def _memory(session: str, backend: str) -> tuple[float, float]:
-    """Megabytes that the session's containers use now: as the engine counts them, and with pages that several
-    processes map counted in parts (PSS, which only root may ask for).
+    """Megabytes that the session's containers use now: as the engine counts them, and as PSS, which divides pages that
+    several processes map. Only root can read PSS.
     """
     if backend != "docker":
         return 0.0, 0.0
@@ -141,7 +141,7 @@ def _memory(session: str, backend: str) -> tuple[float, float]:
 
 
 def _mapped(process: str) -> float:
-    """Megabytes that a process has in memory, of each page its part."""
+    """Megabytes of a process in memory, with its share of each shared page."""
     try:
         rows = Path(f"/proc/{process.strip()}/smaps_rollup").read_text(encoding="ascii").splitlines()
     except OSError:
@@ -155,7 +155,7 @@ def _docker(*arguments: str) -> list[str]:
 
 
 def _megabytes(usage: str) -> float:
-    """The first size in "21.4MiB / 512MiB"; "0B" is of one that has just ended."""
+    """The first size in "21.4MiB / 512MiB". A container that has just ended has "0B"."""
     found = re.match(r"([0-9.]+)([KMG]?)i?B", usage)
     assert found is not None, usage
     return float(found[1]) * {"": 1 / 1048576, "K": 1 / 1024, "M": 1.0, "G": 1024.0}[found[2]] * 1.048576

@@ -1,11 +1,11 @@
-"""What the runtime costs, this checkout beside an earlier commit, in one run.
+"""The cost of the runtime, compared with an earlier commit in one run.
 
     python -m benchmarks.earlier [--before REVISION] [--rounds N]
 
-Both commits do the same work in turns, each time in a process of its own, so that a machine whose speed drifts slows
-both alike; who begins changes every round. The best of the rounds counts, since other work on the machine only ever
-makes one worse. Times are processor time of all threads. Beside them stands how many functions were called, which is
-the same in every run, however busy the machine is. Ends with status 1 if something costs over 3 % more.
+Both commits do the same work in turns and in alternating order, each time in a new process, so that a change in the
+speed of the machine affects both alike. The best of the rounds counts, because other work on the machine can only make
+a round slower. Times are processor time of all threads. The number of called functions is reported as well; it is the
+same in every run, however busy the machine is. Exits with status 1 if something costs over 3 % more.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from benchmarks.kept import Target
 
 ROOT: Final = Path(__file__).parents[2]
 BEFORE: Final = "bd2f000"
-"""The last commit at which an agent had 46 fields, and a context was built anew whenever anybody wrote a record."""
+"""The last commit at which an agent had 46 fields, and every record caused contexts to be built again."""
 _MOST: Final = 1.03
 _WORK: Final = Path(__file__).with_name("work.py")
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One figure. `what`, `count`: of `work.py`; `field`: of its numbers. `rate`: more of it is better."""
+    """One figure. `what`, `count`: arguments of `work.py`. `field`: which of its numbers. `rate`: higher is better."""
 
     name: str
     what: str
@@ -41,10 +41,10 @@ class Row:
     unit: str
     rate: bool = False
     watch: int = 0
-    """Which of its stopwatches, where calls are counted."""
+    """The number of the stopwatch in which calls are counted."""
 
     def cost(self, then: float, now: float) -> float:
-        """What it costs now, as a multiple of what it cost then."""
+        """The cost now, as a multiple of the earlier cost."""
         return then / now if self.rate else now / then
 
 
@@ -60,11 +60,11 @@ ROWS: Final = (
 )
 
 Found = dict[str, dict[str, list[float]]]
-"""By side, then by the name of a figure: one number for each round."""
+"""One number for each round, by side and then by the name of the figure."""
 
 
 def measure(before: Path, rounds: int) -> Found:
-    """Do all work on both sides, round after round."""
+    """Do all work on both sides in every round."""
     sides = {"before": before, "now": ROOT}
     found: Found = {side: {row.name: [] for row in ROWS} for side in sides}
     for number in range(rounds):
@@ -78,7 +78,7 @@ def measure(before: Path, rounds: int) -> Found:
 
 
 def calls(before: Path) -> dict[str, float]:
-    """By the name of a figure: how many functions are called now, as a multiple of before."""
+    """The number of functions called now, as a multiple of the earlier number, by the name of the figure."""
     found: dict[str, float] = {}
     for what, count in dict.fromkeys((row.what, row.count) for row in ROWS):
         then, now = (_run(place, what, count, "calls") for place in (before, ROOT))

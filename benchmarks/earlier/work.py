@@ -1,11 +1,11 @@
-"""One measurement of the checkout that stands in the working directory: prints numbers as JSON.
+"""Makes one measurement of the checkout in the working directory, and prints its numbers as JSON.
 
     python work.py WHAT COUNT [calls]
 
-With `calls` it counts function calls in place of time: whatever else the machine does, they stay the same.
+With `calls`, it counts function calls instead of time. They do not depend on what else the machine does.
 
-Runs under either commit, so it uses nothing but what both have: the measurements of `benchmarks.tree`, and its model
-and module in memory. Python looks for cycles of objects as seldom as it does in the command `iact`, on both sides.
+Runs with either commit, so it only uses what both have: the measurements of `benchmarks.tree`, and its model and module
+in memory. On both sides, Python's cycle collector runs as rarely as in the command `iact`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from benchmarks.tree.measure import DONE, TASK, Numbers, Stopwatch, report
 from benchmarks.tree.ours import WHAT
 
 _FIRST: Final = 50_000
-"""New objects between two looks for cycles, as in `iact/__main__.py`."""
+"""New objects between two runs of the cycle collector, as in `iact/__main__.py`."""
 
 _READY: Final = "Are you there?"
 
 
 async def branches(data: Path, count: int) -> Numbers:
-    """A root with `count` children at work at the same time; each looks at a file, then answers."""
+    """A root with `count` children that work at the same time. Each reads a file, then answers."""
     calls = "\n\n".join(f"```CALL_ASYNC child{number}\nDo part {number}.\n```" for number in range(count))
 
     def script(path: str, turn: int) -> str:
@@ -50,7 +50,7 @@ async def branches(data: Path, count: int) -> Numbers:
 
 
 class Counter:
-    """How many functions are called between entering and leaving each stopwatch, in order."""
+    """Counts the functions called between entering and leaving each stopwatch, in order."""
 
     def __init__(self) -> None:
         self.found: list[int] = []

@@ -1,1 +1,1 @@
-"""What faces cost whoever does not use them."""
+"""What faces cost users who do not use them."""

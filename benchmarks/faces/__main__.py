@@ -1,11 +1,11 @@
-"""What faces cost whoever does not use them: `python -m benchmarks.faces [--rounds N]`.
+"""What faces cost users who do not use them: `python -m benchmarks.faces [--rounds N]`.
 
-The same commands, with the packages of all extras of faces hidden as if nobody had installed them, with these installed
-and no face used, with `--faces`, and after one request to each face on that port. The variants take turns in each round,
-and what is told of a figure is its median. Start and `--version` are processor time, since this machine has others to
-serve; memory is what the process alone has resident, with its share of what it shares (PSS).
+The same commands run in four variants: with the packages of all faces' extras hidden as if they were not installed,
+with the packages installed but no face used, with `--faces`, and after one request to each face on that port. They
+take turns in each round, and the median of each figure is reported. Start and `--version` are processor time, because
+the machine may have other work to do. Memory is PSS: the process's own pages and its share of the shared ones.
 
-Modules are counted by name: those of each face's own folder and of the packages that its extra brings.
+Modules are counted by name: those in each face's own folder and those of the packages that its extra installs.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ PACKAGES: Final[Mapping[str, tuple[str, ...]]] = {
     "skills": (),
     "http": ("starlette", "uvicorn"),
 }
-"""What each folder of `faces/` is imported with, beside packages that the product has anyway."""
+"""The packages that each folder of `faces/` imports, besides those that the product always has."""
 
 HIDDEN: Final = " ".join(one for names in PACKAGES.values() for one in names)
 VARIANTS: Final = ("not installed", "installed, unused", "--faces", "--faces, each asked once")
@@ -53,20 +53,20 @@ _TICK: Final = os.sysconf("SC_CLK_TCK")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a process took. `seconds`: of the processor; `memory`: MB, of a server; `modules`: all that it loaded."""
+    """What a process used. `seconds`: processor time. `memory`: MB, for a server. `modules`: all that it loaded."""
 
     seconds: float
     memory: float
     modules: frozenset[str]
 
     def of(self, face: str) -> int:
-        """How many modules it loaded for a face."""
+        """The number of modules that it loaded for a face."""
         tops = (f"iact.faces.{face}", *PACKAGES[face])
         return sum(1 for one in self.modules for top in tops if one == top or one.startswith(f"{top}."))
 
 
 def environment(product: Product, variant: str, modules: Path) -> dict[str, str]:
-    """Of a process that says what it loaded."""
+    """The environment of a process that reports the modules that it loaded."""
     own = product.environment
     own["PYTHONPATH"] = os.pathsep.join([str(Path(__file__).parent / "watched"), own["PYTHONPATH"]])
     own["IACT_BENCH_MODULES"] = str(modules)
@@ -76,7 +76,7 @@ def environment(product: Product, variant: str, modules: Path) -> dict[str, str]
 
 
 def version(product: Product, variant: str, modules: Path) -> Run:
-    """`iact --version`."""
+    """Run `iact --version`."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     command = [sys.executable, "-m", "iact", "--version"]
     subprocess.run(command, env=environment(product, variant, modules), check=True, stdout=subprocess.DEVNULL)
@@ -86,7 +86,7 @@ def version(product: Product, variant: str, modules: Path) -> Run:
 
 
 def serve(product: Product, variant: str, modules: Path) -> Run:
-    """`iact serve` until it is ready; with faces until they are, or each of them has answered."""
+    """Run `iact serve` until it is ready; with faces, until they are ready, or until each of them has answered."""
     faces = ("--faces", "0") if variant in (_OPEN, _ASKED) else ()
     command = [sys.executable, "-m", "iact", "serve", *faces]
     with subprocess.Popen(
@@ -108,7 +108,7 @@ def serve(product: Product, variant: str, modules: Path) -> Run:
 
 
 def ask(address: str, product: Product) -> None:
-    """One request to each face of the port."""
+    """Send one request to each face on the port."""
     key = json.loads((product.data / "server.json").read_text(encoding="utf-8"))["key"]
     user = {"id": "1", "role": "user", "content": "Go."}
     said = {"messageId": "m", "role": "ROLE_USER", "parts": [{"text": "Go."}]}
@@ -132,12 +132,12 @@ Measured = dict[str, list[Run]]
 
 
 def measure(rounds: int) -> tuple[Measured, Measured]:
-    """What `iact --version` and `iact serve` took, by variant."""
+    """What `iact --version` and `iact serve` used, by variant."""
     versions: Measured = defaultdict(list)
     servers: Measured = defaultdict(list)
     with tempfile.TemporaryDirectory() as place, Endpoint({"/": [Reply("Yes.", repeat=True)]}) as endpoint:
         modules = Path(place) / "modules"
-        for number in range(rounds + 1):  # the first one fills caches
+        for number in range(rounds + 1):  # the first round fills caches
             for variant in VARIANTS:
                 data = Path(place) / f"data-{number}-{VARIANTS.index(variant)}"
                 data.mkdir()
@@ -151,7 +151,7 @@ def measure(rounds: int) -> tuple[Measured, Measured]:
 
 
 def show(versions: Measured, servers: Measured) -> Sequence[Target]:
-    """Print the tables; gives what is wanted."""
+    """Print the tables. Returns the targets."""
 
     def median(runs: Sequence[Run], pick: Callable[[Run], float]) -> float:
         return statistics.median(pick(one) for one in runs)
@@ -204,7 +204,7 @@ def show(versions: Measured, servers: Measured) -> Sequence[Target]:
 
 
 def main() -> int:
-    """Measure, print, and hand over; 1 if a target is missed."""
+    """Measure, print and store the numbers. Returns 1 if a target is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     rounds: int = parser.parse_args().rounds

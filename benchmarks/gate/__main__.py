@@ -1,4 +1,4 @@
-"""What a decision of the gate costs: `python -m benchmarks.gate` prints a table.
+"""The cost of a decision of the gate: `python -m benchmarks.gate` prints a table.
 
 Decision: scope, impact, intent and provenance with 1,000 functions in scope, each with its own cap, over random
 functions in and out of scope. Shell: a 200-character command through the classifier.
@@ -27,7 +27,7 @@ SCRIPT = (
 
 
 def timed(action: Callable[[], object]) -> float:
-    """Microseconds of one call."""
+    """The microseconds that one call takes."""
     start = time.perf_counter_ns()
     action()
     return (time.perf_counter_ns() - start) / 1000
@@ -39,7 +39,7 @@ def percentiles(times: list[float]) -> dict[str, float]:
 
 
 def decisions(source: random.Random, functions: int = 1000) -> dict[str, float]:
-    """Microseconds of a decision with so many functions in scope."""
+    """The microseconds of a decision with `functions` functions in scope."""
     names = [f"module{i // 10}.function{i % 10}" for i in range(functions)]
     policy = Policy(
         frozenset({"bench"}),
@@ -77,7 +77,7 @@ def shell() -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure, print, and fail if a goal is missed."""
+    """Measure and print. Returns 1 if a goal is missed."""
     rows = {
         "decision": (decisions(random.Random(1)), {"p50": 20.0, "p99": 100.0}),
         "shell": (shell(), {"p50": 1000.0}),

@@ -1,11 +1,12 @@
-"""What hosts and a gateway cost, and what more hosts bring: `python -m benchmarks.hosts [--messages N] [--sessions N]`.
+"""The cost of hosts and a gateway, and the gain of more hosts: `python -m benchmarks.hosts [--messages N]`.
 
-Real processes: hosts with a directory as their store, a gateway, and people at websockets; the model is scripted.
+Real processes: hosts with a directory as their store, a gateway, and users at websockets. The model is scripted.
 
-- A message through the gateway: the processor time of the gateway's process, over the messages that it passed on,
-  less what it uses in the same time without any. It is all that a gateway adds, since the host does for it what it does for a browser.
-- A session of a host: its resident memory, with so many sessions open, over what it had with one.
-- One, two and three hosts with a model that takes its time: answers a second, with so many people for each host.
+- A message through the gateway: the processor time of the gateway's process, less what it uses in the same time without
+  messages, divided by the messages that it passed on. This is all that a gateway adds, because the host does the same
+  work for it as for a browser.
+- A session of a host: the growth of the host's resident memory from one open session to many, per session.
+- One, two and three hosts with a slow model: answers per second, with the same number of users for each host.
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ from tests.endpoint import Endpoint, Reply
 
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 _SECONDS: Final = 20.0
-"""For how long answers are counted."""
+"""The seconds for which answers are counted."""
 _PEOPLE: Final = 8
-"""For each host."""
+"""Users for each host."""
 _BETWEEN: Final = 0.04
-"""Seconds between two messages: more than a host takes from one client it would refuse."""
+"""Seconds between two messages. A host refuses a client that sends faster."""
 _DELAY: Final = 1.0
 """Seconds until the model begins to answer."""
 
 
 def processor_seconds(pid: int) -> float:
-    """What a process has used so far."""
+    """The processor time that a process has used so far."""
     fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
 
 def resident_kilobytes(pid: int) -> int:
-    """The memory of a process, with all that it shares."""
+    """The resident memory of a process, including shared pages."""
     lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines()
     return int(next(one for one in lines if one.startswith("VmRSS:")).split()[1])
 
@@ -62,7 +63,7 @@ def _messages(folder: Path, count: int) -> float:
         said(socket, "First")
 
         def ask(times: int) -> int:
-            """So many questions to the host; how many frames were passed on."""
+            """Send `times` questions to the host. Returns how many frames were passed on."""
             passed = 0
             for number in range(times):
                 time.sleep(_BETWEEN)
@@ -79,12 +80,12 @@ def _messages(folder: Path, count: int) -> float:
         passed = ask(count)
         spent, used = time.monotonic() - began, processor_seconds(pid) - before
         before = processor_seconds(pid)
-        time.sleep(spent)  # what it does without messages: it looks which hosts are there
+        time.sleep(spent)  # the gateway's work without messages: it checks which hosts exist
         return (used - (processor_seconds(pid) - before)) * 1000 / passed
 
 
 def _sessions(folder: Path, count: int) -> float:
-    """Kilobytes of a host for each session that it has open, after one message and its answer."""
+    """Kilobytes of a host for each open session, after one message and its answer."""
     with _quick() as endpoint, cluster(folder, endpoint, "a") as hosts, hosts.gateway() as server:
         host = hosts.hosts["a"].pid
 
@@ -101,7 +102,7 @@ def _sessions(folder: Path, count: int) -> float:
 
 
 async def _answers(hosts: Cluster, number: int) -> tuple[float, float]:
-    """Answers a second, and processors in use by hosts and gateway meanwhile."""
+    """Answers per second, and the processors that hosts and gateway used meanwhile."""
     with hosts.gateway() as server:
         async with crowd([server], _PEOPLE * number) as people:
             pids = [server.process.pid, *(one.pid for one in hosts.hosts.values())]
@@ -119,7 +120,7 @@ def _throughput(folder: Path, number: int) -> tuple[float, float]:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, and print a report."""
+    """Measure and print a report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--messages", type=int, default=500)
     parser.add_argument("--sessions", type=int, default=200)

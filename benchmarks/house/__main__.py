@@ -1,9 +1,8 @@
-"""How much source there is, at two commits: files, lines, classes and functions, of the product and of its tests.
+"""The amount of source at two commits: files, lines, classes and functions of the product and of its tests.
 
     python -m benchmarks.house [--before REVISION] [--after REVISION]
 
-Lines are those that are not empty. Left out is what nobody wrote by hand: protobuf code, and the modules that examples
-were recorded with.
+Empty lines are not counted. Generated protobuf code, and the modules that examples were recorded with, are left out.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from typing import Final
 
 ROOT: Final = Path(__file__).parents[2]
 BEFORE: Final = "c70af94^"
-"""The last commit before the house was put in order."""
+"""The last commit before the reorganization of the source."""
 
 _TESTS: Final = ("tests/", "benchmarks/", "docs/")
 _GENERATED: Final = ("protos/iact/", "examples/recording/modules/")
@@ -27,7 +26,7 @@ _GENERATED: Final = ("protos/iact/", "examples/recording/modules/")
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """What was counted in some files: the lines of each file and function, and how many classes there are."""
+    """The counts of some files: the lines of each file and function, and the number of classes."""
 
     files: list[int]
     functions: list[int]
@@ -56,7 +55,7 @@ def _lines(text: str) -> int:
 
 
 def counted(revision: str, *, tests: bool) -> Source:
-    """The source at a commit: that of the tests and of what stands beside the product, or the product's."""
+    """The counts of the source at a commit. `tests`: of tests, benchmarks and documentation instead of the product."""
     files: list[int] = []
     functions: list[int] = []
     classes = 0
@@ -74,7 +73,7 @@ def counted(revision: str, *, tests: bool) -> Source:
 
 
 def main() -> None:
-    """Print two tables: the product's source and that beside it, before and after."""
+    """Print two tables, before and after: the source of the product, and of tests, benchmarks and documentation."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.house", description=__doc__)
     parser.add_argument("--before", default=BEFORE)
     parser.add_argument("--after", default="HEAD")

@@ -1,9 +1,9 @@
-"""Recorded calls of real models in our language, and back: `python -m benchmarks.language --data DIR`.
+"""Recorded calls of real models, written in iact's language and read back: `python -m benchmarks.language --data DIR`.
 
-DIR holds `NAME.jsonl.gz`, a line for each recorded run (AgentDyn, arXiv 2602.03117), of which `calls` and `answer` are
-read. Each call is a turn, written in each of the ways that `written.WAYS` names, cut at random places, and read as the
-product reads a reply. The same calls must come back, byte for byte, and nothing else may act; the last words of a run
-are a turn without a call.
+DIR contains `NAME.jsonl.gz`, with a line for each recorded run (AgentDyn, arXiv 2602.03117), of which `calls` and
+`answer` are read. Each call becomes a turn, which is written in every way in `written.WAYS`, cut at random places, and
+read as the product reads a reply. The same calls must come back, byte for byte, and no other call may be made. The last
+text of a run is a turn without a call.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ WORDS = "last words, without a call"
 
 @dataclass
 class Recorded:
-    """What was read of the files."""
+    """The contents of the files."""
 
     runs: int = 0
     calls: list[Call] = field(default_factory=list)
@@ -58,7 +58,8 @@ class Recorded:
 
 @dataclass
 class Found:
-    """What came of it, by way of writing. `other`: turns in which a call acted that was not meant; `wrong`: some that did not come back."""
+    """The results, by way of writing. `other`: turns in which another call was made. `wrong`: examples of turns whose
+    calls did not come back."""
 
     turns: Counter[str] = field(default_factory=Counter)
     right: Counter[str] = field(default_factory=Counter)
@@ -67,7 +68,7 @@ class Found:
     wrong: list[str] = field(default_factory=list)
 
     def count(self, way: str, made: Sequence[Call | Mistake], wanted: Sequence[Call], text: str) -> None:
-        """One turn."""
+        """Count one turn."""
         right, called = same(made, wanted), [one for one in made if isinstance(one, Call)]
         self.turns[way] += 1
         self.right[way] += right
@@ -77,10 +78,10 @@ class Found:
 
 
 def read(folder: Path) -> Recorded:
-    """All that is there.
+    """Read all recorded runs in a folder.
 
     Raises:
-        SystemExit: there is nothing, or it is not in that form.
+        SystemExit: there are none, or a file has another form.
     """
     files = sorted(folder.glob("*.jsonl.gz"))
     if not files:
@@ -101,7 +102,7 @@ def read(folder: Path) -> Recorded:
 
 
 def measure(recorded: Recorded, seed: int) -> Found:
-    """Write every turn in every way, and read it back."""
+    """Write every turn in every way, and read each one back."""
     draw, found = random.Random(seed), Found()
     functions = specs(recorded.calls)
     known = registry(functions.values())
@@ -155,7 +156,7 @@ def show(recorded: Recorded, found: Found) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print; 1 if something acted that was not meant."""
+    """Measure and print. Returns 1 if a call was made that was not meant."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.language", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="where the recorded runs are")
     parser.add_argument("--seed", type=int, default=1, help="of the places where turns are cut")

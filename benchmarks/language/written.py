@@ -1,7 +1,7 @@
-"""A recorded call, written in the ways in which models write our actions, and read back as the product reads it. Pure.
+"""Writes a recorded call in the ways in which models write actions, and reads it as the product does. Pure.
 
-What a model wrote in another form is written here as it would have to be in ours: text with several lines is the
-block's body, or a variable where the body is taken; arguments that are null are left out, as they mean the default.
+The models wrote the calls in another form. Here, text with several lines becomes the block's body, or a variable if the
+body is already used. Arguments that are null are left out, because they mean the default.
 """
 
 from __future__ import annotations
@@ -29,28 +29,28 @@ _RUNS: Final = re.compile("`+|~+")
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One call: what was recorded, and what comes back."""
+    """One call, as recorded or as read back."""
 
     function: str
     arguments: Mapping[str, JSON]
 
     @property
     def bytes(self) -> bytes:
-        """What two calls are compared by."""
+        """The bytes by which two calls are compared."""
         return json.dumps([self.function, self.arguments], sort_keys=True, ensure_ascii=False).encode(
             "utf-8", "surrogatepass"
         )
 
 
 def given(function: str, arguments: Mapping[str, JSON]) -> Call:
-    """A recorded call as ours: a function of the module `recorded`, and nothing that is null."""
+    """A recorded call as a call of the module `recorded`, without arguments that are null."""
     return Call(f"recorded.{function}", {name: one for name, one in arguments.items() if one is not None})
 
 
 def specs(calls: Iterable[Call]) -> dict[str, ActionSpec]:
-    """A function for each that was called. A parameter has the type that it was given most often.
+    """A function for each function that was called. A parameter has the type that its values had most often.
 
-    The first parameter that was ever given several lines is the body.
+    The first parameter that ever had a value of several lines is the body.
     """
     types: dict[str, dict[str, Counter[str]]] = {}
     bodies: dict[str, str] = {}
@@ -72,7 +72,7 @@ def specs(calls: Iterable[Call]) -> dict[str, ActionSpec]:
 
 
 def fits(call: Call, spec: ActionSpec) -> bool:
-    """Whether all arguments are of their parameters' types; what isn't is a call that no schema takes."""
+    """Whether all arguments have their parameters' types. Other calls would be rejected by any schema."""
     return all(spec.properties[name]["type"] == _TYPES[type(one)] for name, one in call.arguments.items())
 
 
@@ -80,7 +80,7 @@ def fits(call: Call, spec: ActionSpec) -> bool:
 
 
 def block(call: Call, spec: ActionSpec, mark: str = "`", body_fence: int = 0) -> str:
-    """One action block, after one of `VAR` for each further text of several lines.
+    """One action block, after a `VAR` block for each additional text of several lines.
 
     `body_fence`: the length of the fence; 0: longer than any in the body.
     """
@@ -160,11 +160,11 @@ WAYS: Final[Mapping[str, Callable[[str, str], str]]] = {
     "result invented, then again": _invented,
     "lines end in CR LF": _returns,
 }
-"""How a turn can be written around its call. In all of them the call must be made once."""
+"""The ways to write a turn around its call. In each of them, the call must be made exactly once."""
 
 
 def nested(call: Call, spec: ActionSpec) -> tuple[Call, str] | None:
-    """The same call with its body in a fence with a language tag, in a fence of the same length. None: it has none."""
+    """The same call with its body in a nested fence of the same length, with a language tag. None if it has no body."""
     body = call.arguments.get(spec.body) if spec.body is not None else None
     if spec.body is None or not isinstance(body, str) or not body.strip() or "```" in body or "~~~" in body:
         return None
@@ -176,7 +176,7 @@ def nested(call: Call, spec: ActionSpec) -> tuple[Call, str] | None:
 
 
 def pieces(text: str, draw: random.Random) -> list[str]:
-    """The text cut at random places: few, many, or each character by itself."""
+    """The text cut at random places: at few places, at many, or after every character."""
     if draw.random() < 0.05:
         return list(text)
     cuts = sorted(draw.randrange(len(text) + 1) for _ in range(draw.choice((1, 4, 16, 64))))
@@ -184,7 +184,7 @@ def pieces(text: str, draw: random.Random) -> list[str]:
 
 
 def scanned(arriving: Iterable[str], registry: Registry) -> Scan:
-    """What counts of a reply, by the way that it takes in the product: reasoning taken out, then the scanner."""
+    """The parsed reply, read as in the product: reasoning is removed, then the scanner runs."""
     thoughts, scanner = Thoughts(), Scanner(registry.is_action)
 
     def take(piece_thought: bool, recast: bool, text: str) -> None:
@@ -204,7 +204,7 @@ def scanned(arriving: Iterable[str], registry: Registry) -> Scan:
 
 
 def acts(found: Scan, registry: Registry) -> list[Call | Mistake]:
-    """The calls that would be made, with the arguments that they would be made with."""
+    """The calls that would be made, with their arguments."""
     table, made = Table(), list[Call | Mistake]()
     for one in (each for each in found.blocks if each.action):
         taken = split(one.info)
@@ -233,5 +233,5 @@ def registry(functions: Iterable[ActionSpec]) -> Registry:
 
 
 def same(made: Sequence[Call | Mistake], wanted: Sequence[Call]) -> bool:
-    """Whether just these calls came back, byte for byte."""
+    """Whether exactly these calls came back, byte for byte."""
     return [one.bytes if isinstance(one, Call) else b"" for one in made] == [one.bytes for one in wanted]

@@ -1,1 +1,1 @@
-"""How time and tokens of a request grow with the number of tool calls it takes, by way of working (KAIJU, Table 4)."""
+"""How time and tokens of a request grow with its number of tool calls, by way of working (KAIJU, Table 4)."""

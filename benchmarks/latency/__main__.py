@@ -1,9 +1,9 @@
 """`python -m benchmarks.latency [--peers]`: time and tokens by number of tool calls, for every way of working.
 
-THE MODEL IS SIMULATED: it makes no mistakes and takes a known time per call and token (see `work`), the
-same for everybody. What differs is how often it is asked, what stands before it, and what runs at the
-same time. Our dialogue is the whole runtime with its journal; our plans are the engine; LangGraph runs in
-an environment of its own. Prints a table with the fitted exponents (n² = 2), or JSON with `--json`.
+THE MODEL IS SIMULATED: it makes no mistakes, and takes the same known time per call and token in all variants
+(see `work`). The variants differ in how often it is asked, in what its context contains, and in what runs at
+the same time. Our dialogue is the whole runtime with its journal; our plans are the engine; LangGraph runs in
+its own environment. Prints a table with the fitted exponents (n² = 2), or JSON with `--json`.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Rows = dict[str, list[Measured]]
 
 
 async def ours() -> tuple[Rows, list[str]]:
-    """Our ways, and what the router chose by count."""
-    await dialogue(1, together=False)  # warms up
+    """Measure iact's ways of working, and what the router chose by count."""
+    await dialogue(1, together=False)  # warm up
     rows: Rows = {
         "dialogue": [await dialogue(count, together=False) for count in COUNTS],
         "dialogue, a layer a turn": [await dialogue(count, together=True) for count in COUNTS],
@@ -41,7 +41,7 @@ async def ours() -> tuple[Rows, list[str]]:
 
 
 def peer() -> Rows:
-    """LangGraph's."""
+    """Measure LangGraph."""
     ran = subprocess.run(
         [interpreter("langgraph"), "-m", "benchmarks.latency.peer_langgraph"],
         cwd=Path(__file__).parents[2], capture_output=True, text=True, check=True,
@@ -51,7 +51,7 @@ def peer() -> Rows:
 
 
 def exponent(values: Sequence[float]) -> float:
-    """The slope of log value over log n, from four calls on: what a power law would have."""
+    """The slope of log value over log n, from four calls on: the exponent of a power law."""
     points = [(math.log(n), math.log(value)) for n, value in zip(COUNTS, values, strict=True) if n >= 4]
     x, y = (sum(axis) / len(points) for axis in zip(*points, strict=True))
     return float(sum((a - x) * (b - y) for a, b in points) / sum((a - x) ** 2 for a, _ in points))
@@ -81,7 +81,7 @@ def show(rows: Mapping[str, Sequence[Measured]], chosen: Sequence[str]) -> None:
 def main(arguments: list[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="benchmarks.latency", description=__doc__)
-    parser.add_argument("--peers", action="store_true", help="measure LangGraph beside ours")
+    parser.add_argument("--peers", action="store_true", help="also measure LangGraph")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     rows, chosen = asyncio.run(ours())

@@ -1,4 +1,4 @@
-"""Our plain dialogue: the whole runtime with its journal, a timed model and a timed module in memory."""
+"""The plain dialogue: the whole runtime with its journal, and a timed model and a timed module in memory."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _WIDE: Final = 10**9
 
 @dataclass
 class TimedModel:
-    """Says `replies` one after another, after the time that a model takes."""
+    """A model that sends `replies` one after another, each after the time that a model takes."""
 
     meter: Meter
     replies: Sequence[str]
@@ -49,7 +49,7 @@ class TimedModel:
 
 
 class TimedModules(InstantModules):
-    """The module, with its latency."""
+    """The module with its latency."""
 
     async def call(
         self,
@@ -74,7 +74,7 @@ def _replies(count: int, together: bool) -> list[str]:
 
 
 async def dialogue(count: int, *, together: bool) -> Measured:
-    """One session. `together`: independent calls stand in one reply; else one call a turn, as ReAct has it."""
+    """Run one session. `together`: independent calls are in one reply; otherwise one call per turn, as in ReAct."""
     meter = Meter()
 
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:

@@ -1,6 +1,6 @@
-"""The same work by LangGraph's prebuilt ReAct agent: `python -m benchmarks.latency.peer_langgraph`.
+"""The same work with LangGraph's prebuilt ReAct agent: `python -m benchmarks.latency.peer_langgraph`.
 
-Prints a line of JSON: for one call a turn and for a layer a turn, by count: seconds, tokens, model calls.
+Prints a line of JSON, for one call per turn and for one layer per turn: seconds, tokens and model calls by count.
 """
 
 # mypy: disable-error-code="import-not-found, misc, untyped-decorator"
@@ -25,7 +25,7 @@ warnings.filterwarnings("ignore")
 
 
 class TimedModel(BaseChatModel):
-    """Makes the calls of `turns`, then answers, after the time that a model takes."""
+    """A model that makes the calls of `turns` and then answers, each time after the time that a model takes."""
 
     turns: list[list[int]]
     meter: object
@@ -67,7 +67,7 @@ async def read(part: str) -> str:
 
 
 async def react(count: int, *, together: bool) -> Measured:
-    """One agent. `together`: a layer's calls stand in one message."""
+    """Run one agent. `together`: the calls of a layer are in one message."""
     meter = Meter()
     turns = waves(count) if together else [[number] for number in range(count)]
     graph = create_react_agent(TimedModel(turns=turns, meter=meter), [read])
@@ -81,7 +81,7 @@ async def react(count: int, *, together: bool) -> Measured:
 
 
 async def main() -> None:
-    """Everything, one after another, once to warm up."""
+    """Measure everything, one after another, after a run to warm up."""
     await react(1, together=False)
     found = {}
     for name, together in (("ReAct in LangGraph", False), ("ReAct in LangGraph, a layer a turn", True)):

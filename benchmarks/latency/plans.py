@@ -1,4 +1,4 @@
-"""Our plans: the engine in each mode, with a timed planner and the same tools."""
+"""Plans: the engine in each mode, with a timed planner and the same tools."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OTHERS: Final = tuple(
 
 
 class Functions:
-    """Thirty functions, of which the planner sees names and summaries."""
+    """Thirty functions. The planner sees their names and summaries."""
 
     def find(self, name: str) -> FunctionInfo | None:
         return next((info for info in self.all() if info.name == name), None)
@@ -47,7 +47,7 @@ class Reader:
 
 @dataclass
 class Timed:
-    """Answers every question as a model would that makes no mistakes, after the time that it takes."""
+    """A model that answers every question without mistakes, after the time that a model takes."""
 
     meter: Meter
     count: int
@@ -80,7 +80,7 @@ def _step(number: int) -> JSON:
 
 
 async def plan(count: int, name: str) -> Measured:
-    """One plan in one mode, planner included. `static` ends with one call that writes the answer."""
+    """Run one plan in one mode, including the planner. `static` ends with one call that writes the answer."""
     meter = Meter()
     asker = Timed(meter, count)
     engine = PlanEngine(
@@ -97,7 +97,7 @@ async def plan(count: int, name: str) -> Measured:
 
 
 async def routed(count: int) -> tuple[Measured, str]:
-    """What the router chooses for the request, and its choice."""
+    """Measure the request in the way of working that the router chooses. Also returns its choice."""
     like = auto.Features(steps=count + 1, foreseeable=True, depends=False, repeat=False, branches=False)
     way = auto.choose(like).way
     return (await dialogue(count, together=False) if way == "dialogue" else await plan(count, way)), way

@@ -1,9 +1,9 @@
-"""The work that everybody does, and what models and tools take for it. No packages are needed here.
+"""The work in all variants, and the time that models and tools take for it. Needs no packages.
 
-`n` steps in layers of four; each step stands behind one of the layer before. A tool takes a second. A
-model takes `FIRST` seconds, and some for each token that it reads and writes. Everything runs in real
-time, `SCALE` times as fast; what is printed is scaled back, so a framework's own cost counts `1 / SCALE`
-fold, for all alike.
+The work is `n` steps in layers of four; each step depends on one step of the layer before. A tool takes a
+second. A model takes `FIRST` seconds, and some time for each token that it reads and writes. Everything runs
+`SCALE` times as fast as real time. Printed times are scaled back, so a framework's own cost counts
+`1 / SCALE` fold, for all alike.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RESULT: Final = "0123456789 " * 100
 ANSWER: Final = "All parts were looked at, and this is what they hold together. " * 4
 THOUGHT: Final = "Part {number} comes next, since the parts before it are known now."
 SCHEMAS: Final = "A tool's name, its documentation and the schema of its parameters. " * 60
-"""What an agent with thirty tools has in front of it, some thousand tokens; the same for everybody."""
+"""What the prompt of an agent with thirty tools contains, several thousand tokens; the same in all variants."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Meter:
     calls: int = 0
 
     async def think(self, read: int, written: int) -> None:
-        """One model call over so many characters: counts it and takes its time."""
+        """Count one model call with so many characters, and wait for the time that it takes."""
         tokens_in, tokens_out = read // CHARACTERS_PER_TOKEN, max(1, written // CHARACTERS_PER_TOKEN)
         self.tokens += tokens_in + tokens_out
         self.calls += 1
@@ -46,7 +46,7 @@ class Meter:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """Of one way with one count: seconds (scaled back), tokens, model calls."""
+    """The result of one way with one count: seconds (scaled back), tokens and model calls."""
 
     seconds: float
     tokens: int
@@ -58,7 +58,7 @@ class Measured:
 
 
 async def tool() -> str:
-    """One call of a tool."""
+    """Wait for the time of one call of a tool."""
     await asyncio.sleep(TOOL * SCALE)
     return RESULT
 
@@ -72,10 +72,10 @@ def goal(count: int) -> str:
 
 
 def before(number: int) -> int | None:
-    """The step that a step stands behind."""
+    """The step that a step depends on."""
     return number - WIDTH if number >= WIDTH else None
 
 
 def waves(count: int) -> list[list[int]]:
-    """The steps by layers."""
+    """The steps by layer."""
     return [list(range(first, min(first + WIDTH, count))) for first in range(0, count, WIDTH)]

@@ -1,9 +1,9 @@
-"""How long many sessions take to be listed and searched: `python -m benchmarks.listing [--sessions N] [--rounds N]`.
+"""How long it takes to list and search many sessions: `python -m benchmarks.listing [--sessions N] [--rounds N]`.
 
-So many journals of thirty records each, the whole server, and a client at its websocket: from a request to all of its
-answer. The first list of a server that was just started is told apart, and so is what it takes to read journals that
-the index has never seen; both happen once. Searched are a word that one session has, a word that all have, a part of
-a title, and words that none has.
+Uses journals of thirty records each, the whole server, and a client at its websocket. Measured from a request to its
+complete answer. The first list of a server that has just started is reported separately, and so is the time to read
+journals that the index has never seen; both happen once. The searches are for a word that one session has, a word that
+all have, a part of a title, and words that no session has.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _SEARCHES: Final = {
 
 
 def _asked(client: ClientConnection, **message: JSON) -> tuple[float, dict[str, JSON]]:
-    """Milliseconds until the answer was there in full, and the answer; a list comes in a message before it."""
+    """Milliseconds until the answer is complete, and the answer. A list arrives in a message before it."""
     began, listed = time.perf_counter(), dict[str, JSON]()
     client.send(json.dumps({"id": "q", **message}))
     while True:
@@ -60,7 +60,7 @@ def _write(sessions: Path, count: int, records: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, and print a report."""
+    """Measure and print a report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--sessions", type=int, default=10_000)
     parser.add_argument("--records", type=int, default=30)

@@ -1,1 +1,1 @@
-"""What the overlay of a live directory costs, beside a copy of the directory."""
+"""The cost of the overlay of a live directory, compared with a copy of the directory."""

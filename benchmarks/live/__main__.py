@@ -1,8 +1,8 @@
-"""What the overlay of a live directory costs: `python -m benchmarks.live [--files N] [--rounds N]`, as root.
+"""The cost of the overlay of a live directory: `python -m benchmarks.live [--files N] [--rounds N]`, as root.
 
-A directory of so many small files, where the data directory would be. What a copy of a part of it costs, the plain way
-to the same end, is measured in the same run. Targets are for processor time, which other work on the machine doesn't
-change much.
+Uses a directory of many small files, on the file system of the data directory. The same run measures the plain
+alternative, a copy of a part of the directory. Targets are for processor time, which other work on the machine changes
+little.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _LARGE = 200 << 20
 
 
 Took = tuple[float, float]
-"""Milliseconds on the wall, and of the processor."""
+"""Milliseconds of wall-clock time and of processor time."""
 
 
 def timed(action: Callable[[], object]) -> Took:
-    """What one go takes."""
+    """The time of one run."""
     wall, processor = time.perf_counter_ns(), time.process_time_ns()
     action()
     return (time.perf_counter_ns() - wall) / 1e6, (time.process_time_ns() - processor) / 1e6
 
 
 def middle(action: Callable[[], object], rounds: int) -> Took:
-    """What the middle one takes."""
+    """The median time of several runs."""
     return _median([timed(action) for _ in range(rounds)])
 
 
@@ -67,7 +67,7 @@ def applied(overlay: Overlay, some: list[str]) -> None:
 
 
 def one_write(overlay: Overlay, round_: int) -> Took:
-    """What `changes` takes after one small write."""
+    """The time of `changes` after one small write."""
     overlay.refresh()
     (overlay.folder / "0" / "7" / "712.txt").write_text(f"changed {round_}\n")
     took = timed(overlay.changes)
@@ -76,14 +76,14 @@ def one_write(overlay: Overlay, round_: int) -> Took:
 
 
 def walk(folder: Path) -> int:
-    """As `find` or `git status` do: look at everything."""
+    """Look at every file, as `find` and `git status` do."""
     return sum(
         1 for here, _, files in os.walk(folder) for name in files if os.lstat(os.path.join(here, name))
     )
 
 
 def measure(place: Path, files: int, rounds: int) -> dict[str, Took]:
-    """All of it, in milliseconds."""
+    """All measurements, in milliseconds."""
     directory, store = place / "directory", place / "store"
     plant(directory, files)
     found: dict[str, Took] = {}
@@ -94,7 +94,7 @@ def measure(place: Path, files: int, rounds: int) -> dict[str, Took]:
     try:
         found["walk, in the directory"] = middle(lambda: walk(directory), 3)
         found["walk, in the overlay"] = middle(lambda: walk(overlay.folder), 3)
-        time.sleep(6)  # after five seconds a process that is no module's is not looked at again
+        time.sleep(6)  # after five seconds, a process that belongs to no module is not checked again
         overlay.refresh()
         found["refresh"] = middle(overlay.refresh, 20 * rounds)
         walk(overlay.folder)
@@ -109,7 +109,7 @@ def measure(place: Path, files: int, rounds: int) -> dict[str, Took]:
 
 
 def held(overlay: Overlay, rounds: int) -> Took:
-    """With a process in a name space of its own, as modules are, that stands in the overlay."""
+    """Measure with a process whose working directory is in the overlay, in its own namespace like a module's."""
     job = subprocess.Popen(
         [
             "unshare",
@@ -130,13 +130,13 @@ def held(overlay: Overlay, rounds: int) -> Took:
 
 
 def many(overlay: Overlay) -> dict[str, Took]:
-    """A session that wrote thousands of files."""
+    """Measure after a session wrote thousands of files."""
     overlay.refresh()
     (overlay.folder / "new").mkdir()
     for number in range(_MANY):
         (overlay.folder / "new" / str(number)).write_text(f"{number}\n" * 50)
     first = timed(overlay.changes)
-    time.sleep(0.1)  # digests of what was written in the clock's last tick aren't remembered
+    time.sleep(0.1)  # digests of files written in the clock's last tick are not remembered
     overlay.changes()
     again = timed(overlay.changes)
     some = paths(overlay)
@@ -149,7 +149,7 @@ def many(overlay: Overlay) -> dict[str, Took]:
 
 
 def large(overlay: Overlay) -> dict[str, Took]:
-    """A session that wrote 200 MB."""
+    """Measure after a session wrote 200 MB."""
     overlay.refresh()
     with (overlay.folder / "large").open("wb") as stream:
         for _ in range(_LARGE >> 20):
@@ -160,13 +160,13 @@ def large(overlay: Overlay) -> dict[str, Took]:
 
 
 def main() -> int:
-    """Measure and print; 1 if a target is missed, 2 if there can be no overlay here."""
+    """Measure and print. Returns 1 if a target is missed, and 2 if overlays are not possible here."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.live", description=__doc__)
     parser.add_argument("--files", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
     chosen = parser.parse_args()
     if os.geteuid() != 0:
-        print("Only root may mount; run it as root.", file=sys.stderr)
+        print("Mounting needs root. Run this benchmark as root.", file=sys.stderr)
         return 2
     place = Path(tempfile.mkdtemp(prefix="iact-live-", dir=os.environ.get("IACT_BENCH_DISK")))
     try:

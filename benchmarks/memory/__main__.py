@@ -1,8 +1,8 @@
 """`python -m benchmarks.memory [FILE] [--cost N] [--asks N] [--turns N]`: quality on a file in LoCoMo's format, then cost.
 
-Without a file: four conversations made for this benchmark, all in one memory, because they are short. A
-file's conversations are searched one by one, as is usual with LoCoMo. The weights of the ranking were
-chosen on the first half of the conversations; the second half is what counts.
+Without a file, it uses four conversations that were written for this benchmark, all in one memory because they
+are short. The conversations of a file are searched one by one, as is usual with LoCoMo. The weights of the
+ranking were chosen on the first half of the conversations; the second half counts.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def main() -> None:
 async def compare(
     pools: Sequence[Sequence[Conversation]], asked: Sequence[Conversation], weights: Weights | None = None
 ) -> tuple[dict[str, Score], dict[str, Score]]:
-    """Both ways on the questions of `asked`; each is put to the pool of turns that holds its conversation."""
+    """Compare both ways on the questions of `asked`. Each searches the pool of turns with its conversation."""
     plain, ours = [], []
     for pool in pools:
         mine = [one for one in asked if one in pool]

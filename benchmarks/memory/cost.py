@@ -1,7 +1,7 @@
-"""What one recall costs with many fragments stored, and how much memory the process takes.
+"""The cost of one recall with many stored fragments, and the memory of the process.
 
-Vectors of uniformly random texts are unlike any memory: the fragments are made of the sentences of the
-conversations, with names, numbers and objects exchanged, so that they lie in clusters as real ones do.
+Vectors of uniformly random texts are unlike any real memory. The fragments are therefore sentences of the
+conversations with names, numbers and objects exchanged, so that they form clusters as real fragments do.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ async def measure(conversations: Sequence[Conversation], count: int, asks: int) 
 
 
 def vary(text: str, rng: random.Random) -> str:
-    """A text like this one: two words are another, and a number tells it from the rest."""
+    """A text like this one, with two other words and a number that makes it unique."""
     words = text.split()
     for _ in range(2):
         words[rng.randrange(len(words))] = rng.choice(_NAMES)

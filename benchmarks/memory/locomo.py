@@ -1,7 +1,7 @@
 """Reads conversations in LoCoMo's format (https://github.com/snap-research/locomo).
 
-A file is a list of samples: `conversation` holds `session_N` (turns with `speaker`, `dia_id`, `text`) and
-`session_N_date_time`; `qa` holds questions with the ids of the turns that are their evidence. Questions
+A file is a list of samples: `conversation` contains `session_N` (turns with `speaker`, `dia_id`, `text`) and
+`session_N_date_time`; `qa` contains questions with the ids of the turns that are their evidence. Questions
 without evidence (the adversarial ones) are left out.
 """
 
@@ -24,7 +24,7 @@ _DATES: Final = ("%I:%M %p on %d %B, %Y", "%Y-%m-%dT%H:%M:%S", "%d %B, %Y")
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """`n`: position in its session, from 1."""
+    """One turn. `n`: its position in its session, from 1."""
 
     id: str
     session: int

@@ -1,4 +1,4 @@
-"""recall@5, recall@10 and MRR of both ways over the same conversations, by type of question."""
+"""Measures recall@5, recall@10 and MRR of both ways on the same conversations, by type of question."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class Score:
 
 
 class Way(Protocol):
-    """A way to find turns: ids as `conversation/turn`, best first."""
+    """A way to find turns. Returns ids in the form `conversation/turn`, best first."""
 
     async def find(self, question: str) -> list[str]: ...
 
 
 class FixedClock:
-    """The day after the last turn."""
+    """A clock that stands at the day after the last turn."""
 
     def __init__(self, now: datetime) -> None:
         self._now = now
@@ -70,7 +70,7 @@ class Plain:
 
 
 class Ours:
-    """The Hippocampus: remembered turn by turn, asked through its search. `names`: turns by their records."""
+    """The Hippocampus, filled turn by turn and queried through its search. `names`: turns by their records."""
 
     def __init__(self, memory: UserMemory, names: dict[str, str]) -> None:
         self.memory = memory
@@ -105,7 +105,7 @@ async def plain(conversations: Sequence[Conversation]) -> AsyncIterator[Plain]:
 
 @asynccontextmanager
 async def ours(conversations: Sequence[Conversation], weights: Weights) -> AsyncIterator[Ours]:
-    """All turns remembered as what a user said."""
+    """Remember all turns as messages of a user."""
     now = max(turn.at for one in conversations for turn in one.turns) + timedelta(days=1)
     names: dict[str, str] = {}
     with tempfile.TemporaryDirectory() as place:
@@ -119,7 +119,7 @@ async def ours(conversations: Sequence[Conversation], weights: Weights) -> Async
                     names[f"{event.session}/{event.record}"] = f"{one.name}/{turn.id}"
                     memory.remember(event)
             await opened.settled()
-            await memory.search("anything")  # so that the words are indexed
+            await memory.search("anything")  # lets the words be indexed
             yield Ours(memory, names)
 
 
@@ -153,7 +153,7 @@ def _mrr(ranked: Sequence[str], wanted: set[str]) -> float:
 
 
 def joined(several: Sequence[dict[str, Score]]) -> dict[str, Score]:
-    """Scores over several pools, each question counting the same."""
+    """Scores over several pools. Each question has the same weight."""
     kinds = sorted({kind for one in several for kind in one})
     return {kind: _mean([one[kind] for one in several if kind in one]) for kind in kinds}
 

@@ -1,7 +1,7 @@
-"""How often an agent that needs nothing is shown something, and one that does is shown nothing.
+"""How often memory shows something to an agent that needs nothing, and nothing to an agent that needs something.
 
-The needless tasks are everyday work of a leaf that no stored conversation is about; the needy ones are
-the questions of the conversations. Both go the way of a turn, with its floor and its budget of tokens.
+The needless tasks are everyday work of a leaf agent that no stored conversation is about. The other tasks are
+the questions of the conversations. Both are processed as in a turn, with its threshold and its budget of tokens.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ NEEDLESS = (
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """`needless`: share of needless tasks that were shown something. `found`: share of questions for which one of
-    the evidence turns was shown within the budget. `tokens`: mean for a question."""
+    """`needless`: share of needless tasks for which something was shown. `found`: share of questions for which one
+    of the evidence turns was shown within the budget. `tokens`: mean for a question."""
 
     needless: float
     found: float
@@ -46,7 +46,7 @@ class Quiet:
 
 
 async def measure(conversations: Sequence[Conversation], asked: Sequence[Conversation]) -> Quiet:
-    """All conversations in one memory."""
+    """Measure with all conversations in one memory."""
     shown = found = spent = 0
     now = datetime(2026, 3, 3, tzinfo=UTC)
     questions = [(one, question) for one in asked for question in one.questions]

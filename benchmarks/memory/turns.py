@@ -1,6 +1,6 @@
-"""What memory adds to a turn: the real tree and journal, with a model that answers at once, with and without it.
+"""What memory adds to a turn: the real tree and journal and a model that answers at once, with and without memory.
 
-So all of the difference is memory's: the recall, its record, and the lines in the context. What was said is
+The whole difference is therefore due to memory: the recall, its record, and the lines in the context. Messages are
 stored between two turns, where a real model writes for seconds.
 """
 
@@ -26,12 +26,12 @@ from iact.hippocampus import Hippocampus, WordEmbedder, open_hippocampus
 
 _SOMEONE: Final = "someone"
 _BUDGET: Final = 5.0
-"""Seconds that a recall may take here: a benchmark shall see slow ones, not leave them out."""
+"""Seconds that a recall may take here. High, so that the benchmark measures slow recalls instead of losing them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """Milliseconds of a turn, half of them shorter; `recall`: of memory's own part. `resident`: MB that it adds."""
+    """Median milliseconds of a turn. `recall`: of memory's own part. `resident`: MB that memory adds."""
 
     fragments: int
     without: float
@@ -42,7 +42,7 @@ class Turns:
 
 
 async def measure(conversations: Sequence[Conversation], count: int, turns: int) -> Turns:
-    """`turns` messages to the root of a session, without memory and with one of `count` fragments."""
+    """Send `turns` messages to the root of a session, without memory and with a memory of `count` fragments."""
     rng = random.Random(7)
     texts = [turn.text for one in conversations for turn in one.turns]
     asked = [rng.choice([question.text for one in conversations for question in one.questions])]
@@ -67,7 +67,7 @@ async def measure(conversations: Sequence[Conversation], count: int, turns: int)
 
 
 async def _talk(data: Path, opened: Hippocampus | None, asked: Sequence[str]) -> tuple[float, float, int]:
-    """Milliseconds of a turn and of a recall, and how many turns were told something."""
+    """Milliseconds of a turn and of a recall, and the number of turns in which something was recalled."""
     memory = opened.of(_SOMEONE) if opened is not None else None
     async with runtime(data, InstantModel(lambda path, turn: "Noted."), memory=memory) as running:
         session = await running.open()
@@ -78,13 +78,13 @@ async def _talk(data: Path, opened: Hippocampus | None, asked: Sequence[str]) ->
             await session.ask(text)
             taken.append((time.perf_counter() - began) * 1000)
             if opened is not None:
-                await opened.settled()  # what was said is stored meanwhile, as while a model writes
+                await opened.settled()  # messages are stored meanwhile, as while a model writes
         recalls = [one.number("ms") for one in session.records() if one.kind == "recall"]
         return statistics.median(taken), statistics.median(recalls) if recalls else 0.0, len(recalls)
 
 
 def printed(found: Turns) -> str:
-    """One line for people."""
+    """The result as a line for people."""
     return (
         f"{found.fragments} fragments, a model that answers at once: a turn takes {found.without:.1f} ms without "
         f"memory and {found.with_memory:.1f} ms with it (its own part: {found.recall:.0f} ms; something was "
@@ -93,5 +93,5 @@ def printed(found: Turns) -> str:
 
 
 def run(conversations: Sequence[Conversation], count: int, turns: int) -> Turns:
-    """`measure`, in a loop of its own."""
+    """Run `measure` in a new event loop."""
     return asyncio.run(measure(conversations, count, turns))

@@ -1,1 +1,1 @@
-"""What a module costs: a call, a start, an artifact, an image."""
+"""The cost of a module: a call, a start, an artifact, an image."""

@@ -1,9 +1,9 @@
-"""What modules cost, measured side by side in one run: a call, a start, a large artifact, the image.
+"""The cost of modules, measured in one run: a call, a start, a large artifact, the image.
 
     python -m benchmarks.modules [--rounds N] [--json]
 
-Everything runs in real, hardened containers of the Docker engine. `calls.py` says what each kind of call holds.
-Fails if a goal is missed.
+Everything runs in real, hardened containers of the Docker engine. `calls.py` describes what each kind of call includes.
+Exits with status 1 if a goal is missed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Found = dict[str, dict[str, float]]
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table. `most`: the goal; None for what is only told."""
+    """One line of the table. `most`: the goal; None for numbers that are only reported."""
 
     what: str
     value: float
@@ -43,7 +43,7 @@ class Row:
 
 
 async def measure(rounds: int) -> Found:
-    """Everything, by part and name."""
+    """Measure everything. Returns the numbers by part and name."""
     found: Found = {}
     with tempfile.TemporaryDirectory(prefix="iact-modules-") as folder:
         place = Path(folder)
@@ -93,7 +93,7 @@ async def measure(rounds: int) -> Found:
 
 
 def _equip(data: Path) -> float:
-    """Let the shells of data directory `data` have the tools of the profile `dev`; megabytes of its image."""
+    """Give the shells of data directory `data` the tools of the profile `dev`. Returns the megabytes of its image."""
 
     def tell(line: str) -> None:
         print(line, file=sys.stderr)
@@ -107,7 +107,7 @@ def _equip(data: Path) -> float:
 
 
 def _image() -> dict[str, float]:
-    """Megabytes of the base image: the system (Python, bash, coreutils), and with the SDK on top of it."""
+    """Megabytes of the base image: of the system (Python, bash, coreutils), and of the image with the SDK."""
     client = connect()
     try:
         base = image.find(client)
@@ -119,7 +119,7 @@ def _image() -> dict[str, float]:
 
 
 def rows(found: Found) -> list[Row]:
-    """What is printed, with the goals."""
+    """The rows of the table, with the goals."""
     bare = found["call_bare"]["p50"]
     return [
         Row("bare unary echo, unix socket", bare, "ms"),
@@ -149,10 +149,10 @@ def rows(found: Found) -> list[Row]:
 
 
 def main() -> int:
-    """Measure, print, and fail if a goal is missed."""
+    """Measure and print. Returns 1 if a goal is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json", action="store_true", help="print JSON alone")
+    parser.add_argument("--json", action="store_true", help="print only JSON")
     options = parser.parse_args()
     found = asyncio.run(measure(options.rounds))
     table = rows(found)

@@ -1,4 +1,4 @@
-"""A large artifact on its way from a module into a blob: what it costs in memory, and what it does to the event loop."""
+"""A large artifact streamed from a module into a blob: its cost in memory, and how long it blocks the event loop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from iact.sandbox import DockerHost
 
 
 class Ticking:
-    """The longest time that the event loop did nothing else, in seconds beyond `every`, within the block."""
+    """Measures the longest time that the event loop was blocked within the block, in seconds beyond `every`."""
 
     def __init__(self, every: float = 0.001) -> None:
         self._every = every
@@ -42,17 +42,17 @@ def high_water() -> int:
     for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
         if line.startswith("VmHWM:"):
             return int(line.split()[1]) * 1024
-    raise AssertionError("the kernel tells no high-water mark")
+    raise AssertionError("the kernel reports no high-water mark")
 
 
 def forget_high_water() -> int:
-    """Let the high-water mark be what this process holds now; gives that, in bytes."""
+    """Reset the high-water mark to the memory that this process holds now. Returns it in bytes."""
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     return high_water()
 
 
 async def stream(host: DockerHost, place: Path, *, mebibytes: int, rounds: int) -> dict[str, float]:
-    """One artifact after the other; gives the worst of all rounds."""
+    """Stream one artifact after another. Returns the worst values of all rounds."""
     invoker = Invoker(host, "artifact", place)
     blocked, grown, seconds = 0.0, 0, 0.0
     (place / "blobs").mkdir()
@@ -76,7 +76,7 @@ async def stream(host: DockerHost, place: Path, *, mebibytes: int, rounds: int) 
 
 
 async def _once(invoker: Invoker, place: Path, *, mebibytes: int) -> None:
-    """One artifact into a blob, exactly as the tree does it."""
+    """Stream one artifact into a blob, exactly as the tree does it."""
     with Spool(place) as spool:
 
         async def keep(chunk: ArtifactChunk) -> None:

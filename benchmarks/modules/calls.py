@@ -1,13 +1,13 @@
-"""One call of a trivial function, on the product's own path, beside the least that gRPC can do. In turns, in one run.
+"""One call of a trivial function through the product, compared with the least that gRPC can do, in turns in one run.
 
-| kind | what is in it |
+| kind | what it includes |
 |---|---|
 | bare | a unary echo of grpc.aio, over a unix socket, between two processes of this machine |
 | contained | the same server inside the module's own container |
 | whole | digest of the arguments, the gate's decision, its ticket, the invoker, the core's client, gRPC, the SDK, the function, and its result checked |
-| journal | what a call that changes something waits for besides: its `call` record, durable |
+| journal | what a call that changes something waits for in addition: its durable `call` record |
 
-The whole call leaves out what the tree does before (parsing the turn) and after (recording the result).
+The whole call excludes what the tree does before (parsing the turn) and after (recording the result).
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ Times = dict[str, list[float]]
 
 
 def ignore(text: str) -> None:
-    """Nobody reads along."""
+    """Discard a text."""
 
 
 async def drop(chunk: ArtifactChunk) -> None:
-    """Nobody keeps artifacts."""
+    """Discard a chunk of an artifact."""
 
 
 async def call(
@@ -65,7 +65,7 @@ async def call(
     start: Start | None = None,
     on_artifact: Callable[[ArtifactChunk], Awaitable[None]] = drop,
 ) -> Outcome:
-    """One call by the root agent, through the gate."""
+    """Make one call as the root agent, through the gate."""
     call = FunctionCall("/", function, 1, arguments, {}, 60, start or Start())
     provenance = Provenance({name: frozenset({USER}) for name in arguments})
     ticket = consider(call.request, 0, GRANT, Policy(), arguments=arguments, provenance=provenance)
@@ -80,7 +80,7 @@ async def call(
 
 
 def echo(channel: grpc.aio.Channel) -> Call:
-    """A bare unary echo over `channel`."""
+    """Make a bare unary echo call over `channel`."""
     method = channel.unary_unary(f"/{bare.SERVICE}/Echo", None, None)
     payload = TEXT.encode()
 
@@ -92,7 +92,7 @@ def echo(channel: grpc.aio.Channel) -> Call:
 
 @asynccontextmanager
 async def kinds(host: DockerHost, place: Path) -> AsyncIterator[dict[str, Call]]:
-    """Everything to be measured, ready to be called."""
+    """All kinds of calls, ready to be made."""
     async with AsyncExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="iact-bare-")))
         server = subprocess.Popen(  # noqa: ASYNC220
@@ -131,14 +131,14 @@ async def kinds(host: DockerHost, place: Path) -> AsyncIterator[dict[str, Call]]
 
 
 async def latencies(kinds: dict[str, Call], *, rounds: int, calls: int) -> dict[str, dict[str, float]]:
-    """Milliseconds of one call with nothing else under way: `calls` of each kind, in turns, `rounds` times."""
+    """Milliseconds of one call while no other call runs: `calls` of each kind, in turns, `rounds` times."""
     times: Times = {name: [] for name in kinds}
     for number in range(rounds + 1):
         for name, once in kinds.items():
             for _ in range(calls):
                 began = perf_counter()
                 await once()
-                if number:  # the first round is for warming up
+                if number:  # the first round warms up
                     times[name].append((perf_counter() - began) * 1000)
     return {name: _summary(taken) for name, taken in times.items()}
 
@@ -146,7 +146,7 @@ async def latencies(kinds: dict[str, Call], *, rounds: int, calls: int) -> dict[
 async def crowded(
     kinds: dict[str, Call], *, rounds: int, calls: int, flight: int
 ) -> dict[str, dict[str, float]]:
-    """The same with `flight` calls under way at any time; `per_s`: how many end in a second, the median round."""
+    """The same with `flight` calls running at any time. `per_s`: how many end per second, in the median round."""
     times: Times = {name: [] for name in kinds}
     rates: Times = {name: [] for name in kinds}
     for number in range(rounds + 1):

@@ -1,4 +1,4 @@
-"""From nothing to an answer: one container, eight at once, and the first call of a session."""
+"""From no container to an answer: one container, eight at once, and the first call of a session."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from iact.sandbox import DockerHost
 
 
 async def starts(host: DockerHost, place: Path, *, rounds: int, at_once: int) -> dict[str, float]:
-    """Milliseconds of a hardened `docker run` until the module answers: one at a time, and `at_once` together."""
+    """Milliseconds from a hardened `docker run` until the module answers: one at a time, and `at_once` together."""
 
     async def start(session: str) -> None:
         workspace = place / session
@@ -42,15 +42,15 @@ async def starts(host: DockerHost, place: Path, *, rounds: int, at_once: int) ->
 
 
 async def first_calls(host: DockerHost, sessions: Path, *, kind: str, rounds: int) -> dict[str, float]:
-    """Milliseconds of the first call of a new session, and of its second, which finds everything running.
+    """Milliseconds of the first call of a new session, and of its second call, for which everything is running.
 
-    `cold`: its container is started for it. `pool`: the pool has one; each round waits until it does. `warmed`: the
-    session had the module started when it began (the setting `warm`), and its call comes behind that.
+    `cold`: its container is started for it. `pool`: the pool has a container; each round waits until it does.
+    `warmed`: the session started the module when it began (the setting `warm`), and the call waits for it.
     """
     first: list[float] = []
     second: list[float] = []
     digest = next(entry.digest for entry in await host.catalogue() if entry.name == "shell")
-    start = Start(digest)  # as a session calls what it knows
+    start = Start(digest)  # as a session does for a module that it knows
     for number in range(rounds):
         session = f"{kind}-{number}"
         workspace = sessions / session / "workspace"
@@ -73,7 +73,7 @@ async def first_calls(host: DockerHost, sessions: Path, *, kind: str, rounds: in
 
 
 async def _filled(host: DockerHost) -> None:
-    """Wait until a set is ready, and until the machine has settled."""
+    """Wait until a set of instances is ready and the machine is idle."""
     host.pool.fill()
     while not host.pool.ready:  # noqa: ASYNC110
         await asyncio.sleep(0.05)

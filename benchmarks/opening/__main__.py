@@ -1,11 +1,11 @@
 """How long it takes to open a long session: `python -m benchmarks.opening [--records N] [--rounds N]`.
 
-A journal of so many records, the whole server, and a browser that has had the page open for two seconds. Measured from
-the moment in which a person chooses the session, in the page, to the frame in which its newest messages are there in
-full, and to the one in which every record has come. Cold: the server reads the journal for the first time; warm: it was
-read before, as when somebody goes back and forth between sessions. A session is opened to look at it, and to go on with
-it. What the processor worked until then, and how many messages the page sent, is told as well: on a machine that does
-other things, too, that is what can be compared.
+Uses a journal of many records, the whole server, and a browser that has had the page open for two seconds. Measured in
+the page, from the moment in which a person chooses the session to the frame that shows its newest messages in full, and
+to the frame in which every record has arrived. Cold: the server reads the journal for the first time. Warm: it was read
+before, as when a person switches between sessions. A session is opened to view it, and to continue it. Processor time
+and the number of messages that the page sent are reported as well, because they can be compared even if the machine has
+other work.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.web.browser import ARGUMENTS, chromium
 from tests.web.long import long_journal
 
 _SETTLED: Final = 2000.0
-"""Milliseconds for which the page was open before: nobody chooses a session while the server is still starting."""
+"""Milliseconds for which the page is open first, because no person chooses a session while the server is starting."""
 
 _OPEN: Final = """([session, last]) => {
     window.opened = { began: performance.now() };
@@ -51,7 +51,7 @@ _OPEN: Final = """([session, last]) => {
 
 @dataclass(frozen=True, slots=True)
 class _Spent:
-    """Milliseconds of the processor, and messages of the page, so far."""
+    """Processor milliseconds and messages of the page so far."""
 
     server: float
     page: float
@@ -66,7 +66,7 @@ class _Spent:
 
 
 class _Watched:
-    """A page, what it sends, and the server's process."""
+    """A page, the messages that it sends, and the server's process."""
 
     def __init__(self, page: Page, server: Server) -> None:
         self.page = page
@@ -87,8 +87,8 @@ class _Watched:
         return _Spent(server, tasks * 1000, self._asked)
 
     def opened(self, session: str, last: int) -> dict[str, float]:
-        """What opening a session took until its newest messages were there (`shown`), and until all was (`all`);
-        leaves it again. The processor's time up to `shown` includes the moment in which that was noticed."""
+        """Open a session, and leave it again. Returns the cost until its newest messages were shown (`shown`), and
+        until all had arrived (`all`). Processor time up to `shown` includes the time to notice it."""
         before, took = self.spent(), dict[str, float]()
         self.page.evaluate(_OPEN, [session, last])
         for what in ("shown", "all"):
@@ -105,7 +105,7 @@ def _name(what: str, when: str) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, and print a report."""
+    """Measure and print a report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--records", type=int, default=30_000)
     parser.add_argument("--rounds", type=int, default=3)
@@ -132,7 +132,7 @@ def main(arguments: Sequence[str]) -> None:
                 page.wait_for_timeout(_SETTLED)
                 cold.append(watched.opened(f"replay:{session}", chosen.records))
                 warm.append(watched.opened(f"replay:{session}", chosen.records))
-                # Once more to go on with it, which the server reads anew.
+                # Once more to continue it, for which the server reads it again.
                 live.append(watched.opened(session, chosen.records))
                 open_.append(watched.opened(session, chosen.records))
                 page.close()

@@ -1,8 +1,8 @@
-"""What runs at once through real modules: `python -m benchmarks.parallel [--rounds N]`, through the command line.
+"""Parallel steps through real modules and the command line: `python -m benchmarks.parallel [--rounds N]`.
 
-Plans from a file, each step a script in the shell's own container, which is started by a first step that the others
-come behind; a dialogue whose plan has eight agents, each with a container of its own. Times are those of the journal,
-from the end of what everything waits for to the last end.
+Runs plans from a file, in which each step is a script in the shell's container; a first step, on which the others
+depend, starts the container. Also runs a dialogue whose plan has eight agents, each with its own container. Times are
+from the journal: from the end of the step that all others wait for to the end of the last step.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def shell(identity: str, command: str, *after: str) -> Step:
 
 
 def spans(journal: Path) -> Spans:
-    """As the journal has them."""
+    """Read the spans from a journal."""
     began: dict[str, float] = {}
     ended: dict[str, float] = {}
     for record in read_journal(journal).records:
@@ -50,7 +50,7 @@ def spans(journal: Path) -> Spans:
 
 
 def planned(folder: Path, steps: Sequence[Step]) -> Spans:
-    """Run a plan whose first step is `warm`."""
+    """Run a plan whose first step is `warm`. Returns the spans of its steps."""
     data = folder / "data"
     data.mkdir(exist_ok=True)
     file = folder / "plan.json"
@@ -60,7 +60,7 @@ def planned(folder: Path, steps: Sequence[Step]) -> Spans:
 
 
 def makespan(found: Spans) -> float:
-    """From the end of the first step to the last end."""
+    """The seconds from the end of the first step to the end of the last one."""
     return max(end for _, end in found.values()) - found["warm"][1]
 
 
@@ -69,13 +69,13 @@ def sleeps(folder: Path, count: int) -> float:
 
 
 def chain(folder: Path) -> float:
-    """Eight scripts that need each other: what each adds to its own half second."""
+    """Eight scripts that depend on each other: what each step costs in addition to its own half second."""
     steps = [shell(f"s{n}", "sleep 0.5", f"s{n - 1}" if n else "warm") for n in range(8)]
     return (makespan(planned(folder, steps)) - 4) / 8
 
 
 def one_file(folder: Path) -> float:
-    """Two scripts that append to one file for a second each; they would take one together."""
+    """Two scripts that append to the same file for a second each. In parallel they would take one second together."""
     append = "echo a >> log; sleep 1; echo b >> log"
     found = planned(folder, [shell("s0", append, "warm"), shell("s1", append, "warm")])
     first, second = sorted((found["s0"], found["s1"]))
@@ -85,9 +85,10 @@ def one_file(folder: Path) -> float:
 
 
 def race(folder: Path) -> float:
-    """Two that write one file and race, each in a copy of the workspace with a container of its own.
+    """Two steps that write the same file and race, each in a copy of the workspace with its own container.
 
-    From the end of what both wait for to that of the winner, which sleeps for a second, its changes taken over.
+    Measured from the end of the step that both wait for to the end of the winner, which sleeps for a second, including
+    the time to take over its changes.
     """
     first = shell("s0", "echo a >> log; sleep 60; echo b >> log", "warm")
     second = shell("s1", "echo a >> log; sleep 1; echo b >> log", "warm")
@@ -97,7 +98,7 @@ def race(folder: Path) -> float:
 
 
 def agents(folder: Path) -> float:
-    """Eight agents, each of which has its own container run a script of a second."""
+    """Eight agents, each of which runs a script of one second in its own container."""
 
     def answer(request: Request) -> str:
         if request.agent == "/":
@@ -123,11 +124,11 @@ WORK: Mapping[str, tuple[Callable[[Path], float], float | None]] = {
     "two that write one file and race, a second and a minute": (race, None),
     "eight agents, their containers included": (agents, None),
 }
-"""What is measured, and the most seconds that it may take."""
+"""The measurements, and the most seconds that each may take."""
 
 
 def main() -> int:
-    """Measure and print; 1 if a target is missed."""
+    """Measure and print. Returns 1 if a target is missed."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.parallel", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     rounds = parser.parse_args().rounds

@@ -1,1 +1,1 @@
-"""Ours beside LangGraph, OpenAI Agents SDK, AutoGen, pydantic-ai and smolagents, over the same HTTP endpoint."""
+"""iact compared with LangGraph, OpenAI Agents SDK, AutoGen, pydantic-ai and smolagents, over the same HTTP endpoint."""

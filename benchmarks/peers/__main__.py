@@ -1,9 +1,9 @@
-"""Ours beside five frameworks in one run: `python -m benchmarks.peers [--short] [--only NAME …]`.
+"""iact compared with five frameworks in one run: `python -m benchmarks.peers [--short] [--only NAME …]`.
 
-All of them speak to one scripted endpoint over HTTP, each in a process and an environment of its own, and
-do the same work in the way that its documentation recommends. Times are processor time of all threads of
-the framework's process, so neither the endpoint nor other work on the machine counts. A framework that
-can't be installed, or that fails, has a row that says so.
+All of them talk to one scripted endpoint over HTTP, each in its own process and environment, and do the same
+work in the way that their documentation recommends. Times are processor time of all threads of the
+framework's process, so neither the endpoint nor other work on the machine counts. If a framework can't be
+installed, or fails, its row says so.
 """
 
 from __future__ import annotations
@@ -39,21 +39,21 @@ NAMES: Final[Mapping[str, str]] = {
     "shipped": "iact as shipped",
 }
 _INSIDE: Final = ("ours", "floor", "shipped")
-"""What runs in our own environment."""
+"""Variants that run in our own environment."""
 
 _SHIPPED: Final = ("steps", "stored", "resume")
-"""What the whole product is measured with: the rest would start hundreds of containers to say the same."""
+"""The jobs for the whole product. The other jobs would start hundreds of containers for the same result."""
 
 _PATIENCE: Final = 240
 _ENOUGH: Final = 840
-"""Seconds after which nothing more is begun."""
+"""Seconds after which no more measurements are started."""
 
 Job = tuple[str, int]
 
 
 @dataclass
 class Run:
-    """What was measured, by framework and job; a text is why there is nothing."""
+    """The measurements by framework and job. A text gives the reason why there are none."""
 
     url: str
     names: Sequence[str]
@@ -62,7 +62,7 @@ class Run:
     began: float = field(default_factory=time.monotonic)
 
     def one(self, name: str, what: str, count: int, folder: Path) -> Numbers:
-        """One measurement, in a process of its own; {} if it failed."""
+        """Make one measurement in its own process. Returns {} if it failed."""
         if name == "shipped" and (what not in _SHIPPED or count > LONG_ENOUGH):
             return {}
         if time.monotonic() - self.began > _ENOUGH:
@@ -99,9 +99,9 @@ class Run:
         return numbers
 
     def take(self, rounds: int, what: str, count: int, best: str, *, seen: bool = False) -> None:
-        """Measure every framework in every round; the round with the least `best` is kept.
+        """Measure every framework in every round, and keep the round with the lowest `best`.
 
-        `seen`: with what the endpoint saw of the prompts.
+        `seen`: include the endpoint's statistics about the prompts.
         """
         for _ in range(rounds):
             for name in self.names:
@@ -115,7 +115,7 @@ class Run:
                 self.keep(name, (what, count), made, best)
 
     def together(self, what: str, count: int) -> None:
-        """Measure every framework once, two at a time: processor time does not count the other's work."""
+        """Measure every framework once, two at a time, because processor time does not include the other's work."""
         control(self.url, "/ignore")
         names = [name for name in self.names if name not in self.failed]
         with tempfile.TemporaryDirectory() as place, ThreadPoolExecutor(2) as pool:
@@ -129,19 +129,19 @@ class Run:
                 self.keep(name, (what, count), made, "wall")
 
     def keep(self, name: str, job: Job, made: Numbers, best: str) -> None:
-        """Keep it if it is the best so far."""
+        """Keep a measurement if it is the best so far."""
         mine, key = self.found.setdefault(name, {}), f"{job[0]} {job[1]}"
         if made and (key not in mine or made[best] < mine[key][best]):
             mine[key] = made
 
     def get(self, name: str, what: str, count: int, which: str) -> float | None:
-        """A number, if it could be measured."""
+        """A measured number, or None if it could not be measured."""
         return self.found.get(name, {}).get(f"{what} {count}", {}).get(which)
 
 
 @contextmanager
 def endpoint() -> Iterator[str]:
-    """The address of an endpoint in a process of its own."""
+    """Run an endpoint in its own process. Yields its address."""
     command = [sys.executable, "-m", "benchmarks.peers.endpoint"]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as running:
         assert running.stdout is not None
@@ -152,7 +152,7 @@ def endpoint() -> Iterator[str]:
 
 
 def storing(run: Run, count: int) -> None:
-    """Steps with each framework's own persistence, what it leaves on the disk, and going on from it."""
+    """Measure steps with each framework's own persistence, the bytes on disk, and resuming from them."""
     for name in run.names:
         if name in run.failed:
             continue
@@ -167,12 +167,12 @@ def storing(run: Run, count: int) -> None:
 
 
 LONG_ENOUGH: Final = 200
-"""Steps of the whole product."""
+"""The steps for the whole product."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """How much of each is done."""
+    """How much work is done in each job."""
 
     rounds: int = 2
     steps: int = 200
@@ -189,8 +189,8 @@ SHORT: Final = Sizes(1, 50, 100, 20, 20, (4, 8), 30, 20, 8)
 
 
 def measure(run: Run, sizes: Sizes) -> None:
-    """Everything."""
-    run.take(1, "steps", sizes.steps, "wall")  # medians of many steps need no rounds
+    """Measure everything."""
+    run.take(1, "steps", sizes.steps, "wall")  # these are medians of many steps and need no rounds
     storing(run, sizes.stored)
     run.take(sizes.rounds, "fan", sizes.fan, "makespan")
     for count in sizes.levels:
@@ -303,7 +303,7 @@ STORES: Final[Mapping[str, str]] = {
 
 
 def charts(run: Run, sizes: Sizes) -> None:
-    """Hand over what is drawn."""
+    """Pass the charts to the report."""
     lines = []
     for name in run.names:
         marks = [(at, run.get(name, "steps", sizes.long, f"at_{at}")) for at in AT]
@@ -328,7 +328,7 @@ def charts(run: Run, sizes: Sizes) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure, print and hand over; 1 if ours could not be measured."""
+    """Measure, print and store the numbers. Returns 1 if iact could not be measured."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.peers", description=__doc__)
     parser.add_argument("--short", action="store_true", help="one round, small sizes")
     parser.add_argument("--only", nargs="*", choices=list(NAMES), default=list(NAMES), metavar="NAME")

@@ -1,6 +1,6 @@
-"""AutoGen: `AssistantAgent.run` with its tool loop, stored with `save_state`; a tool makes and runs a child agent.
+"""AutoGen: `AssistantAgent.run` with its tool loop, stored with `save_state`; a tool creates and runs a child agent.
 
-`AgentTool`, its own way to call an agent, can't be called twice at a time and costs more.
+`AgentTool`, its own way to call an agent, can't run two calls at the same time, and costs more.
 """
 
 # mypy: disable-error-code="import-not-found, misc"
@@ -24,7 +24,7 @@ _ABOUT = {
 
 
 class AutoGen(Framework):
-    """A dialogue is an agent, which keeps its own messages."""
+    """AutoGen. A dialogue is an agent, which keeps its own messages."""
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(url, folder)

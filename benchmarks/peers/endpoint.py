@@ -2,19 +2,19 @@
 
     python -m benchmarks.peers.endpoint
 
-runs as a process of its own, so its work is not in anyone's processor time, and prints its address. What
-it says follows from the task in the request alone, so it needs no state and a run can be resumed:
+runs in its own process, so that its work is in no framework's processor time, and prints its address. Its
+replies depend only on the task in the request, so it needs no state, and a run can be resumed:
 
     Look through N files …      one call of `read` a turn, N times, then the answer
     Have N parts done …         N calls of `call` in one reply, each with "Do part …", then the answer
-    Go down N levels …          one call of `call` with a level less; the deepest answers at once
+    Go down N levels …          one call of `call` with one level less; the deepest answers at once
     Do part N after M ms …      the answer, M milliseconds later
-    Do part N when told …       the answer, when somebody posts to /release; /waiting counts those who wait
+    Do part N when told …       the answer, after a POST to /release; /waiting counts the waiting requests
 
-Calls are made in the form that the request asks for: function calls if it brings `tools`, else our
-action blocks. A stream says a reply in one event; by the model named `tokens` in pieces of four
-characters, and with a command of the shell in place of `read`. /seen tells how many bytes of prompts came in, and how many of them stood in the same place of
-an earlier request: what a cache of prefixes could have kept.
+Calls have the form that the request asks for: function calls if it has `tools`, else iact's action blocks. A
+stream sends the reply in one event. The model named `tokens` sends it in pieces of four characters, and uses a
+command of the shell instead of `read`. /seen reports how many bytes of prompts came in, and how many of them
+were in the same place of an earlier request, which a cache of prefixes could have kept.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _HEAD_END: Final = b"\r\n\r\n"
 
 
 class Task(NamedTuple):
-    """What a conversation is about. `number`: of files, parts or levels, or which part; `how`: of a part."""
+    """The task of a conversation. `number`: how many files, parts or levels, or which part. `how`: how a part ends."""
 
     kind: Kind
     number: int
@@ -59,7 +59,7 @@ class Task(NamedTuple):
 
 
 class Said(NamedTuple):
-    """A reply: its text, and calls as (function, text). `wait`: seconds; None: until told."""
+    """A reply: its text, and calls as (function, text). `wait`: seconds; None: until released."""
 
     text: str
     calls: Sequence[tuple[str, str]] = ()
@@ -67,7 +67,7 @@ class Said(NamedTuple):
 
 
 def task_of(messages: Sequence[Mapping[str, JSON]]) -> tuple[Task, int]:
-    """The newest task that a user message holds, and how often the model has spoken since."""
+    """The newest task in a user message, and the number of the model's replies since."""
     turns = 0
     for message in reversed(messages):
         if message.get("role") == "assistant":
@@ -95,7 +95,7 @@ def _text(content: JSON) -> str:
 
 
 def reply_to(task: Task, turn: int) -> Said:
-    """What the model says at its turn-th turn (from 0) on this task."""
+    """The model's reply at turn `turn` (from 0) of this task."""
     match task.kind:
         case "look" if turn < task.number:
             return Said(TEXT.format(number=turn), [("read", READ.format(number=turn))])
@@ -112,7 +112,7 @@ def reply_to(task: Task, turn: int) -> Said:
 
 
 def as_blocks(said: Said, read: str = "t.read") -> str:
-    """The reply in our language; `read` is the function that reads."""
+    """The reply in iact's language. `read`: the name of the reading function."""
     several = len(said.calls) > 1
     blocks = []
     for number, (function, text) in enumerate(said.calls):
@@ -124,9 +124,9 @@ def as_blocks(said: Said, read: str = "t.read") -> str:
 
 
 def as_message(said: Said, turn: int, tools: Mapping[str, str]) -> dict[str, JSON]:
-    """The reply as an assistant message with function calls; `final_answer`, where there is one, takes the answer.
+    """The reply as an assistant message with function calls. The answer goes to `final_answer` if that tool exists.
 
-    `tools`: the parameter of each.
+    `tools`: the parameter of each tool.
     """
     calls = said.calls or ([("final_answer", said.text)] if "final_answer" in tools else [])
     message: dict[str, JSON] = {"role": "assistant", "content": said.text}
@@ -140,18 +140,18 @@ def as_message(said: Said, turn: int, tools: Mapping[str, str]) -> dict[str, JSO
 
 @dataclass
 class Prompts:
-    """How much of what came in had been there before, in the same place, by the bytes of the request's JSON."""
+    """Counts how many bytes of the requests' JSON were in the same place of an earlier request."""
 
     requests: int = 0
     sent: int = 0
     same: int = 0
-    """… as in the request before of the same conversation."""
+    """Bytes that were in the previous request of the same conversation."""
     cached: int = 0
-    """… as in any earlier request."""
+    """Bytes that were in any earlier request."""
     latest: dict[str, list[str]] = field(default_factory=dict)
 
     def take(self, name: str, body: Mapping[str, JSON], messages: Sequence[Mapping[str, JSON]]) -> None:
-        """Count one request of the conversation `name`. What is not a message (the tools) comes first."""
+        """Count one request of the conversation `name`. Parts that are no messages (the tools) come first."""
         parts = [json.dumps(body.get("tools"), sort_keys=True)]
         parts += [json.dumps(message, sort_keys=True) for message in messages]
         before = self.latest.get(name)
@@ -163,7 +163,7 @@ class Prompts:
         self.latest[name] = parts
 
     def told(self) -> dict[str, JSON]:
-        """For whoever asks."""
+        """The counts, as the answer to /seen."""
         return {"requests": self.requests, "sent": self.sent, "same": self.same, "cached": self.cached}
 
 
@@ -177,7 +177,7 @@ def _shared(before: Sequence[str], now: Sequence[str]) -> int:
 
 
 class Server:
-    """What all connections share. `counting`: prompts are compared with earlier ones, which takes time."""
+    """The state that all connections share. `counting`: compare prompts with earlier ones, which takes time."""
 
     def __init__(self) -> None:
         self.waiting = 0
@@ -186,7 +186,7 @@ class Server:
         self.prompts = Prompts()
 
     def control(self, path: str) -> dict[str, JSON]:
-        """Answer one of the requests that are not for a model."""
+        """Answer a request that is not for the model."""
         match path:
             case "/release":
                 self.told.set()
@@ -201,7 +201,7 @@ class Server:
         return {"waiting": self.waiting}
 
     async def chat(self, body: Mapping[str, JSON]) -> tuple[Said, Mapping[str, JSON]]:
-        """What to say, once it is time to."""
+        """Wait until the reply is due, and return it."""
         messages = body["messages"]
         assert isinstance(messages, Sequence)
         sent = [one for one in messages if isinstance(one, Mapping)]
@@ -244,7 +244,7 @@ class Connection(asyncio.Protocol):
         self._parts.append(data)
         self._wanted -= len(data)
         if self._wanted > 0:
-            return  # a long body; looked at again when it is complete
+            return  # a long body; tried again when it is complete
         raw = b"".join(self._parts)
         head, found, body = raw.partition(_HEAD_END)
         size = _length(head) if found else 0
@@ -265,7 +265,7 @@ class Connection(asyncio.Protocol):
             self._send(400, "application/json", json.dumps({"error": {"message": str(error)}}).encode())
             return
         if body.get("stream"):
-            # Whoever brings no tools and wants a stream is ours.
+            # Only iact sends no tools and asks for a stream.
             shell = body.get("model") == TOKENS
             text = said.text if body.get("tools") else as_blocks(said, "shell.run" if shell else "t.read")
             self._send(200, "text/event-stream", _stream(body, text, message))
@@ -320,7 +320,7 @@ def _stream(body: Mapping[str, JSON], text: str, message: Mapping[str, JSON]) ->
 
 
 async def serve(ready: Callable[[str], None]) -> None:
-    """Serve on a free port of this machine until a signal comes; `ready` is told the address."""
+    """Serve on a free port of this machine until a signal arrives. `ready` is called with the address."""
     loop, ended, server = asyncio.get_running_loop(), asyncio.Event(), Server()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, ended.set)

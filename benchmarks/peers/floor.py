@@ -1,6 +1,6 @@
-"""The floor: a loop over the OpenAI client that every framework stands on, and nothing else.
+"""The baseline: a plain loop over the OpenAI client, which all frameworks use.
 
-It sends the whole history at every step, as the protocol wants, so even this grows with the history.
+It sends the whole history at every step, as the protocol requires, so even its cost grows with the history.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _tool(name: str, description: str) -> ChatCompletionToolParam:
 
 
 class Floor(Framework):
-    """No framework."""
+    """The plain loop without a framework."""
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(url, folder)

@@ -1,9 +1,9 @@
-"""What is measured of every framework, ours and the peers', each in an environment and a process of its own.
+"""The measurements that are made of iact and every other framework, each in its own environment and process.
 
     python -m benchmarks.peers.NAME WHAT COUNT ADDRESS FOLDER
 
-A framework says how it opens a dialogue; what is done with it stands here once and is the same for all.
-This file needs the standard library alone, since it runs in the peers' environments as well.
+Each framework's file defines how it opens a dialogue. What is done with the dialogue is defined here, the same
+for all. This file needs only the standard library, because it runs in the other frameworks' environments too.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from benchmarks.peers.endpoint import AFTER, DOWN, FAN, LOOK, PART, WHEN_TOLD
 from benchmarks.tree.measure import DONE, RESULT, Numbers, Stopwatch, peak, report, resident
 
 Ask: TypeAlias = Callable[[str], Awaitable[str]]
-"""Say something to an agent and wait for its answer; the next call goes on with the same dialogue."""
+"""Sends a message to an agent and waits for its answer. The next call continues the same dialogue."""
 
 READS: Final = "Reads a file and gives some of its lines."
 CALLS: Final = "Calls an agent that does a part of the work."
@@ -35,16 +35,16 @@ BRANCH_MS: Final = 50
 """How long the model takes for a branch of the fan-out."""
 
 AT: Final = (50, 200, 1000)
-"""Where in a run the cost of a step is looked at."""
+"""The steps of a run at which the cost is measured."""
 
 _AROUND: Final = 21
 _PATIENCE: Final = 180
 LONGEST: Final = 120
-"""Seconds of a run of steps."""
+"""The most seconds of a run of steps."""
 
 
 class Framework(ABC):
-    """One framework. `url`: the base URL of the endpoint; `folder`: where it keeps what it stores."""
+    """One framework. `url`: the base URL of the endpoint. `folder`: the folder for its stored data."""
 
     model = "scripted"
 
@@ -56,26 +56,26 @@ class Framework(ABC):
 
     @abstractmethod
     async def reader(self, limit: int, *, stored: bool = False) -> Ask:
-        """An agent with the tool `read`, for so many turns. `stored`: with the framework's own persistence."""
+        """An agent with the tool `read`, for `limit` turns. `stored`: with the framework's own persistence."""
 
     @abstractmethod
     async def caller(self, width: int, depth: int) -> Ask:
-        """An agent whose tool `call` gives work to an agent of the same kind, `depth` times; `width` at a time."""
+        """An agent whose tool `call` gives work to the same kind of agent, `depth` levels deep, `width` at a time."""
 
     @abstractmethod
     async def answerer(self) -> Ask:
         """An agent without tools."""
 
     async def save(self) -> None:
-        """Store the reader's dialogue, where this does not happen by itself."""
+        """Store the reader's dialogue, if the framework does not do so automatically."""
         return
 
     async def resumed(self) -> Ask | None:
-        """The reader's dialogue, from what another process stored; None: there is no documented way."""
+        """The reader's dialogue, as stored by another process. None if there is no documented way to resume it."""
         return None
 
     async def many(self, count: int) -> Callable[[], Awaitable[Sequence[str]]]:
-        """`count` agents; what it gives puts a part that lasts until told to all of them at once."""
+        """Create `count` agents. Returns a function that gives all of them a part that lasts until released."""
         asks = [await self.answerer() for _ in range(count)]
         self.kept = asks
 
@@ -88,11 +88,11 @@ class Framework(ABC):
         return ask_all
 
     async def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""
         return
 
     def lines(self) -> str:
-        """What the tool gives."""
+        """The result of the tool."""
         self.marks.append(time.process_time())
         return RESULT
 
@@ -102,7 +102,7 @@ async def _once(ask: Ask, text: str) -> str:
 
 
 def control(url: str, path: str) -> Mapping[str, float]:
-    """Ask or tell the endpoint something that is not for a model."""
+    """Send the endpoint a request that is not for the model."""
     with urllib.request.urlopen(url.removesuffix("/v1") + path, timeout=60) as answer:
         found: Mapping[str, float] = json.loads(answer.read())
         return found
@@ -114,10 +114,10 @@ async def _told(ask: Ask, text: str) -> None:
 
 
 async def steps(framework: Framework, count: int) -> Numbers:
-    """Steps of one agent with a tool; nothing is stored, where that can be had. Milliseconds of processor time.
+    """Steps of one agent with a tool, in milliseconds of processor time. Stores nothing, where that is possible.
 
-    `at_N`: of the N-th step, the median of some before it; `last`: of the last one. A run that lasts too long is ended, and
-    `came` tells how far it came.
+    `at_N`: the N-th step, as the median of several steps before it. `last`: the last step. A run that takes too long is
+    ended, and `came` is the number of its steps.
     """
     ask = await framework.reader(count + 5)
     await _told(ask, LOOK.format(count=1))
@@ -135,12 +135,12 @@ async def steps(framework: Framework, count: int) -> Numbers:
     found |= {"wall": watch.wall * 1000 / came, "peak": peak()}
     if not done:
         report(found)
-        os._exit(0)  # what runs in threads can't be cancelled
+        os._exit(0)  # threads can't be cancelled
     return found
 
 
 async def stored(framework: Framework, count: int) -> Numbers:
-    """The same with the framework's own persistence, which leaves its files in the folder."""
+    """The same with the framework's own persistence, which writes its files to the folder."""
     ask = await framework.reader(count + 5, stored=True)
     with Stopwatch() as watch:
         await _told(ask, LOOK.format(count=count))
@@ -150,7 +150,7 @@ async def stored(framework: Framework, count: int) -> Numbers:
 
 
 async def resume(framework: Framework, count: int) -> Numbers:
-    """Milliseconds from what `stored` left to the answer to one more question, in a new process."""
+    """Milliseconds from opening the data of `stored` in a new process to the answer to one more question."""
     with Stopwatch() as watch:
         ask = await framework.resumed()
         if ask is None:
@@ -160,7 +160,7 @@ async def resume(framework: Framework, count: int) -> Numbers:
 
 
 async def fan(framework: Framework, count: int) -> Numbers:
-    """A root that calls `count` agents in one reply, whose model takes 50 ms each. `makespan`: of all, in ms."""
+    """A root that calls `count` agents in one reply, whose model takes 50 ms each. `makespan`: for all, in ms."""
     await _told(await framework.reader(9), LOOK.format(count=1))
     ask = await framework.caller(count, 1)
     with Stopwatch() as watch:
@@ -178,7 +178,7 @@ async def down(framework: Framework, count: int) -> Numbers:
 
 
 async def agents(framework: Framework, count: int) -> Numbers:
-    """Bytes that each of `count` agents holds while all of them wait for the model, and when they have answered."""
+    """Bytes that each of `count` agents uses while all of them wait for the model, and after they have answered."""
     await _told(await framework.reader(9), LOOK.format(count=1))
     before = resident()
     ask_all = await framework.many(count)
@@ -213,6 +213,6 @@ async def _measure(kind: type[Framework], what: str, count: int, url: str, folde
 
 
 def main(kind: type[Framework]) -> None:
-    """Do what the command line says, and report."""
+    """Make the measurement that the command line names, and report it."""
     what, count, url, folder = sys.argv[1:]
     report(asyncio.run(_measure(kind, what, int(count), url, Path(folder))))

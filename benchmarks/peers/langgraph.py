@@ -22,7 +22,7 @@ warnings.filterwarnings("ignore")
 
 
 class LangGraph(Framework):
-    """A dialogue is a list of messages, or a thread in SQLite."""
+    """LangGraph. A dialogue is a list of messages, or a thread in SQLite."""
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(url, folder)

@@ -1,4 +1,4 @@
-"""OpenAI Agents SDK: `Runner.run`, `SQLiteSession`, `Agent.as_tool`; without tracing, which would go elsewhere."""
+"""OpenAI Agents SDK: `Runner.run`, `SQLiteSession`, `Agent.as_tool`; without tracing, which would send data out."""
 
 # mypy: disable-error-code="import-not-found, misc, untyped-decorator"
 
@@ -20,7 +20,7 @@ from benchmarks.peers.framework import CALLS, KEY, READS, SYSTEM, Ask, Framework
 
 
 class OpenAIAgents(Framework):
-    """A dialogue is a list of input items, or a session in SQLite."""
+    """OpenAI Agents SDK. A dialogue is a list of input items, or a session in SQLite."""
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(url, folder)

@@ -1,4 +1,4 @@
-"""Ours: the whole runtime with its durable journal and the client of real endpoints.
+"""iact: the whole runtime with its durable journal and the client of real endpoints.
 
 The tool runs in this process, as the peers' tools do.
 """
@@ -27,7 +27,7 @@ _WIDE = 10**9
 
 
 class Ours(Framework):
-    """A dialogue is the root of a session. Every session is stored; there is no other way to have one."""
+    """iact. A dialogue is the root of a session. Every session is stored; this can't be turned off."""
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(url, folder)
@@ -78,7 +78,7 @@ class Ours(Framework):
         return await self._dialogue()
 
     async def many(self, count: int) -> Callable[[], Awaitable[Sequence[str]]]:
-        """Children of one root, of one session."""
+        """Create children of the root of one session."""
         ask = await self._dialogue()
 
         async def ask_all() -> Sequence[str]:
@@ -95,7 +95,7 @@ class Ours(Framework):
 
 
 class _Counted(InstantModules):
-    """The module in memory; its calls are counted."""
+    """The module in memory. Counts its calls."""
 
     def __init__(self, framework: Ours) -> None:
         self._framework = framework

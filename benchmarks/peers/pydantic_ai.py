@@ -18,7 +18,7 @@ _NO_LIMIT = UsageLimits(request_limit=None)
 
 
 class PydanticAI(Framework):
-    """A dialogue is a list of messages."""
+    """pydantic-ai. A dialogue is a list of messages."""
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(url, folder)

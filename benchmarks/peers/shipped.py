@@ -1,6 +1,6 @@
-"""Ours as it is shipped: every word of the model streamed, the tool a command in a container, memory on.
+"""iact as shipped: every word of the model is streamed, the tool is a command in a container, and memory is on.
 
-The container's own work is not in the processor time of this process, as an endpoint's is not.
+The work of the container, like that of the endpoint, is not in the processor time of this process.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from iact.wiring import open_runtime
 
 
 class Shipped(Framework):
-    """The root of a session, opened as the command line opens it; only the bounds are wider."""
+    """iact as shipped. A dialogue is the root of a session, opened as by the command line, but with higher bounds."""
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(url, folder)
@@ -41,7 +41,7 @@ class Shipped(Framework):
         return ask
 
     async def _count(self, session: Session) -> None:
-        """Every result is a use of the tool."""
+        """Count every result as a use of the tool."""
         async with session.watch() as events:
             async for event in events:
                 if isinstance(event, RecordAppended) and event.record.kind == "result":

@@ -1,7 +1,7 @@
-"""smolagents: `ToolCallingAgent.run`, whose threads run tools side by side; a tool makes and runs a child agent.
+"""smolagents: `ToolCallingAgent.run`, whose threads run tools in parallel; a tool creates and runs a child agent.
 
-It has a list of its steps to store, and no documented way to go on with it in another process. Its managed
-agents can't be called twice at a time: they share one memory.
+The list of its steps can be stored, but there is no documented way to continue from it in another process. Its
+managed agents can't run two calls at the same time, because the calls share one memory.
 """
 
 # mypy: disable-error-code="import-not-found, misc"
@@ -51,7 +51,7 @@ class _Call(Tool):
 
 
 class Smolagents(Framework):
-    """A dialogue is an agent, which keeps its own steps."""
+    """smolagents. A dialogue is an agent, which keeps its own steps."""
 
     def __init__(self, url: str, folder: Path) -> None:
         super().__init__(url, folder)

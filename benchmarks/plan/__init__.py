@@ -1,1 +1,1 @@
-"""What the plan engine adds to the work of a plan, beside a bare loop over asyncio."""
+"""The overhead of the plan engine, compared with a bare loop over asyncio."""

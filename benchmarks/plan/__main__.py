@@ -1,9 +1,9 @@
-"""`python -m benchmarks.plan [--peers]`: scheduler overhead, makespan and fan-out, ours beside a bare indegree loop.
+"""`python -m benchmarks.plan [--peers]`: scheduler overhead, makespan and fan-out, compared with a bare indegree loop.
 
-Both run the same graphs in one process, alternating. The bare loop counts indegrees and starts a task
-per node; it has no states, joins, contracts, trail, time limits or budgets, so it is the floor. With
-`--peers` LangGraph runs the same graphs once, in an environment of its own. The last rows are about a
-plan that runs while it is still being written. Prints a table, or JSON with `--json`.
+Both run the same graphs in one process, alternating. The bare loop counts indegrees and starts a task per
+node. It has no states, joins, contracts, trail, time limits or budgets, so it is the baseline. With `--peers`,
+LangGraph runs the same graphs once, in its own environment. The last rows are about a plan that runs while it
+is still being written. Prints a table, or JSON with `--json`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DONE = StepSuccess("ok")
 
 @dataclass
 class Sleeper:
-    """A node's work is to wait."""
+    """Runs nodes whose work is to wait."""
 
     seconds: Mapping[str, float]
 
@@ -69,7 +69,7 @@ class Lines:
 
 
 def layered(count: int, width: int, seed: int = 1) -> PlanGraph:
-    """A DAG of `count` nodes in layers of `width`; each node stands behind three of the layer before."""
+    """A DAG of `count` nodes in layers of `width`. Each node depends on three nodes of the layer before."""
     rng = random.Random(seed)
     nodes = []
     for i in range(count):
@@ -86,7 +86,7 @@ def fan(count: int) -> PlanGraph:
 
 
 async def bare(plan: PlanGraph, seconds: Mapping[str, float]) -> None:
-    """The floor: indegree counters and a task per node."""
+    """The baseline: indegree counters and a task per node."""
     missing = {one: len(node.dependencies) for one, node in plan.nodes.items()}
     serves: dict[str, list[str]] = {one: [] for one in plan.nodes}
     for one, node in plan.nodes.items():
@@ -111,7 +111,7 @@ async def bare(plan: PlanGraph, seconds: Mapping[str, float]) -> None:
 async def ours(
     plan: PlanGraph, seconds: Mapping[str, float], *, limit: float | None = 120.0, lines: bool = False
 ) -> None:
-    """The engine, with its trail; `lines`: with every event written too."""
+    """The engine with its trail. `lines`: also write every event."""
     observer = Lines() if lines else None
     limits = PlanLimits(concurrency=100_000, nodes=100_000, node_timeout=limit)
     engine = PlanEngine(plan, runner=Sleeper(seconds), clock=SystemClock(), limits=limits, observer=observer)
@@ -123,7 +123,7 @@ async def ours(
 
 
 def ideal(plan: PlanGraph, seconds: Mapping[str, float]) -> float:
-    """The critical path."""
+    """The seconds of the critical path."""
     end: dict[str, float] = {}
     for one, node in plan.nodes.items():
         end[one] = seconds.get(one, 0.0) + max((end[other] for other in node.dependencies), default=0.0)
@@ -136,7 +136,7 @@ Way = Callable[[PlanGraph, Mapping[str, float]], Awaitable[None]]
 def timed(
     ways: Mapping[str, Way], plan: PlanGraph, seconds: Mapping[str, float], rounds: int
 ) -> dict[str, float]:
-    """Median seconds of each way; the ways take turns."""
+    """Median seconds of each way. The ways take turns."""
     took: dict[str, list[float]] = {name: [] for name in ways}
     for _ in range(rounds):
         for name, way in ways.items():
@@ -168,7 +168,7 @@ WAYS: Mapping[str, Way] = {
 
 
 def langgraph(graphs: Mapping[str, tuple[PlanGraph, Mapping[str, float]]]) -> dict[str, float]:
-    """LangGraph's seconds for each."""
+    """LangGraph's seconds for each graph."""
     given = {
         title: {
             "after": {one: node.dependencies for one, node in plan.nodes.items()},
@@ -185,10 +185,10 @@ def langgraph(graphs: Mapping[str, tuple[PlanGraph, Mapping[str, float]]]) -> di
 
 
 async def streamed(count: int = 12, gap: float = 0.2, seconds: float = 0.5) -> dict[str, float]:
-    """A planner writes a step every `gap` seconds, two lines of them side by side; a step takes `seconds`.
+    """A planner writes a step every `gap` seconds, in two parallel lines. A step takes `seconds`.
 
-    Gives, in ms, the longest wait from the moment in which a step could start (it is written in full, and
-    what it stands behind is done) to its start, and the makespan over the best that there is.
+    Returns, in ms, the longest wait from the moment in which a step could start (it is written in full, and
+    the steps before it are done) to its start, and the makespan over the best possible one.
     """
     steps = [
         f"  - {{id: s{n:02}, call: f, after: [{f's{n - 2:02}' if n > 1 else ''}]}}\n" for n in range(count)
@@ -263,7 +263,7 @@ def main(arguments: list[str]) -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="benchmarks.plan", description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--peers", action="store_true", help="measure LangGraph beside ours")
+    parser.add_argument("--peers", action="store_true", help="also measure LangGraph")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)
     rows = measure(options.rounds, options.peers and bool(installed("langgraph")))

@@ -18,11 +18,11 @@ from langgraph.graph import END, START, StateGraph
 
 
 class State(TypedDict):
-    """Nothing is handed on."""
+    """The state, which is empty."""
 
 
 async def once(after: Mapping[str, Sequence[str]], seconds: Mapping[str, float]) -> float:
-    """Build the graph, run it, and give the seconds of the run."""
+    """Build the graph and run it. Returns the seconds of the run."""
     builder = StateGraph(State)
     last = {one for some in after.values() for one in some}
     for node in after:
@@ -45,7 +45,7 @@ async def once(after: Mapping[str, Sequence[str]], seconds: Mapping[str, float])
 
 
 async def main() -> None:
-    """Every graph that stands on stdin, after a small one to warm up."""
+    """Run every graph from stdin, after a small one to warm up."""
     given = json.load(sys.stdin)
     await once({"a": [], "b": ["a"]}, {})
     print(json.dumps({title: await once(one["after"], one["seconds"]) for title, one in given.items()}))

@@ -1,1 +1,1 @@
-"""One client's text beside another's answer."""
+"""How one client's text delays the answers to another client."""

@@ -1,9 +1,9 @@
-"""How long one client waits while another one's texts are rendered: `python -m benchmarks.rendering [--seconds S]`.
+"""How long one client waits while another client's texts are rendered: `python -m benchmarks.rendering [--seconds S]`.
 
-A real server in a process of its own, and two clients on its websocket. The first watches a session full of
-Markdown that parsers have a hard time with, and asks for its HTML again and again, as fast as it comes. The second,
-on another session, asks a question 20 times a second, and each fifth time for the HTML of an ordinary text
-of its own. "Before" is the server as it was: markdown-it-py as it comes, in the event loop.
+Uses a real server in its own process, and two clients on its websocket. The first client watches a session full of
+Markdown that is hard for parsers, and requests its HTML again and again, as fast as the answers arrive. The second
+client, on another session, asks a question 20 times a second, and every fifth time for the HTML of an ordinary text.
+"Before" is the server as it was: plain markdown-it-py in the event loop.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ ORDINARY: Final = (
     "A paragraph of **ordinary** text with `code`, [a link](https://example.org) and more of it.\n\n"
 )
 LIMIT: Final = 100.0
-"""Milliseconds that one client's text may delay another's answer."""
+"""Milliseconds by which one client's text may delay another client's answer."""
 
 _PAUSE: Final = 0.05
 
@@ -50,13 +50,13 @@ _PAUSE: Final = 0.05
 
 
 class _InTheLoop(RenderPool):
-    """As it was: rendered where it is wanted, without a bound."""
+    """The renderer as it was: in the event loop, without a limit."""
 
     def warm(self) -> None:
-        """There is nothing to start."""
+        """Do nothing; there is nothing to start."""
 
     async def render(self, question: RenderQuestion) -> Mapping[str, JSON]:
-        """The answer, when all other work has waited for it."""
+        """Render the answer, while all other work waits."""
         words = frozenset(question.words)
         return content_fields(question.record, None, lambda name: name in words, {})
 
@@ -123,14 +123,14 @@ async def _flood(port: int, key: str, going: asyncio.Event) -> None:
 
 
 async def _measure(port: int, key: str, seconds: float, *, flood: bool) -> tuple[list[float], list[float]]:
-    """Milliseconds of the second client's answers, and of its texts. A connection that the server loses by its own
-    slowness counts with the time until then."""
+    """Milliseconds of the second client's answers, and of its texts. A connection that breaks because the server is
+    too slow counts with the time until then."""
     answers: list[float] = []
     texts: list[float] = []
     going = asyncio.Event()
     async with _dial(port, key) as client:
         await _ask(client, type="hello", session="quiet", since=2000)
-        await _ask(client, type="render", numbers=[2000])  # what starts at the first text is started
+        await _ask(client, type="render", numbers=[2000])  # start everything that starts at the first text
     async with asyncio.TaskGroup() as tasks:
         flooding = tasks.create_task(_flood(port, key, going)) if flood else None
         if flooding is not None:
@@ -165,7 +165,7 @@ def _row(name: str, what: str, values: Sequence[float]) -> list[str]:
 
 
 def main() -> None:
-    """Run, or be the server of a run."""
+    """Run the benchmark, or the server of a run."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.rendering", description=__doc__)
     parser.add_argument("--seconds", type=float, default=25.0, help="for each of the three")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)

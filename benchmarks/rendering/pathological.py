@@ -1,4 +1,4 @@
-"""Markdown that a parser has a hard time with, in any length: what attackers send, and what fuzzers found elsewhere."""
+"""Markdown of any length that is hard for a parser: from attackers, and from fuzzers of other parsers."""
 
 from __future__ import annotations
 

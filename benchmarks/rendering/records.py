@@ -1,7 +1,7 @@
-"""What a record's HTML costs: `python -m benchmarks.rendering.records [--rounds N]`.
+"""The cost of a record's HTML: `python -m benchmarks.rendering.records [--rounds N]`.
 
-Processor time of rendering all records of the examples, in this process, by kind. It compares two commits: run it in
-the tree of each. The best of several rounds, since nothing but the program's own work is asked for.
+Processor time of rendering all records of the examples in this process, by kind of record. To compare two commits, run
+it in the tree of each. The best of several rounds counts, because only the program's own work is of interest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _records() -> list[Record]:
 
 
 def _measure(records: list[Record]) -> dict[str, float]:
-    """Seconds of each kind's records, rendered once."""
+    """Seconds to render the records of each kind once."""
     spent: defaultdict[str, float] = defaultdict(float)
     for record in records:
         began = time.process_time_ns()

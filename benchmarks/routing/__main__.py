@@ -1,8 +1,8 @@
 """`python -m benchmarks.routing [--model]`: what `auto` chooses for 120 requests in six languages, and what is wrong.
 
-Three times: with what a person says that each request is like (the table alone); with the form of the text alone, which
-is what counts where no model can tell; and, with `--model`, with what a model in this repository says, the embedded
-one. The product does not ask that one, for it is too small; here it is asked all the same, to show why.
+Three times: with a person's assessment of each request (which tests only the table); with the form of the text alone,
+which is used where no model can assess it; and, with `--model`, with the assessment of the embedded model. The product
+does not ask the embedded model, because it is too small; it is asked here to show why.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _HEADS = ("what is asked", "requests", "right", "wrong, and what it costs")
 
 
 def report(title: str, chosen: list[tuple[Request, auto.Choice]]) -> None:
-    """One table; every wrong one by name if they are few."""
+    """Print one table. Names every wrong choice if there are few."""
     right = sum(is_right(request, choice) for request, choice in chosen)
     print(f"\n### {title}: {right} of {len(chosen)}\n")
     kept.table(_HEADS, table(chosen))
@@ -33,7 +33,7 @@ def report(title: str, chosen: list[tuple[Request, auto.Choice]]) -> None:
 
 
 async def by_model() -> tuple[list[tuple[Request, auto.Choice]], int, int]:
-    """What is chosen by what the embedded model says; how often it said nothing, and was right about all features."""
+    """The choices from the embedded model's answers, how many were unreadable, and how many had all features right."""
     from iact.core.models.embedded import EmbeddedModel
 
     model = EmbeddedModel(clock=SystemClock(), rng=random.Random(0))
@@ -58,7 +58,7 @@ async def by_model() -> tuple[list[tuple[Request, auto.Choice]], int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", action="store_true", help="ask the embedded model as well")
+    parser.add_argument("--model", action="store_true", help="also ask the embedded model")
     asked = parser.parse_args()
     report("With what a person says of each", [(one, auto.choose(one.like)) for one in requests()])
     report("By the form of the text alone", [(one, auto.choose_by_form(one.text)) for one in requests()])

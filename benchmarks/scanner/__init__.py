@@ -1,1 +1,1 @@
-"""The scanner's throughput, beside markdown-it-py."""
+"""The scanner's throughput, compared with markdown-it-py."""

@@ -1,10 +1,10 @@
-"""How fast the scanner reads a reply, in one run with markdown-it-py: a table, and JSON with `--json FILE`.
+"""How fast the scanner reads a reply, compared with markdown-it-py in one run: a table, and JSON with `--json FILE`.
 
     python -m benchmarks.scanner [--megabytes N] [--json FILE]
 
-Times are processor seconds, the best of several runs, on agent-like Markdown that is made here and is
-always the same. Ratios compare lines of one run only. `re-parsed` is what an interpreter pays that has no
-incremental scanner: the whole message is parsed again at every chunk of four characters.
+Times are processor seconds, the best of several runs, on generated agent-like Markdown that is always the
+same. Ratios only compare lines of one run. `re-parsed` is the cost for an interpreter without an incremental
+scanner: it parses the whole message again at every chunk of four characters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from iact.core.language.scanner import Scanner
 
 ROUNDS: Final = 5
 LINEAR: Final = 2.0
-"""A byte of a reply of 10 MB may cost so many times what a byte of a tenth of it costs."""
+"""The cost of a byte in a reply of 10 MB may be at most this multiple of its cost in a tenth of that reply."""
 
 TARGETS: Final = {"one chunk": 50.0, "chunks of 4": 10.0}
 """MB/s that the scanner must reach."""
@@ -72,12 +72,12 @@ _WORDS: Final = [
 
 
 def is_action(name: str) -> bool:
-    """The names that count as actions in the made text."""
+    """Whether a name counts as an action in the generated text."""
     return name in ("shell.run", "CALL", "VAR")
 
 
 def reply(characters: int, seed: int = 7) -> str:
-    """Agent-like Markdown of about that length: prose, lists, headings, code blocks; no action, so nothing is cut."""
+    """Agent-like Markdown of about that length: prose, lists, headings, code blocks. No actions, so nothing is cut."""
     draw = random.Random(seed)
     parts: list[str] = []
     length = 0
@@ -106,7 +106,7 @@ def _sentence(draw: random.Random, words: int) -> str:
 
 
 def scan_in_chunks(text: str, size: int) -> None:
-    """One reply through the scanner, in chunks of `size` characters."""
+    """Scan one reply in chunks of `size` characters."""
     scanner = Scanner(is_action)
     feed = scanner.feed
     for at in range(0, len(text), size):
@@ -125,7 +125,7 @@ def seconds(work: Callable[[], object], rounds: int = ROUNDS) -> float:
 
 
 def measure(megabytes: float) -> dict[str, float]:
-    """MB/s by name of the measured line."""
+    """MB/s by the name of the measured line."""
     text = reply(int(megabytes * 1e6))
     short = text[: max(1, len(text) // 8)]
     commonmark, rules = (
@@ -146,7 +146,7 @@ def measure(megabytes: float) -> dict[str, float]:
 
 
 def linear(megabytes: float = 10.0) -> dict[str, float]:
-    """How many times as much a byte costs in a reply that is ten times as long, in one go and in chunks of 1."""
+    """The cost of a byte in a reply ten times as long, as a multiple: in one chunk and in chunks of 1."""
     text = reply(int(megabytes * 1e6))
     tenth = text[: len(text) // 10]
     return {
@@ -169,7 +169,7 @@ def growing(characters: int) -> dict[str, float]:
 
 
 def main(arguments: list[str]) -> int:
-    """Measure and print; 1 if a target was missed."""
+    """Measure and print. Returns 1 if a target is missed."""
     options = argparse.ArgumentParser(prog="python -m benchmarks.scanner", description=__doc__)
     options.add_argument("--megabytes", type=float, default=2.0)
     options.add_argument("--json", type=Path)

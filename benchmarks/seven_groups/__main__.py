@@ -1,9 +1,9 @@
-"""`python -m benchmarks.seven_groups`: G0 to G6 on fifty tasks with ten seeds each, and what each step brings.
+"""`python -m benchmarks.seven_groups`: G0 to G6 on fifty tasks with ten seeds each, and the gain of each step.
 
-Without `--endpoint` THE MODEL IS SIMULATED (see `model`): what is measured is how the seven ways of
-scheduling cope with the same mistakes, not how good any model is. Time is virtual, so 3,500 runs take
-seconds. With `--endpoint`, the model that OPENAI_BASE_URL, OPENAI_API_KEY and IACT_MODEL name works on
-the same tasks in real time. Prints a table, or JSON with `--json`.
+Without `--endpoint`, THE MODEL IS SIMULATED (see `model`): this measures how the seven ways of scheduling cope
+with the same mistakes, not how good any model is. Time is virtual, so 3,500 runs take seconds. With
+`--endpoint`, the model in OPENAI_BASE_URL, OPENAI_API_KEY and IACT_MODEL works on the same tasks in real time.
+Prints a table, or JSON with `--json`.
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ GAINS: Sequence[tuple[str, str, str]] = (
     ("total over G1", "G1", "G6"),
     ("total over G0", "G0", "G6"),
 )
-"""What is gained from the first group to the second (paper, 8.2)."""
+"""Each gain, with the two groups that it compares (paper, 8.2)."""
 
 
 def simulate(rates: Rates, seeds: int) -> list[Ran]:
-    """Every group on every task with every seed, in virtual time."""
+    """Run every group on every task with every seed, in virtual time."""
     ran = []
     for group in GROUPS:
         for task in tasks():
@@ -53,7 +53,7 @@ def simulate(rates: Rates, seeds: int) -> list[Ran]:
 
 
 async def try_endpoint(count: int) -> list[Ran]:
-    """Every group on the first `count` tasks of each tier with a real model, once."""
+    """Run every group once on the first `count` tasks of each tier, with a real model."""
     chosen = [
         task
         for tier in ("simple", "medium", "complex")
@@ -71,7 +71,7 @@ async def try_endpoint(count: int) -> list[Ran]:
 def gain(
     ran: Sequence[Ran], first: str, second: str, measure: Callable[[Ran], float]
 ) -> tuple[float, float, float]:
-    """Mean difference second − first over tasks, with its 95 % interval by bootstrap over tasks."""
+    """The mean difference second − first over tasks, with its 95 % interval by bootstrap over tasks."""
     by_task: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for one in ran:
         by_task[one.task][one.group].append(measure(one))
@@ -137,7 +137,9 @@ def main(arguments: list[str]) -> int:
     """Run and print."""
     parser = argparse.ArgumentParser(prog="benchmarks.seven_groups", description=__doc__)
     parser.add_argument("--seeds", type=int, default=10)
-    parser.add_argument("--mistakes", type=float, default=1.0, help="all mistakes so many times as frequent")
+    parser.add_argument(
+        "--mistakes", type=float, default=1.0, help="multiply the rates of all mistakes by this factor"
+    )
     parser.add_argument("--endpoint", type=int, metavar="N", help="N tasks of each tier with a real model")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(arguments)

@@ -25,10 +25,10 @@ class Real:
     @classmethod
     @asynccontextmanager
     async def open(cls) -> AsyncIterator[Self]:
-        """The model that the environment names.
+        """Open the model that the environment names.
 
         Raises:
-            SystemExit: it names none.
+            SystemExit: the environment names no model.
         """
         from iact.core.models.openai import OpenAIModel
 
@@ -57,7 +57,7 @@ class Real:
         return await self._reply(text)
 
     def saw(self, output: str | None, error: str) -> None:
-        """It stands in the next text."""
+        """Do nothing; the next text contains it."""
 
     async def _reply(self, text: str) -> str:
         events = self.model.stream([ChatMessage("user", text)], max_tokens=2048)

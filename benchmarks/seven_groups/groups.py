@@ -1,6 +1,6 @@
 """The seven groups: three loops, and four ways to run the same plan on the plan engine.
 
-Table 12 of the paper, each adding one thing to the one before:
+The groups of the paper's table 12. Each adds one thing to the group before:
 G0 careful loop · G1 naive loop · G2 loop with a plan in its prompt · G3 plan enforced, one step at a time,
 unbounded repair of the failing call · G4 the same, all ready steps at once · G5 retry and patch ·
 G6 retry, patch and replan. G3 to G6 are the product's engine with different limits.
@@ -36,7 +36,7 @@ from tests.core.plan.engine import PlanEngine, Waiting
 GROUPS: Final = ("G0", "G1", "G2", "G3", "G4", "G5", "G6")
 SECONDS: Final = 600.0
 TOKENS: Final = 100_000
-"""Bounds of one run (paper, 8.1)."""
+"""The bounds of one run (paper, 8.1)."""
 
 _ACT: Final = (
     'Answer with JSON only, one action: {"call": "TOOL", "params": {"NAME": "VALUE"}} '
@@ -47,7 +47,7 @@ _CAREFUL: Final = "Think before you act: what is known, what is missing, what we
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """One run of one group. `calls`: of tools; `repeated`: of these, those that gave what was there already."""
+    """One run of one group. `calls`: calls of tools. `repeated`: calls whose result was already known."""
 
     group: str
     task: str
@@ -140,7 +140,7 @@ def _value(outcome: Outcome) -> str | None:
 
 @dataclass
 class Firer:
-    """Fires nodes in the world. `amending`: what fails is called again with other parameters, without bound."""
+    """Fires nodes in the world. `amending`: failed calls are repeated with other parameters, without a limit."""
 
     world: World
     mind: Mind

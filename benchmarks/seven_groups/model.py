@@ -1,9 +1,9 @@
-"""What a group asks a model, and the two models that answer: a simulated one, and an endpoint.
+"""The questions of a group to a model, and the two models that answer: a simulated one, and an endpoint.
 
-THE SIMULATED MODEL IS AN ASSUMPTION, not a measurement of any model. It reads the same questions that
-an endpoint would get, knows the task, and makes mistakes of known kinds at known rates (`Rates`), drawn
-from a seed. What it answers is text in the form that was asked for, so the engine reads it as it reads
-any model's. Its latency and its price follow from the number of tokens that it reads and writes.
+THE SIMULATED MODEL IS AN ASSUMPTION, not a measurement of any model. It reads the same questions that an
+endpoint would get, knows the task, and makes mistakes of known kinds at known rates (`Rates`), drawn from a
+seed. Its answers are text in the requested form, so the engine reads them like any model's answers. Its
+latency and its price follow from the number of tokens that it reads and writes.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ CHARACTERS_PER_TOKEN: Final = 4
 class Rates:
     """Chances of the simulated model's mistakes, and its speed.
 
-    `literal`: a wrong word in a call; `silent`: of these, the part that no tool complains about.
-    `forget`: a planner leaves a step out. `unlink`: it forgets to hand a result on. `drift`: a loop makes a
-    call that nobody needs; `early`: it thinks that it is done. `rot`: by how much the mistakes of a decision
-    grow with each thousand tokens of its context. `mend`: it draws the right conclusion from an error;
-    `mend_upstream`: likewise if the error lies before the failed step and only that step is shown.
+    `literal`: a wrong word in a call; `silent`: the share of these that no tool complains about.
+    `forget`: a planner leaves a step out. `unlink`: it forgets to pass a result on. `drift`: a loop makes an
+    unnecessary call; `early`: it believes that it is done. `rot`: how much the mistakes of a decision grow with
+    each thousand tokens of its context. `mend`: it draws the right conclusion from an error; `mend_upstream`:
+    the same if the error was made before the failed step and only that step is shown.
     `first`, `per_input`, `per_output`: seconds of a call, and per token read and written.
     """
 
@@ -51,7 +51,7 @@ class Rates:
     per_output: float = 0.0125
 
     def scaled(self, factor: float) -> Rates:
-        """All mistakes `factor` times as frequent."""
+        """The same rates with all mistakes `factor` times as frequent."""
         return Rates(
             literal=self.literal * factor, forget=self.forget * factor, unlink=self.unlink * factor,
             drift=self.drift * factor, early=self.early * factor, mend=1 - min(1.0, (1 - self.mend) * factor),
@@ -67,7 +67,7 @@ class Meter:
     model_calls: int = 0
 
     def count(self, question: str, answer: str) -> tuple[int, int]:
-        """Add one call; its tokens in and out."""
+        """Add one call. Returns its tokens in and out."""
         read, written = len(question) // CHARACTERS_PER_TOKEN, max(1, len(answer) // CHARACTERS_PER_TOKEN)
         self.tokens += read + written
         self.model_calls += 1
@@ -83,7 +83,7 @@ class Mind(Protocol):
     async def decide(self, text: str, *, careful: bool, planned: bool) -> str:
         """The next action of a loop, as JSON: {"call", "params"} or {"finish": VALUE}.
 
-        `careful`: the prompt asks for reflection before it acts. `planned`: a plan stands in it.
+        `careful`: the prompt asks the model to reflect before it acts. `planned`: the prompt contains a plan.
         """
         ...
 
@@ -92,7 +92,7 @@ class Mind(Protocol):
         ...
 
     def saw(self, output: str | None, error: str) -> None:
-        """What came of a loop's last action; it stands in the next text as well."""
+        """Receive the result of a loop's last action. The next text contains it as well."""
         ...
 
 
@@ -105,12 +105,12 @@ class Simulated:
     rng: random.Random
     meter: Meter = field(default_factory=Meter)
     nodes: dict[str, str] = field(default_factory=dict)
-    """Of a plan: step id to the node that stands for it."""
+    """For a plan: the node of each step id."""
     _made: int = 0
     _known: dict[str, str] = field(default_factory=dict)
-    """Literals that errors have told it, by step id."""
+    """Literals that it learned from errors, by step id."""
     _had: dict[str, str] = field(default_factory=dict)
-    """Of a loop: what it takes for the value of each step; mistakes that nobody told it of are in there."""
+    """For a loop: what it believes is the value of each step, including mistakes that were not reported to it."""
     _last: str = ""
     _doing: str = ""
 
@@ -129,7 +129,7 @@ class Simulated:
         yield text
 
     def _steps(self, steps: tuple[Step, ...], there: dict[str, str], suffix: str = "") -> list[JSON]:
-        """Steps as a planner writes them, with its mistakes. `there`: step id to the node that has its value."""
+        """Steps as a planner writes them, with its mistakes. `there`: the node that has the value, by step id."""
         written: list[JSON] = []
         names = dict(there)
         for step in steps:
@@ -149,7 +149,7 @@ class Simulated:
         return {"id": id, "call": step.tool.name, "params": params, "refs": refs}
 
     def _rest(self) -> list[JSON]:
-        """What is still to do, in the light of every error so far; results that are right are used again."""
+        """The remaining steps, given all errors so far. Correct results are used again."""
         for step in self.world.task.steps:
             if self.world.literal(step) != step.literal and not self._slips(1 - self.rates.mend):
                 self._known[step.id] = self.world.literal(step)
@@ -194,7 +194,7 @@ class Simulated:
         rotten = 1 + self.rates.rot * len(text) / CHARACTERS_PER_TOKEN / 1000
         factor = rotten * (0.6 if careful else 1.0) * (0.7 if planned else 1.0)
         answer = json.dumps(self._action(factor))
-        # A careful prompt has it think aloud before it acts.
+        # A careful prompt makes it think aloud before it acts.
         thought = 240 if careful else 80
         await self._spend(text, answer + " " * thought)
         return answer
@@ -211,7 +211,7 @@ class Simulated:
             return {"call": step.tool.name, "params": {step.tool.literal: self._word(step)}}
         missing = [one for one in task.steps if one.id not in self._had]
         ready = [one for one in missing if all(other in self._had for other in one.inputs)]
-        if not ready:  # everything is there, and yet not what was wanted: a mistake that nobody told it of
+        if not ready:  # every value exists, but the result is wrong: a mistake that was not reported to it
             return {"finish": self._last}
         step = ready[0]
         params: dict[str, JSON] = {step.tool.literal: self._word(step, factor)}
@@ -222,7 +222,7 @@ class Simulated:
         return {"call": step.tool.name, "params": params}
 
     def saw(self, output: str | None, error: str) -> None:
-        """A loop's result. From an error it learns, or does not."""
+        """Receive a loop's result. It may learn from an error."""
         if output is not None:
             self._last = output
             if self._doing:

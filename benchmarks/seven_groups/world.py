@@ -13,36 +13,36 @@ from iact.core.ports import JSON
 from iact.evaluation.graph_tasks import PARTS, GraphTask, Step, Tool, Trouble, needed, tools, value, wanted
 
 NEAR: Final = "-old"
-"""A literal with this ending is taken without a word and gives another value: an error that nobody is told of."""
+"""A literal with this ending is accepted silently and returns another value: an error that is not reported."""
 
 _BULK: Final = "0123456789 " * 100
-"""What a result holds beside its value: some three hundred tokens."""
+"""The text that a result has in addition to its value: about three hundred tokens."""
 
 _TOOLS: Final[Mapping[str, Tool]] = {tool.name: tool for tool in tools()}
 
 
 @dataclass
 class World:
-    """One run's: counts attempts, remembers values. `calls`: how many reached a tool."""
+    """The world of one run: counts attempts and remembers values. `calls`: how many calls reached a tool."""
 
     task: GraphTask
     calls: int = 0
     repeated: int = 0
     values: dict[str, str] = field(default_factory=dict)
-    """Step id to its value, for steps that have been done as the task needs them."""
+    """The values of the steps that were done as the task needs them, by step id."""
     _tries: Counter[tuple[str, str, tuple[str, ...]]] = field(default_factory=Counter)
     _done: set[tuple[str, str, tuple[str, ...]]] = field(default_factory=set)
 
     def literal(self, step: Step) -> str:
-        """The literal that the step really needs."""
+        """The literal that the step needs."""
         return needed(self.task, step)
 
     def wanted(self, one: str | None = None) -> str:
-        """The value that a step (by default the last) has to give."""
+        """The value that a step (by default the last) must return."""
         return wanted(self.task, one)
 
     async def call(self, name: str, arguments: Mapping[str, JSON]) -> Outcome:
-        """Run a tool: takes its latency, also when it fails."""
+        """Run a tool. It takes its latency, even if it fails."""
         tool = _TOOLS.get(name)
         if tool is None:
             return StepFailure("raised", f"There is no tool {name!r}.")
@@ -68,7 +68,7 @@ class World:
             names = sorted({step.literal for step in self.task.steps if step.tool is tool})
             hint = f"; there is {', '.join(names)}" if names else ""
             return StepFailure("raised", f"There is no {tool.literal} {literal!r}{hint}.")
-        # Of several steps with one literal, the one whose inputs fit best is meant.
+        # Of several steps with the same literal, the one whose inputs fit best is meant.
         step = max(meant, key=lambda one: sum(self.wanted(i) in inputs for i in one.inputs))
         if len(inputs) < (1 if tool.inputs == PARTS else len(step.inputs)):
             return StepFailure("raised", f"The parameter {tool.inputs[len(inputs)]!r} is missing.")

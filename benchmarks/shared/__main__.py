@@ -1,11 +1,12 @@
-"""What it costs that several machines share journals: `python -m benchmarks.shared [--steps N] [--rounds N]`.
+"""The cost of journals that several machines share: `python -m benchmarks.shared [--steps N] [--rounds N]`.
 
-The real runtime with a model that answers at once and a module in memory, as in `benchmarks.tree`; each step changes
-something, so that it waits until its intent is stored. Its journal is in the data directory alone, in a directory as a
-store, and in S3, which is moto's server in a process of its own. Every measurement is a process of its own, and all take
-turns. Then another host takes the session over: from asking for it to holding it, with all of its journal read.
+Uses the real runtime with a model that answers at once and a module in memory, as in `benchmarks.tree`. Each step
+changes something, so it waits until its intent is stored. The journal is only in the data directory, in a directory as
+a store, or in S3, which is moto's server in its own process. Every measurement runs in its own process, and they take
+turns. Then another host takes over the session, measured from its request until it holds the session and has read the
+whole journal.
 
-What the steps left in the store is counted there: objects and bytes of the session, against what they added to its file.
+The objects and bytes that the steps left in the store are counted, and compared with what they added to the file.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ _BUCKET: Final = "bench"
 
 def _script(steps: int) -> InstantModel:
     def script(path: str, turn: int) -> str:
-        # The first turn answers a greeting: with it, the modules of a session become known.
+        # The first turn answers a greeting, because the modules of a session become known with it.
         return (
             DONE if turn in (0, steps + 1) else f"{TEXT.format(number=turn)}\n\n```t.write\nfile {turn}\n```"
         )
@@ -76,7 +77,7 @@ async def _measure(folder: Path, address: str, steps: int) -> Numbers:
 
 
 def _stored(address: str, session: Session) -> tuple[int, int, int]:
-    """How many objects of a session the store has, their bytes, and those of its file and what stands beside that."""
+    """The number of a session's objects in the store, their bytes, and the bytes of its file and adjacent files."""
     here = session.journal.parent
     files = [session.journal, *(here / "blobs").iterdir()]
     kept_here = sum(one.stat().st_size for one in files)
@@ -89,7 +90,7 @@ def _stored(address: str, session: Session) -> tuple[int, int, int]:
 
 @contextmanager
 def _s3() -> Iterator[str]:
-    """The address of an S3 server with an empty bucket."""
+    """Run an S3 server with an empty bucket. Yields its address."""
     program = (
         "import sys; from moto.server import ThreadedMotoServer as S\n"
         "s = S('127.0.0.1', 0, verbose=False); s.start(); print(*s.get_host_and_port(), flush=True); sys.stdin.read()"
@@ -116,7 +117,7 @@ def _in_a_process(address: str, steps: int, environment: Mapping[str, str]) -> N
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, and print a report."""
+    """Measure and print a report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--rounds", type=int, default=3)

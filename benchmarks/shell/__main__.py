@@ -1,10 +1,10 @@
-"""How many everyday shell lines the classifier does not understand, and whether a hostile one counts as a look.
+"""How many everyday shell lines the classifier does not understand, and whether it takes hostile ones for read-only.
 
     python -m benchmarks.shell --data FOLDER
 
-FOLDER holds the unpacked sources of two collections of examples of shell commands that are published as packages, cheat
-2.5.1 and eg 1.2.3. Their lines are split by a hash of the line: into those that whoever taught the classifier has
-looked at, and those that nobody has. What the classifier must not take for a look is the corpus of hostile commands.
+FOLDER contains the unpacked sources of two collections of shell examples that are published as packages, cheat 2.5.1
+and eg 1.2.3. A hash splits their lines into those that the authors of the classifier have looked at, and those that
+no one has looked at. The classifier must not take any line of the corpus of hostile commands for read-only.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.core.gate.test_shell_corpus import HOSTILE
 
 LONGEST: Final = 300
 _UNFINISHED: Final = re.compile(r"<[\w ./-]+>|\[(?:options|file|OPTION)|\{\{|…|\.\.\.$|\\$")
-"""Lines with a placeholder, and those that go on."""
+"""Matches lines with a placeholder, and lines that continue on the next one."""
 
 
 def examples(folder: Path) -> Iterator[str]:
@@ -69,7 +69,7 @@ def everyday(lines: Iterable[str]) -> list[str]:
 
 
 def looked_at(line: str) -> bool:
-    """In which half a line is."""
+    """Whether a line is in the half that was looked at."""
     return bool(hashlib.sha256(line.encode()).digest()[0] & 1)
 
 
@@ -80,7 +80,7 @@ def only_not_understood(judgement: Judgement) -> bool:
 
 
 def row(name: str, lines: Iterable[str]) -> str:
-    """One line of the table."""
+    """One row of the table."""
     judged = [judge_script(line) for line in lines]
     unknown = sum(any(one.effect == "unknown" for one in each.findings) for each in judged)
     alone = sum(map(only_not_understood, judged))

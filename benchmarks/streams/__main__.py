@@ -1,9 +1,9 @@
-"""Frames of the page while many agents write: `python -m benchmarks.streams [--agents N] [--seconds S]`.
+"""The page's frame rate while many agents write: `python -m benchmarks.streams [--agents N] [--seconds S]`.
 
-A server, its websocket and a browser with the page; the session is a stand-in whose agents write at a steady rate, 20
-pieces of 16 characters a second each, so that nothing but the page and the server is measured. The root is shown and
-writes, too, and the tree of all agents stands beside it. Frames are counted by the page itself. The browser draws
-without a graphics card, and shares the machine with the server.
+Uses a server, its websocket and a browser with the page. The session is a stand-in whose agents each write 20 pieces of
+16 characters a second, so that only the page and the server are measured. The page shows the root, which writes too,
+next to the tree of all agents. The page itself counts frames. The browser draws without a graphics card, and shares the
+machine with the server.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _COUNT: Final = """(ms) => new Promise(done => {
 
 
 async def _write(session: FakeSession, agents: Sequence[str]) -> None:
-    """Every agent writes, each at its own moment of a twentieth of a second."""
+    """Let every agent write, each at its own moment within a twentieth of a second."""
     loop = asyncio.get_running_loop()
     began, written = loop.time(), 0
     while True:
@@ -50,7 +50,7 @@ async def _write(session: FakeSession, agents: Sequence[str]) -> None:
 async def _frames(
     scene: Browsing, session: FakeSession, agents: Sequence[str], seconds: float
 ) -> list[float]:
-    """Milliseconds between frames, of a page whose agents write."""
+    """Milliseconds between the frames of a page while agents write."""
     page = await scene.page(session.id)
     session.show(*(node(path, "thinking") for path in agents))
     writing = asyncio.create_task(_write(session, agents))
@@ -73,7 +73,7 @@ async def _measure(counts: Sequence[int], seconds: float, found: dict[int, list[
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Measure, and print a report."""
+    """Measure and print a report."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--agents", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=5.0)

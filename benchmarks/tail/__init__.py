@@ -1,1 +1,1 @@
-"""What the place of the dynamic block costs, on the real llama.cpp server."""
+"""The cost of each place of the dynamic block, on the real llama.cpp server."""

@@ -1,14 +1,14 @@
-"""What the place of the dynamic block costs, counted by a real llama.cpp server: tables, and JSON with `--json FILE`.
+"""The cost of each place of the dynamic block, counted by a real llama.cpp server: tables, and JSON with `--json FILE`.
 
     python -m benchmarks.tail [--turns N] [--only TEXT …] [--children N] [--json FILE]
 
-The product plays one session, and the same work is played in five layouts, each against a fresh server with the
-embedded model's file, through our own client and without steering. Prompt tokens, and those that were found in the
-cache, are what the endpoint reports; they do not depend on what else the machine does, seconds do. Then children of
-the agent at the end of its session: with a prompt of their own, with the static prompt of all agents, and forked from
-their caller. `--only product` is enough to see whether the product keeps its targets.
+The product runs one session, and the same work runs in five layouts, each against a new server with the embedded
+model's file, through iact's own client and without steering. Prompt tokens and cached tokens are those that the
+endpoint reports. They do not depend on what else the machine does, but seconds do. Then the agent gets children at the
+end of its session: with their own prompt, with the static prompt of all agents, and forked from their caller.
+`--only product` is enough to check the product's targets.
 
-With 30 turns or more the run ends with status 1 if the product misses its targets.
+With 30 turns or more, exits with status 1 if the product misses its targets.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ from iact.core.models.openai import OpenAIModel, Timeouts
 from iact.core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
 
 REPLY: Final = 24
-"""Tokens of a reply."""
+"""The tokens of a reply."""
 
 PRODUCT: Final = "the product"
 REUSED: Final = 0.93
 LENGTH: Final = 0.60
 _FULL: Final = 30
 _PATIENCE: Final = 3600.0
-"""Seconds that a busy machine may take for the first token."""
+"""The most seconds that a busy machine may take for the first token."""
 
 _KEY: Final = secrets.token_hex(16)
 _FIXED: Final[dict[str, JSON]] = {"temperature": 0, "seed": 1}
@@ -68,7 +68,7 @@ class _Clock:
 
 @asynccontextmanager
 async def _model() -> AsyncIterator[OpenAIModel]:
-    """A client of a fresh server, whose cache is empty."""
+    """Start a new server with an empty cache. Yields a client."""
     server, address = await asyncio.to_thread(serve, str(weights.model_file()), _KEY)
     client = OpenAIModel(
         base_url=f"{address}/v1", key=_KEY, profile=PROFILE, clock=_Clock(), rng=random.Random(1),
@@ -83,7 +83,7 @@ async def _model() -> AsyncIterator[OpenAIModel]:
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One model call as it was measured. `first`: seconds to the first token; `again`: how often it was begun anew."""
+    """One measured model call. `first`: seconds to the first token. `again`: how often it was started again."""
 
     usage: Usage
     first: float
@@ -121,7 +121,7 @@ async def _call(model: OpenAIModel, messages: Sequence[ChatMessage]) -> Call:
 class Row:
     """One layout over a whole session. `reused`: share of the prompt tokens sent; `final`: tokens of the last prompt.
 
-    `turns`: what was evaluated turn by turn. `again`: calls that were begun anew after a broken connection.
+    `turns`: evaluated tokens turn by turn. `again`: calls that were started again after a broken connection.
     """
 
     layout: str
@@ -138,7 +138,7 @@ class Row:
 async def _session(
     model: OpenAIModel, layout: Layout, turns: Sequence[Turn]
 ) -> tuple[list[Call], list[Turn]]:
-    """Play the session in one layout; the calls, and the turns with the replies that came."""
+    """Run the session in one layout. Returns the calls, and the turns with the received replies."""
     calls: list[Call] = []
     played: list[Turn] = []
     for turn in turns:
@@ -164,7 +164,7 @@ def _row(name: str, calls: Sequence[Call]) -> Row:
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """What a kind of child costs: prompt tokens and those evaluated, for one child, and for the caller's next turn."""
+    """The cost of a kind of child: prompt tokens and evaluated tokens, for one child and the caller's next turn."""
 
     kind: str
     prompt: float
@@ -173,7 +173,7 @@ class Child:
 
 
 async def _children(turns: Sequence[Turn], count: int) -> list[Child]:
-    """For each kind: its caller's session so far, then `count` children, the caller going on after each."""
+    """For each kind: run the caller's session so far, then `count` children. The caller continues after each."""
     found: list[Child] = []
     for kind, build in CHILDREN.items():
         async with _model() as model:
@@ -198,18 +198,18 @@ async def _children(turns: Sequence[Turn], count: int) -> list[Child]:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The product's own session, and what its last prompt would have with every whole block kept."""
+    """The product's own session, and the length that its last prompt would have with every whole block kept."""
 
     row: Row
     kept: int
 
     @property
     def length(self) -> float:
-        """Its last prompt as a share of that."""
+        """The length of its last prompt as a share of that length."""
         return self.row.final / self.kept
 
     def missed(self) -> list[str]:
-        """What it misses of its targets."""
+        """The targets that it misses, as text."""
         wrong = []
         if self.row.reused < REUSED:
             wrong.append(f"{PRODUCT}: {self.row.reused:.1%} reused, at least {REUSED:.0%} wanted")
@@ -227,14 +227,14 @@ async def _product(turns: int) -> Product:
             return calls[-1].text
 
         blocks = await play(say, turns)
-        # Counting is not evaluating: what the last prompt would be longer by is asked of the server's tokenizer.
+        # The server's tokenizer counts how much longer the last prompt would be, without evaluating it.
         longer = sum([await _count(model, whole) - await _count(model, told) for told, whole in blocks])
     row = _row(PRODUCT, calls)
     return Product(row, row.final + longer)
 
 
 async def _count(model: OpenAIModel, text: str) -> int:
-    """Tokens of a text, as the server counts them."""
+    """The tokens of a text, counted by the server."""
     async with httpx.AsyncClient(trust_env=False, timeout=_PATIENCE) as client:
         address = f"{model.endpoint.removesuffix('/v1')}/tokenize"
         answer = await client.post(
@@ -285,7 +285,7 @@ async def _families(turns: int, count: int) -> list[Child]:
 
 
 async def _static_tokens() -> Call:
-    """The prompt with nothing but the static text and one word."""
+    """The tokens of a prompt with only the static text and one word."""
     async with _model() as model:
         return await _call(model, [changes(conversation(1))[0], ChatMessage("user", "Hi")])
 
@@ -294,10 +294,10 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tail", description=__doc__)
     parser.add_argument("--turns", type=int, default=_FULL, help="turns of the session (default 30)")
     parser.add_argument(
-        "--only", nargs="*", default=[""], metavar="TEXT", help="rows whose name holds one of these"
+        "--only", nargs="*", default=[""], metavar="TEXT", help="only rows whose name contains one of these"
     )
     parser.add_argument("--children", type=int, default=5, help="children of each kind (default 5)")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to this file")
     options = parser.parse_args(arguments)
     if not weights.present():
         weights.fetch(lambda line: print(line, flush=True))

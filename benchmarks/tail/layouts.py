@@ -1,7 +1,7 @@
-"""The conversation that the tail benchmark plays, and the five places where its dynamic block can stand.
+"""The conversation of the tail benchmark, and the five places where its dynamic block can be.
 
-Pure: the conversation is the same at every run and in every layout, but for what the model itself replies.
-A layout is a function from the turns so far to the messages of the next call, so the rules stand side by side.
+Pure: the conversation is the same in every run and in every layout, except for the model's own replies.
+A layout is a function from the turns so far to the messages of the next call.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ _CHARACTERS: Final = 5000
 
 
 def _static() -> str:
-    """As much of the description of the data as makes the prompt equally long whatever the product's own is."""
+    """Enough description of the data to make the prompt equally long, whatever the length of the product's own."""
     files = (
         f"- The file {name}-{step}.csv has one line for each day, with the day, the place, the count and the sum."
         for step in _STEPS
@@ -66,12 +66,12 @@ def _static() -> str:
 
 
 STATIC: Final = _static()
-"""The static prompt: the product's own, house rules, and what the data is; together 1,000 to 1,500 tokens."""
+"""The static prompt: the product's own, house rules, and a description of the data; 1,000 to 1,500 tokens in all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One turn: what the agent reads, and its dynamic block, whole and as the product appends it.
+    """One turn: the agent's input and its dynamic block, whole and as the product appends it.
 
     `reply`: what the model wrote in this layout.
     """
@@ -83,7 +83,7 @@ class Turn:
 
 
 def conversation(turns: int) -> list[Turn]:
-    """A session of data work: each turn brings the output of a command, now and then a variable or a child."""
+    """A session of data work: each turn adds the output of a command, and sometimes a variable or a child."""
     table, found, told = Table(), list[Turn](), None
     for number in range(turns):
         if number % 3 == 0:
@@ -106,7 +106,7 @@ def command(number: int) -> str:
 
 
 def printed(number: int) -> str:
-    """What a command printed."""
+    """The output of a command."""
     return f"{_file(number)} {number * 37 + 12} lines, {number * 911 + 4096} bytes"
 
 
@@ -130,11 +130,11 @@ def _seen(number: int) -> Seen:
 # --- layouts --------------------------------------------------------------------------------------
 
 Layout = Callable[[Sequence[Turn]], list[ChatMessage]]
-"""Turns so far, the last of them without a reply, to the messages of the call."""
+"""From the turns so far, the last of them without a reply, to the messages of the call."""
 
 
 def front(turns: Sequence[Turn]) -> list[ChatMessage]:
-    """The dynamic block before everything, in the system prompt."""
+    """The dynamic block before everything else, in the system prompt."""
     return [ChatMessage("system", f"{turns[-1].whole}\n\n{STATIC}"), *_history(turns)]
 
 
@@ -144,19 +144,19 @@ def middle(turns: Sequence[Turn]) -> list[ChatMessage]:
 
 
 def dropped(turns: Sequence[Turn]) -> list[ChatMessage]:
-    """The whole dynamic block behind the newest input, gone at the next turn."""
+    """The whole dynamic block after the newest input, removed at the next turn."""
     *before, last = _history(turns)
     newest = ChatMessage("user", f"{last.content}\n\n{turns[-1].whole}")
     return [ChatMessage("system", STATIC), *before, newest]
 
 
 def kept(turns: Sequence[Turn]) -> list[ChatMessage]:
-    """The whole dynamic block behind every input, for ever."""
+    """The whole dynamic block after every input, kept."""
     return [ChatMessage("system", STATIC), *_history(turns, lambda turn: turn.whole)]
 
 
 def changes(turns: Sequence[Turn]) -> list[ChatMessage]:
-    """Only what changed in the dynamic block, behind every input, for ever."""
+    """Only the changes of the dynamic block, after every input, kept."""
     return [ChatMessage("system", STATIC), *_history(turns, lambda turn: turn.changes)]
 
 
@@ -170,7 +170,7 @@ LAYOUTS: Final[dict[str, Layout]] = {
 
 
 def _history(turns: Sequence[Turn], state: Callable[[Turn], str] | None = None) -> list[ChatMessage]:
-    """Inputs and replies in turn; `state`: what stands behind each input."""
+    """Inputs and replies in turn. `state`: the text after each input."""
     messages: list[ChatMessage] = []
     for turn in turns:
         messages.append(ChatMessage("user", f"{turn.input}\n\n{state(turn)}" if state else turn.input))
@@ -184,13 +184,13 @@ _TASK: Final = "Add up the bytes of all files that were read so far, and name th
 
 
 def child_own(number: int, turns: Sequence[Turn]) -> list[ChatMessage]:
-    """A child whose prompt is written for it: nothing of it has been read before."""
+    """A child with its own prompt, none of which the server has read before."""
     role = f"You are reader number {number + 1}, a specialist for part {number + 1} of the data."
     return [ChatMessage("system", f"{role}\n\n{STATIC}"), _task(number, turns)]
 
 
 def child_shared(number: int, turns: Sequence[Turn]) -> list[ChatMessage]:
-    """A child with the static prompt of all agents; its caller tells it what it must know."""
+    """A child with the static prompt of all agents. Its caller tells it what it must know."""
     return [ChatMessage("system", STATIC), _task(number, turns)]
 
 
@@ -213,7 +213,7 @@ CHILDREN: Final[dict[str, Callable[[int, Sequence[Turn]], list[ChatMessage]]]] =
 
 
 def _task(number: int, turns: Sequence[Turn]) -> ChatMessage:
-    """The opening of a child that sees nothing of its caller: all that was read is said again."""
+    """The first message to a child that sees nothing of its caller. It repeats everything that was read."""
     known = "\n".join(f"{turn.input}" for turn in turns[1:])
     opening = labels.opening(f"/reader_{number + 1}", "/", "", [])
     told = labels.message("your caller /", f"{known}\n\n{_TASK}", {})

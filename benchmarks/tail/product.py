@@ -1,8 +1,8 @@
-"""The product's own session over the same work: the runtime builds every context, the real server counts it.
+"""The product's own session with the same work: the runtime builds every context, and the real server counts it.
 
-A model that is asked for one reply says what the server's model says, and behind it the call that a better model
-would have made, so that the session has as many turns as are wanted. The journal is verified, and tells what each
-turn's whole block would have been.
+Each reply is the text of the server's model, followed by the call that a better model would have made, so that the
+session has the requested number of turns. The journal is verified. It also shows what the whole block of each turn
+would have been.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, FakeModules, World
 
 Say = Callable[[Sequence[ChatMessage]], Awaitable[str]]
-"""Has the server reply to a context, and measures that."""
+"""Has the server reply to a context, and measures the call."""
 
 _STATE: Final = re.compile(r"\n\n\(state\) [^\n]*\Z")
 _WIDE: Final = 10**9
@@ -69,7 +69,7 @@ _MANIFEST: Final = Manifest.model_validate(
 
 
 class _Clock:
-    """Goes on by a minute whenever somebody looks, so that no turn is told the time of another."""
+    """A clock that advances by a minute at every reading, so that no two turns have the same time."""
 
     def __init__(self) -> None:
         self._looked = 0
@@ -87,7 +87,7 @@ class _Clock:
 
 @dataclass
 class _Worker:
-    """The model of the session: the server's words, then a call, for as many turns as are wanted."""
+    """The model of the session: the server's text, then a call, for the requested number of turns."""
 
     say: Say
     turns: int
@@ -139,14 +139,14 @@ class _Shell(FakeModules):
 
 
 class _Host(FakeHost):
-    """A catalogue with that module; nothing is started."""
+    """A catalogue with that module. Starts nothing."""
 
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         return [CatalogueEntry("shell", "0" * 64, "shipped", "For measurements.", _MANIFEST.to_proto())]
 
 
 async def play(say: Say, turns: int) -> list[tuple[str, str]]:
-    """Play the session; gives for each turn what it was told of the state, and what the whole block would have been."""
+    """Run the session. Returns the state that each turn was shown, and what its whole block would have been."""
 
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return _Shell()
@@ -172,11 +172,13 @@ async def play(say: Say, turns: int) -> list[tuple[str, str]]:
 
 
 def _whole_blocks(journal: Path) -> list[str]:
-    """What the whole block would have been at each turn."""
+    """The whole block that each turn would have had."""
     verified = replay(journal, verify=True)
     tree, found = Tree(strict=True, blobs=lambda digest: b""), list[str]()
     for record in verified.records:
-        variables = tree.root.table.copy() if tree.agents else Table()  # as the turn saw them
+        variables = (
+            tree.root.table.copy() if tree.agents else Table()
+        )  # in the state in which the turn saw them
         apply(tree, record)
         if "context" in record.fields:
             told = tree.root.context.told

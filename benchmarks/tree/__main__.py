@@ -1,13 +1,13 @@
-"""What the tree and its journal cost, ours beside AutoGen and LangGraph: tables, and JSON with `--json FILE`.
+"""The cost of the tree and its journal, compared with AutoGen and LangGraph: tables, and JSON with `--json FILE`.
 
     python -m benchmarks.tree [--peers] [--short] [--rounds N] [--json FILE]
 
-Every measurement is a process of its own, with a model that answers at once and, for ours, the real
-runtime with a durable journal. With `--peers` the same work is done by AutoGen, whose agents store
-nothing, and by LangGraph, with and without its SQLite checkpointer; both are installed into the user's
-cache once. Whoever is compared takes turns, round after round, and the best round counts: other work on
-the machine only ever makes a round worse. Times are processor time, of all threads; wall-clock time
-stands in brackets. Ends with status 1 if a target is missed.
+Every measurement runs in its own process, with a model that answers at once and, for iact, the real runtime
+with a durable journal. With `--peers`, the same work is done by AutoGen, whose agents store nothing, and by
+LangGraph, with and without its SQLite checkpointer. Both are installed into the user's cache once. The
+products take turns, round after round, and the best round counts, because other work on the machine can only
+make a round slower. Times are processor time of all threads; wall-clock time is in brackets. Exits with
+status 1 if a target is missed.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ PEERS: Final = {
 PEER_NAMES: Final = ("autogen", "langgraph")
 _FLAT: Final = 1.3
 _MOST_STORED: Final = 200
-"""Steps of a LangGraph run with its checkpointer: what it stores grows with the square of that."""
+"""The most steps of a LangGraph run with its checkpointer. Its stored bytes grow with the square of the steps."""
 
 
 @dataclass
 class Bench:
-    """One run: its rounds, all that was measured, and the targets so far."""
+    """One run: its rounds, all measurements, and the targets so far."""
 
     rounds: int
     peers: Sequence[str]
@@ -52,7 +52,7 @@ class Bench:
     targets: list[Target] = field(default_factory=list)
 
     def take(self, runs: Sequence[tuple[str, str, str, int]], best: Callable[[Numbers], float]) -> None:
-        """Measure each (name, framework, what, count) in every round; of the rounds the least by `best` is kept."""
+        """Measure each (name, framework, what, count) in every round, and keep the round with the lowest `best`."""
         for _ in range(self.rounds):
             for name, framework, what, count in runs:
                 made = _run(framework, what, count)
@@ -61,12 +61,12 @@ class Bench:
                     self.found[key] = made
 
     def aim(self, name: str, value: float, limit: float | None, unit: str = "", *, most: bool = True) -> None:
-        """Hold a number against its target."""
+        """Compare a number with its target."""
         self.targets.append(Target(name, value, limit, unit, most))
 
 
 def _run(framework: str, what: str, count: int) -> Numbers:
-    """One measurement in a process of its own."""
+    """Make one measurement in its own process."""
     python = sys.executable if framework == "ours" else str(interpreter(framework))
     module = "ours" if framework == "ours" else f"peer_{framework}"
     command = [python, "-m", f"benchmarks.tree.{module}", what, str(count)]
@@ -80,7 +80,7 @@ def _cpu(numbers: Numbers) -> float:
 
 
 def steps(bench: Bench) -> None:
-    """Milliseconds and bytes per step of one agent with a tool, over the length of its history."""
+    """Measure milliseconds and bytes per step of one agent with a tool, by the length of its history."""
     counts = (50, 200) if bench.short else (50, 200, 1000)
     longest = 2000 if bench.short else 10_000
     ours = {"ours, durable": "reading", "ours, waiting for the disk at each call": "writing"}
@@ -126,7 +126,7 @@ def _stored(bench: Bench, name: str) -> str:
 
 
 def children(bench: Bench) -> None:
-    """Processor time per child agent, and memory per agent."""
+    """Measure processor time per child agent, and memory per agent."""
     count, many = 200, 300 if bench.short else 1000
     frameworks = ["ours", *bench.peers]
     bench.take([(f"{one} children", one, "children", count) for one in frameworks], _cpu)
@@ -154,7 +154,7 @@ def children(bench: Bench) -> None:
 
 
 def journal(bench: Bench) -> None:
-    """Durable appends per second by 1, 16 and 64 writers; verifying and resuming a long journal."""
+    """Measure durable appends per second by 1, 16 and 64 writers, and verifying and resuming a long journal."""
     writers = (1, 16, 64)
     bench.take([("appends", "ours", "appends", one) for one in writers], lambda made: -made["per_second"])
     rows = [bench.found[f"appends {one}"] for one in writers]
@@ -183,9 +183,9 @@ def journal(bench: Bench) -> None:
 
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.tree", description=__doc__)
-    parser.add_argument("--peers", action="store_true", help="measure AutoGen and LangGraph beside ours")
+    parser.add_argument("--peers", action="store_true", help="also measure AutoGen and LangGraph")
     parser.add_argument("--short", action="store_true", help="one round, small sizes")
-    parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers there as well")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to this file")
     parser.add_argument("--rounds", type=int, default=3)
     chosen = parser.parse_args(arguments)
     peers = installed(*PEER_NAMES) if chosen.peers else []

@@ -1,4 +1,4 @@
-"""A model that answers at once and a module in memory; everything else in these measurements is the product."""
+"""A model that answers at once, and a module in memory. Everything else in these measurements is the product."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from tests.core.session.fakes import FakeHost, FakeModules, World
 
 _OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTILINE)
 _WIDE: Final = 10**24
-"""No bound of tokens is ever hit."""
+"""A budget of tokens that is never exhausted."""
 
 _FUNCTION: Final = {
     "name": "read",
@@ -54,14 +54,14 @@ _MANIFEST: Final = Manifest.model_validate(
 )
 
 Script = Callable[[str, int], str]
-"""What an agent says: (path, how many turns it has had) → text."""
+"""An agent's replies: (path, number of turns so far) → text."""
 
 
 @dataclass
 class InstantModel:
-    """Says what `script` says, in one piece; its own cost does not grow with the context.
+    """Replies with the text of `script`, in one piece. Its own cost does not grow with the context.
 
-    `hold`: agents below the root wait for it before they answer; `waiting` counts them.
+    `hold`: agents below the root wait for this event before they answer. `waiting`: how many wait.
     """
 
     script: Script
@@ -110,7 +110,7 @@ class InstantModules(FakeModules):
 
 
 class InstantHost(FakeHost):
-    """A catalogue with that module; nothing is started."""
+    """A catalogue with that module. Starts nothing."""
 
     async def catalogue(self) -> Sequence[CatalogueEntry]:
         return [CatalogueEntry("t", "0" * 64, "shipped", "For measurements.", _MANIFEST.to_proto())]
@@ -124,7 +124,7 @@ def runtime(
     memory: Memory | None = None,
     journals: JournalStore | None = None,
 ) -> AbstractAsyncContextManager[Runtime]:
-    """The real runtime with its journals in `data`; no bound is hit."""
+    """The real runtime with its journals in `data`, and bounds that are never reached."""
 
     def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
         return InstantModules()

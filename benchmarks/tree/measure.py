@@ -1,7 +1,7 @@
-"""How every process of this benchmark measures itself, ours and the peers', with the standard library alone.
+"""How every process of this benchmark measures itself, with only the standard library.
 
-Processor time counts all threads of the process. On a machine that does other work as well it is what
-can be compared; seconds on the wall are given beside it.
+Processor time includes all threads of the process. It can be compared even if the machine does other work.
+Wall-clock time is reported as well.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from types import TracebackType
 from typing import Final, TypeAlias
 
 Numbers: TypeAlias = dict[str, float]
-"""What one process found out, by name."""
+"""The measurements of one process, by name."""
 
 TEXT: Final = "I look at the next file, since the last one did not hold what I am after. Number {number}."
-"""What a model writes beside a tool call, in every framework."""
+"""The text that a model writes with a tool call, in every framework."""
 
 RESULT: Final = "line of a file that holds nothing of interest\n" * 5
-"""What the tool gives, in every framework."""
+"""The result of the tool, in every framework."""
 
 TASK: Final = "Look through the files, one after the other."
 DONE: Final = "I have looked at all of them."
 
 
 class Stopwatch:
-    """Processor and wall-clock seconds between entering and leaving."""
+    """Measures processor and wall-clock seconds between entering and leaving."""
 
     def __init__(self) -> None:
         self.cpu = 0.0
@@ -51,17 +51,17 @@ class Stopwatch:
 
 
 def resident() -> int:
-    """Bytes of memory that this process holds now."""
+    """Bytes of memory that this process uses now."""
     gc.collect()
     with open("/proc/self/statm", encoding="ascii") as stream:
         return int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def peak() -> int:
-    """The most bytes of memory that this process ever held."""
+    """The most bytes of memory that this process has used."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def report(numbers: Numbers) -> None:
-    """Hand the numbers to whoever started this process."""
+    """Print the numbers for the process that started this one."""
     print(json.dumps(numbers))

@@ -1,4 +1,4 @@
-"""One measurement of ours in a process of its own: `python -m benchmarks.tree.ours WHAT COUNT`.
+"""One measurement of iact in its own process: `python -m benchmarks.tree.ours WHAT COUNT`.
 
 Prints its numbers as one line of JSON. The journal is durable in all of them.
 """
@@ -25,11 +25,11 @@ _BODY: Final = "A record of a usual size, as a reply or a result would be. " * 4
 
 
 _READY: Final = "Are you there?"
-"""Said before anything is measured: with the first turn, the modules of a session become known."""
+"""Sent before anything is measured, because the modules of a session become known with the first turn."""
 
 
 def _looking(steps: int, function: str) -> Script:
-    """Each agent makes `steps` calls, then answers; the root answers once before."""
+    """Each agent makes `steps` calls, then answers. The root first answers one greeting."""
 
     def script(path: str, turn: int) -> str:
         if turn == (steps + 1 if path == "/" else steps) or (path == "/" and turn == 0):
@@ -50,14 +50,14 @@ async def _steps(data: Path, steps: int, function: str) -> Numbers:
 
 
 def _look_at(session: Session, steps: int) -> None:
-    """The work was really done: every call has an outcome that holds what the tool gave."""
+    """Check that the work was done: every call has an outcome with the result of the tool."""
     results = [record for record in session.records() if record.kind == "result"]
     assert len(results) == steps, f"{len(results)} results of {steps}"
     assert all(record.body == RESULT for record in results)
 
 
 def _sizes(journal: Path) -> Numbers:
-    """Bytes stored per step beside the content, over all steps, and around the 10th and the last one."""
+    """Bytes stored per step in addition to the content: over all steps, and around the 10th and the last step."""
     beside: list[int] = []
     for record in read_journal(journal).records:
         if record.kind == "turn":
@@ -79,12 +79,12 @@ async def reading(data: Path, count: int) -> Numbers:
 
 
 async def writing(data: Path, count: int) -> Numbers:
-    """Steps with a tool that changes something: each waits until its intent is durable."""
+    """Steps with a tool that changes something. Each waits until its intent is durable."""
     return await _steps(data, count, "t.write")
 
 
 async def children(data: Path, count: int) -> Numbers:
-    """A root that calls `count` new children one after the other, in one reply; each answers at once."""
+    """A root that calls `count` new children one after another, in one reply. Each answers at once."""
     calls = "\n\n".join(f"```CALL child{number}\nDo part {number}.\n```" for number in range(count))
 
     def script(path: str, turn: int) -> str:
@@ -100,7 +100,7 @@ async def children(data: Path, count: int) -> Numbers:
 
 
 async def agents(data: Path, count: int) -> Numbers:
-    """`count` children that all think at the same time, and what they hold when all have answered."""
+    """The memory of `count` children while all wait for the model at the same time, and after all have answered."""
     calls = "\n\n".join(f"```CALL_ASYNC child{number}\nDo part {number}.\n```" for number in range(count))
 
     def script(path: str, turn: int) -> str:
@@ -154,7 +154,7 @@ async def appends(data: Path, writers: int) -> Numbers:
 
 
 async def reopening(data: Path, count: int) -> Numbers:
-    """Verify and resume a journal of about `count` records, of a tree of 50 agents."""
+    """Verify and resume a journal of about `count` records from a tree of 50 agents."""
     steps = count // (4 * _AGENTS_OF_A_LONG_SESSION)
     look = _looking(steps, "t.read")
     calls = "\n\n".join(

@@ -21,11 +21,11 @@ from autogen_core.tools import FunctionTool
 from benchmarks.tree.measure import DONE, RESULT, TASK, TEXT, Numbers, Stopwatch, peak, report, resident
 
 Answer = Callable[[int], "str | list[tuple[str, str]]"]
-"""What the model says at its n-th call: a text, or tool calls as (tool, JSON arguments)."""
+"""The model's reply to its n-th call: a text, or tool calls as (tool, JSON arguments)."""
 
 
 class InstantClient(ChatCompletionClient):
-    """Says what `answer` says; with `hold`, waits for it before."""
+    """A model client that replies with `answer`. `hold`: an event that it waits for first."""
 
     def __init__(self, answer: Answer, hold: asyncio.Event | None = None) -> None:
         self._answer, self._hold = answer, hold
@@ -102,7 +102,7 @@ async def reading(count: int) -> Numbers:
 
 
 async def children(count: int) -> Numbers:
-    """A root with a tool that makes a new agent and runs it, called `count` times in one reply; each answers at once."""
+    """A root with a tool that creates and runs an agent, called `count` times in one reply. Each answers at once."""
 
     def answer(turn: int) -> str | list[tuple[str, str]]:
         wanted = [("call", json.dumps({"text": f"Do part {number}."})) for number in range(count)]
@@ -121,7 +121,7 @@ async def children(count: int) -> Numbers:
 
 
 async def agents(count: int) -> Numbers:
-    """`count` agents that all think at the same time, and what they hold when all have answered."""
+    """The memory of `count` agents while all wait for the model at the same time, and after all have answered."""
     hold = asyncio.Event()
     before = resident()
     made = [_agent(f"child{number}", InstantClient(lambda turn: DONE, hold)) for number in range(count)]

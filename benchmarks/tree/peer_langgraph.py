@@ -33,7 +33,7 @@ warnings.filterwarnings("ignore")
 
 
 class InstantModel(BaseChatModel):
-    """Makes `steps` tool calls, then answers. `hold`: it waits for that before it answers."""
+    """A model that makes `steps` tool calls, then answers. `hold`: an event that it waits for before it answers."""
 
     steps: int = 0
     calls: int = 0
@@ -88,7 +88,7 @@ def _steps(count: int, database: Path | None) -> Numbers:
 
 
 def reading(count: int) -> Numbers:
-    """Steps of one agent with a tool; nothing is stored."""
+    """Steps of one agent with a tool. Nothing is stored."""
     return _steps(count, None)
 
 
@@ -99,13 +99,13 @@ def storing(count: int) -> Numbers:
 
 
 class State(TypedDict):
-    """What the parent keeps: the children's replies."""
+    """The state of the parent: the children's replies."""
 
     replies: Annotated[list[str], operator.add]
 
 
 def children(count: int) -> Numbers:
-    """A parent of which one node runs a child agent as a subgraph, `count` times; each answers at once."""
+    """A parent with a node that runs a child agent as a subgraph, `count` times. Each answers at once."""
     child = create_react_agent(InstantModel(), [])
 
     def call(state: State) -> dict[str, Sequence[str]]:
@@ -153,7 +153,7 @@ async def _agents(count: int) -> Numbers:
 
 
 def agents(count: int) -> Numbers:
-    """`count` child agents that all think at the same time; none remains afterwards."""
+    """The memory of `count` child agents while all wait for the model at the same time. None remains afterwards."""
     return asyncio.run(_agents(count))
 
 

@@ -1,8 +1,8 @@
-"""What each way of working costs for three kinds of task: `python -m benchmarks.ways`.
+"""The cost of each way of working for three kinds of task: `python -m benchmarks.ways`.
 
-Everything is real but the model: `iact run --mode M`, containers, files. The model (`model.py`) answers by what it is shown,
-after 0.15 s and with 200 tokens a second, so that seconds are comparable; they are counted from the message to the
-answer, by the journal's clock.
+Everything except the model is real: `iact run --mode M`, containers, files. The answers of the model (`model.py`)
+depend on what it is shown. They begin after 0.15 s and have 200 tokens a second, so that seconds can be compared.
+Seconds are counted from the message to the answer, by the journal's clock.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ WAYS: Final = ("dialogue", "static", "reflect", "nreflect", "orchestrator", "ana
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One task in one way. `reached`: the answer holds what it should; `kinds`: what the model was asked for."""
+    """One task in one way. `reached`: the answer contains what it should. `kinds`: what the model was asked for."""
 
     calls: int
     tokens: int
@@ -39,7 +39,7 @@ class Run:
 
 
 def run(way: str, task: Task) -> Run:
-    """One message to a new session."""
+    """Send one message to a new session."""
     with tempfile.TemporaryDirectory() as folder, Endpoint(answer) as endpoint:
         data, files = Path(folder) / "data", Path(folder) / "files"
         data.mkdir()

@@ -1,7 +1,7 @@
-"""A model of a careful worker, for three small tasks: what it answers follows from what it was shown, in whatever form.
+"""A scripted model of a careful worker, for three small tasks. Its answers depend on what it was shown, in any form.
 
-It knows no mode and no plan. It reads which facts are in front of it, and does what somebody would who has just these:
-takes the next look in a dialogue, plans the looks that can be foreseen, judges whether the facts suffice.
+It knows neither modes nor plans. It reads the facts in its context, and does what a person with just these facts would
+do: makes the next call in a dialogue, plans the calls that can be foreseen, or judges whether the facts suffice.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from tests.scripted import Reply, Request
 FIRST: Final = 0.15
 """Seconds until the first word."""
 RATE: Final = 800
-"""Characters that are written in a second."""
+"""Characters per second."""
 _CHUNK: Final = 40
 
 Kind: TypeAlias = Literal[
@@ -28,23 +28,23 @@ _TELLS: Final[Sequence[tuple[str, Kind]]] = (
     ("achieved", "analyze"), ("decision", "reflect"), ("inject", "observe"), ("replan_when", "profile"),
     ("skip", "patch"), ("holds", "judge"), ("steps", "plan"),
 )  # fmt: skip
-"""By which field of the answer a question is known, the surest first."""
+"""The fields of the requested answer that identify a question, the most reliable first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """One call of a tool. `body`: what a dialogue writes in its block."""
+    """One call of a tool. `body`: the text of its block in a dialogue."""
 
     call: str
     params: dict[str, str]
     body: bool = True
 
     def step(self, id: str) -> dict[str, object]:
-        """As a step of a plan."""
+        """The call as a step of a plan."""
         return {"id": id, "call": self.call, "params": self.params}
 
     def block(self) -> str:
-        """As an action of a dialogue."""
+        """The call as an action of a dialogue."""
         if self.body:
             return f"```{self.call}\n{next(iter(self.params.values()))}\n```"
         given = " ".join(f"{name}={value}" for name, value in self.params.items())
@@ -68,21 +68,21 @@ class LookUps:
     }
 
     def next(self, shown: str) -> Sequence[Look]:
-        """What to look at."""
+        """The next call."""
         return [_shell(f"sh {one}.sh") for one in self._PLACES if f"the {one} counts" not in shown]
 
     def foreseen(self) -> Sequence[Look]:
-        """What can be planned before anything was seen."""
+        """The calls that can be planned before anything was seen."""
         return self.next("")
 
     def answer(self, shown: str) -> str | None:
-        """The answer, if it can be told."""
+        """The answer, if it is known."""
         found = dict(re.findall(r"the (\w+) counts (\d+) people", shown))
         return None if len(found) < len(self._PLACES) else f"Together {sum(map(int, found.values()))} people."
 
 
 class Chain:
-    """A note that leads to a note; where the third one is, nobody could have foreseen."""
+    """A note that leads to another note. The place of the third note can't be foreseen."""
 
     expected = "heliotrope"
     name = "a chain with a surprise"
@@ -94,16 +94,16 @@ class Chain:
     }
 
     def next(self, shown: str) -> Sequence[Look]:
-        """What to look at."""
+        """The next call."""
         led = ["start.txt", *re.findall(r"Go on in (\S+\.txt)\.", shown)]
         return [_shell(f"cat {dict.fromkeys(led) and led[-1]}")]
 
     def foreseen(self) -> Sequence[Look]:
-        """What can be planned before anything was seen: the first look."""
+        """The calls that can be planned before anything was seen: the first one."""
         return [_shell("cat start.txt")]
 
     def answer(self, shown: str) -> str | None:
-        """The answer, if it can be told."""
+        """The answer, if it is known."""
         found = re.search(r"The word is (\w+)", shown)
         return f"The word is {found[1]}." if found else None
 
@@ -120,15 +120,15 @@ class Failing:
     }
 
     def next(self, shown: str) -> Sequence[Look]:
-        """What to look at."""
+        """The next call."""
         return [_shell("grep -r total .")] if "There is no register.txt" in shown else self.foreseen()
 
     def foreseen(self) -> Sequence[Look]:
-        """What can be planned before anything was seen."""
+        """The calls that can be planned before anything was seen."""
         return [Look("files.read", {"path": "register.txt"}, body=False)]
 
     def answer(self, shown: str) -> str | None:
-        """The answer, if it can be told."""
+        """The answer, if it is known."""
         found = re.search(r"the total is (\d+)", shown)
         return f"The total is {found[1]}." if found else None
 
@@ -138,13 +138,13 @@ TASKS: Final[tuple[Task, ...]] = (LookUps(), Chain(), Failing())
 
 
 def answer(request: Request) -> Reply:
-    """What the model says to a request, at the pace of a model."""
+    """Answer a request at the pace of a model."""
     text = _say(request)
     return Reply(text, chunk=_CHUNK, delay=_CHUNK / RATE, first_delay=FIRST)
 
 
 def kind_of(request: Request) -> Kind:
-    """What it is asked for; a dialogue is told by its opening."""
+    """What the model is asked for. A dialogue is recognized by its first message."""
     if request.agent:
         return "dialogue"
     form = json.dumps(request.body.get("response_format", "")) + request.last

@@ -1,12 +1,13 @@
 """Other people's plans with drawn latencies: `python -m benchmarks.worfbench --data DIR [--seeds N] [--real N]`.
 
-DIR holds `plans.jsonl`, checked plans of WorfBench (arXiv 2410.07869), one a line; of each its source and its steps with
-what they wait for are used. How long a step takes is DRAWN, since the data does not say: log-normal, a median of one
-second, half of them between 0.6 and 1.7. Each plan runs through the product's plan engine in virtual time; with `--real`,
-so many of each source through `iact plan run`, where each step is a script in a container that sleeps for its time.
+DIR contains `plans.jsonl`, with one checked plan of WorfBench (arXiv 2410.07869) per line. The source of each plan and
+its steps with their dependencies are used. The duration of a step is DRAWN, because the data does not have it:
+log-normal with a median of one second, half of them between 0.6 and 1.7. Each plan runs through the product's plan
+engine in virtual time. With `--real`, N plans of each source also run through `iact plan run`, where each step is a
+script in a container that sleeps for its duration.
 
-Beside it stand the sum (one step after the other, as a dialogue works), barriers (a level begins when the one before has
-ended), and the ideal (the longest way through the graph). Time of models is in none of them.
+The results are compared with the sum (one step after another, as in a dialogue), barriers (a level begins when the
+level before has ended), and the ideal (the longest path through the graph). None of them includes time of models.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from tests.core.plan.engine import PlanEngine
 from tests.core.plan.fakes import ScriptedRunner, VirtualClock, run
 
 SPREAD: Final = 0.8
-"""Of the logarithm of a latency."""
+"""The standard deviation of the logarithm of a latency."""
 _PAYS: Final = 0.1
-"""A share of the time from which on something counts as saved."""
+"""The share of the time from which a saving counts."""
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """A plan of the data. `waits`: what each step waits for, in an order in which they can run."""
+    """A plan of the data. `waits`: the steps that each step waits for, in an order in which they can run."""
 
     id: str
     source: str
@@ -48,7 +49,7 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Seconds of one plan with one draw, in each way."""
+    """The seconds of one plan with one draw, in each way."""
 
     plan: Checked
     one_by_one: float
@@ -58,10 +59,10 @@ class Times:
 
 
 def read(folder: Path) -> list[Checked]:
-    """All plans.
+    """Read all plans.
 
     Raises:
-        SystemExit: they are not there, or not in that form.
+        SystemExit: the file is missing or has another form.
     """
     file = folder / "plans.jsonl"
     try:
@@ -102,7 +103,7 @@ def _plan(line: Mapping[str, object]) -> Checked:
 
 
 def levels(waits: Mapping[str, Sequence[str]]) -> dict[int, list[str]]:
-    """The steps by level: one below the deepest of those that a step waits for."""
+    """The steps by level. A step is one level below the deepest step that it waits for."""
     deep: dict[str, int] = {}
     found: dict[int, list[str]] = {}
     for one, needed in waits.items():
@@ -112,13 +113,13 @@ def levels(waits: Mapping[str, Sequence[str]]) -> dict[int, list[str]]:
 
 
 def drawn(plan: Checked, seed: int) -> dict[str, float]:
-    """How long each step takes."""
+    """The seconds of each step, drawn at random."""
     draw = random.Random(f"{plan.source} {plan.id} {seed}")
     return {one: draw.lognormvariate(0.0, SPREAD) for one in plan.waits}
 
 
 def ideal(waits: Mapping[str, Sequence[str]], seconds: Mapping[str, float]) -> float:
-    """The longest way."""
+    """The longest path in seconds."""
     ended: dict[str, float] = {}
     for one, needed in waits.items():
         ended[one] = seconds[one] + max((ended[other] for other in needed), default=0.0)
@@ -126,7 +127,7 @@ def ideal(waits: Mapping[str, Sequence[str]], seconds: Mapping[str, float]) -> f
 
 
 def engine(plan: Checked, seconds: Mapping[str, float]) -> float:
-    """Through the plan engine, in virtual time."""
+    """The seconds through the plan engine, in virtual time."""
     nodes = [
         PlanNode(f"s{one}", call="work", after=tuple(f"s{n}" for n in needed))
         for one, needed in plan.waits.items()
@@ -141,7 +142,7 @@ def engine(plan: Checked, seconds: Mapping[str, float]) -> float:
 
 
 def timed(plan: Checked, seed: int) -> Times:
-    """One plan with one draw, in all four ways."""
+    """Time one plan with one draw, in all four ways."""
     seconds = drawn(plan, seed)
     barriers = sum(max(seconds[one] for one in level) for level in levels(plan.waits).values())
     return Times(plan, sum(seconds.values()), barriers, ideal(plan.waits, seconds), engine(plan, seconds))
@@ -172,7 +173,7 @@ HEADS: Final = (
 
 
 def show(times: Sequence[Times]) -> float:
-    """Print the tables; gives how far ours is from the ideal at most, as a share of it."""
+    """Print the tables. Returns the largest distance from the ideal, as a share of it."""
     sources = sorted({one.plan.source for one in times})
     kept.table(HEADS, [_row(name, [one for one in times if one.plan.source == name]) for name in sources])
     widths = (("width 1", 1, 1), ("width 2", 2, 2), ("width 3", 3, 3), ("width 4 and more", 4, 10_000))
@@ -182,7 +183,7 @@ def show(times: Sequence[Times]) -> float:
 
 
 def real(plans: Sequence[Checked], each: int) -> None:
-    """Some of each source through the command line and containers; the widest first, as there is most to go wrong."""
+    """Run `each` plans of each source through the command line and containers, the widest first: they are hardest."""
     rows = []
     for source in sorted({one.source for one in plans}):
         some = sorted((one for one in plans if one.source == source), key=lambda one: (-one.width, one.id))[
@@ -210,7 +211,7 @@ def real(plans: Sequence[Checked], each: int) -> None:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Measure and print; 1 if the engine takes longer than the longest way through a graph."""
+    """Measure and print. Returns 1 if the engine takes longer than the longest path through a graph."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.worfbench", description=__doc__)
     parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="where plans.jsonl is")
     parser.add_argument("--seeds", type=int, default=5, help="draws for each plan")

@@ -9,7 +9,7 @@ from benchmarks.ratios import Ratio
 
 
 @pytest.mark.parametrize(
-    ("measured", "status", "said"), [(1.5, 0, "| 1.50 | 2 |"), (2.5, 1, "2.50 **slipped**")]
+    ("measured", "status", "said"), [(1.5, 0, "| 1.50 | 2 |"), (2.5, 1, "2.50 **above its limit**")]
 )
 def test_a_ratio_that_slipped_is_said_and_fails(
     measured: float,

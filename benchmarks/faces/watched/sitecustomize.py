@@ -1,7 +1,7 @@
-"""Is loaded by every process that the benchmark starts: hides packages as if they were not installed, and says at the end
+"""Loaded by every process that the benchmark starts. Hides packages as if they were not installed, and writes at exit
 which modules were loaded.
 
-In the environment: `IACT_BENCH_HIDDEN`, names of packages with blanks between; `IACT_BENCH_MODULES`, the file to write.
+Environment: `IACT_BENCH_HIDDEN`, names of packages separated by spaces; `IACT_BENCH_MODULES`, the file to write.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from types import ModuleType
 
 
 class _Hidden(importlib.abc.MetaPathFinder):
-    """Comes before all other finders. `names`: packages that are not there."""
+    """A finder before all other finders. `names`: the packages that it hides."""
 
     def __init__(self, names: frozenset[str]) -> None:
         self._names = names

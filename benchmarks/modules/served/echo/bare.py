@@ -1,6 +1,6 @@
-"""The least that grpc.aio can do, to compare with: one unary method that gives back the bytes it got.
+"""The least that grpc.aio can do, for comparison: one unary method that returns the bytes that it received.
 
-It runs on the host (`bare.py SOCKET`), and beside the module in the module's own container.
+It runs on the host (`bare.py SOCKET`), and next to the module in the module's container.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ async def _echo(request: bytes, context: grpc.aio.ServicerContext[bytes, bytes])
 
 
 async def start(socket: str) -> grpc.aio.Server:
-    """A server that answers on `socket`; stop it when done."""
+    """Start a server on `socket`. The caller must stop it."""
     server = grpc.aio.server()
     methods = {"Echo": grpc.unary_unary_rpc_method_handler(_echo)}
     server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(SERVICE, methods),))
