@@ -166,20 +166,20 @@ def _print(found: dict[tuple[str, str], Found]) -> Found:
             for name, one in rows
         ],
     )  # fmt: skip
-    print("\n### A person who wrongly says yes: attacks expected through")
+    print("\n### A person who says yes by mistake: attacks expected through")
     kept.table(
         ("how often", *(f"{chance:g}" for chance in WRONG)),
         [("attacks through", *(f"{total.wrong[chance]:.1f}" for chance in WRONG)),
          ("of all attacked runs", *(f"{100 * total.wrong[chance] / max(total.attacked, 1):.2f} %" for chance in WRONG))],
     )  # fmt: skip
-    print("\n### What got through with nobody to ask")
+    print("\n### What got through without a person to ask")
     kept.table(
         ("user's task", "calls that were made", "attacks"),
         [(task, made, str(n)) for (task, made), n in total.through_by.most_common()],
     )
     print("\n### What honest runs are asked about")
     kept.table(("function", "questions"), [(name, str(n)) for name, n in total.asked_of.most_common()])
-    print("\n### Why: where the value stands that neither the user nor the policy named")
+    print("\n### Why: where the value comes from that neither the user nor the policy named")
     places = Counter[str]()
     for (_, _, where), n in total.why.items():
         places[where] += n

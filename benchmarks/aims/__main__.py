@@ -154,7 +154,8 @@ def _where_time_is(count: int) -> dict[str, float]:
     shares = _run([sys.executable, "-W", "ignore", str(_WHERE), str(count)], ROOT)
     rows = sorted(shares.items(), key=lambda one: -one[1])
     print(
-        "\nWhere the time of a child agent is: samples of the running process, each told by the innermost file of ours."
+        "\nWhere the time of a child agent goes: samples of the running process, each counted for its innermost frame in a "
+        "file of iact."
     )
     kept.table(("room", "share"), [[name, f"{share:.0%}"] for name, share in rows if share >= 0.01])
     return shares
@@ -163,10 +164,10 @@ def _where_time_is(count: int) -> dict[str, float]:
 def _where_bytes_are(found: Stored) -> None:
     """Print the bytes of a step by kind of record and by purpose."""
     print(
-        "\nWhere the bytes of a step are. *Content* is what was said and what came of it; *frame* is what each record has so "
-        "that it can be found, told apart and checked: number, time, kind, agent, length, chain, seal, heading, trailer. "
-        "*Outcomes* only the world can say; what is *derived* is there for people and so that a replay which comes to "
-        "something else is noticed in this very record."
+        "\nWhat the bytes of a step are for. *Content* is what was said, and the results of calls. *Frame* is what every "
+        "record needs so that it can be found, identified and checked: number, time, kind, agent, length, chain, seal, "
+        "heading, trailer. *Outcomes* are what only the world could determine. *Derived* fields are for people, and let a "
+        "verification find the first record that differs."
     )
     kept.table(
         ("record", "per step", *found.parts, "all"),
@@ -185,9 +186,9 @@ def _where_bytes_are(found: Stored) -> None:
     )
     least = found.total("content") + found.total("frame")
     print(
-        f"\nContent and frame alone are {least:,.0f} bytes of the {_BYTES:,} that are aimed at. The frame is what the format "
-        "promises of each record, of which a step has four: the gate's decision is one of its own "
-        f"({found.kinds['gate'].bytes:,.0f} bytes), which can be asked for by its number."
+        f"\nContent and frame alone are {least:,.0f} bytes; the target is {_BYTES:,}. The format requires the frame for each "
+        "record, and a step has four records: the gate's decision is a separate record "
+        f"({found.kinds['gate'].bytes:,.0f} bytes), which can be looked up by its number."
     )
     print("\nThe largest fields of headers, in bytes per step:")
     kept.table(

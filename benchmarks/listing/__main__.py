@@ -95,7 +95,7 @@ def main(arguments: Sequence[str]) -> None:
         done = subprocess.run(command, env=product.environment, capture_output=True, text=True, check=True)
         took["iact session list --json, a process of its own"] = (time.perf_counter() - began) * 1000
         assert len(json.loads(done.stdout)) == chosen.sessions
-    print(f"{chosen.sessions:,} sessions of {chosen.records} records; the middle of {chosen.rounds} rounds.")
+    print(f"{chosen.sessions:,} sessions of {chosen.records} records; the median of {chosen.rounds} rounds.")
     kept.table(("", "ms"), [(what, f"{ms:,.0f}") for what, ms in took.items()])
     listed = max(ms for what, ms in took.items() if what.startswith(("listed", "the first list of")))
     searched = max(ms for what, ms in took.items() if what.startswith("searched"))

@@ -87,7 +87,7 @@ def printed(found: Turns) -> str:
     """The result as a line for people."""
     return (
         f"{found.fragments} fragments, a model that answers at once: a turn takes {found.without:.1f} ms without "
-        f"memory and {found.with_memory:.1f} ms with it (its own part: {found.recall:.0f} ms; something was "
+        f"memory and {found.with_memory:.1f} ms with it (memory's own part: {found.recall:.0f} ms; something was "
         f"recalled in {found.recalled} turns); it adds {found.resident:.0f} MB to the process"
     )
 

@@ -141,7 +141,7 @@ def main(arguments: Sequence[str]) -> None:
     def middle(some: Sequence[dict[str, float]], what: str) -> float:
         return statistics.median(one.get(what, float("nan")) for one in some)
 
-    print(f"A session of {chosen.records:,} records; the middle of {chosen.rounds} rounds, in ms.")
+    print(f"A session of {chosen.records:,} records; the median of {chosen.rounds} rounds, in ms.")
     ways = {
         "to look at, cold": cold,
         "to look at, warm": warm,
@@ -158,7 +158,7 @@ def main(arguments: Sequence[str]) -> None:
     titles = ["newest messages", "… server's processor", "… page's work", "… messages sent"]
     titles += [f"all: {title.removeprefix('… ')}" for title in ["on the wall", *titles[1:]]]
     kept.table(["", *titles], [[way, *(f"{found[f'{way}, {one}']:,.0f}" for one in columns)] for way in ways])
-    print(f"\nReading and folding the journal takes {read:,.0f} ms of the processor.")
+    print(f"\nReading and folding the journal takes {read:,.0f} ms of processor time.")
     kept.targets([Target(f"newest messages, {way}", found[f"{way}, shown"], 1000, "ms") for way in ways])
     kept.numbers({"records": chosen.records, "read": read, **found})
 

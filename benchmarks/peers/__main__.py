@@ -259,14 +259,14 @@ def show(run: Run, sizes: Sizes) -> None:
         return "–" if first is None or last is None else f"{last / first:.1f} times"
 
     print(
-        "\n**A step**: one reply of the model with one call of a tool, in ms of processor time, after so many others. "
+        "\n**A step**: one reply of the model with one call of a tool, in ms of processor time, by the number of steps before it. "
         f"Runs of {sizes.long:,} steps were measured two frameworks at a time, and ended after {LONGEST} seconds:"
     )
     _table(run, [*((f"step {n:,}", number("steps", sizes.steps, f"at_{n}")) for n in AT if n <= sizes.steps),
                  (f"step {sizes.long:,}", longest), ("growth from step 50", growth),
                  ("most memory", number("steps", sizes.long, "peak", 0, 1e6, " MB"))])  # fmt: skip
     print(
-        f"\n**Stored**, {sizes.stored} steps with each framework's own persistence, then a new process that goes on:"
+        f"\n**Stored**, {sizes.stored} steps with each framework's own persistence, then a new process that continues:"
     )
     _table(run, [("ms per step", number("stored", sizes.stored, "cpu_ms")), ("bytes per step", number("stored", sizes.stored, "bytes", 0)),
                  ("what it is", lambda name: STORES[name] if run.get(name, "stored", sizes.stored, "bytes") else "–"),
@@ -280,12 +280,12 @@ def show(run: Run, sizes: Sizes) -> None:
                  (f"… {sizes.levels[-1]} deep", number("down", sizes.levels[-1], "cpu_ms")),
                  ("deepest chain that ended well", lambda name: _deepest(run, sizes, name))])  # fmt: skip
     print(
-        f"\n**Memory** per agent, {sizes.agents} that wait for the model at once, each on a connection of its own:"
+        f"\n**Memory** per agent, {sizes.agents} that wait for the model at once, each on its own connection:"
     )
     _table(run, [("waiting", number("agents", sizes.agents, "thinking", 1, 1000, " kB")), ("when they have answered", number("agents", sizes.agents, "idle", 1, 1000, " kB")),
                  ("whole process", number("agents", sizes.agents, "process", 0, 1e6, " MB"))])  # fmt: skip
     print(
-        f"\n**Prompts** of {sizes.prompts} steps, and of a root with {sizes.family} children: the share of bytes that stood in the same place of an earlier request:"
+        f"\n**Prompts** of {sizes.prompts} steps, and of a root with {sizes.family} children: the share of bytes that were in the same place of an earlier request:"
     )
     _table(run, [("the request before, same dialogue", lambda name: _share(run, name, "steps", sizes.prompts, "same")), ("new bytes per request", lambda name: _new(run, name, sizes.prompts)),
                  ("root and children, any earlier request", lambda name: _share(run, name, "fan", sizes.family, "cached"))])  # fmt: skip

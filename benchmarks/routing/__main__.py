@@ -66,10 +66,12 @@ def main() -> None:
         chosen, silent, exact = asyncio.run(by_model())
         report("With what the embedded model says", chosen)
         print(
-            f"\nOf 120 answers {silent} could not be read, and {exact} said of a request what a person says of it. "
-            "So the product does not ask this model, and goes by the form."
+            f"\nOf 120 answers {silent} could not be read, and {exact} agreed with a person's assessment. "
+            "The product therefore does not ask this model, and uses the form of the text."
         )
-    print("\nHow well a large model tells these features could not be measured here: none can be reached.")
+    print(
+        "\nHow well a large model assesses these features was not measured: no large model is available here."
+    )
 
 
 if __name__ == "__main__":

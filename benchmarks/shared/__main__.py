@@ -139,7 +139,7 @@ def main(arguments: Sequence[str]) -> None:
     def middle(place: str, what: str) -> float:
         return statistics.median(one[what] for one in found[place])
 
-    print(f"Steps that change something, {chosen.steps} in a row; the middle of {chosen.rounds} rounds.")
+    print(f"Steps that change something, {chosen.steps} in a row; the median of {chosen.rounds} rounds.")
     columns = ("cpu_ms", "wall_ms", "take_over_ms")
     kept.table(
         ("journal in", "processor ms per step", "ms per step", "opened again / taken over, ms"),
