@@ -129,7 +129,7 @@ def test_a_session_that_is_deleted_for_good_is_gone_on_all_hosts(tmp_path: Path)
         # A program without the store would leave it there, and says so.
         alone = Product.at(b.data, endpoint, **NO_MODULES)
         told = alone.run("session", "delete", "--now", session).sentence
-        assert f"is in the store file://{tmp_path}/shared, too" in told
+        assert f"is also in the store file://{tmp_path}/shared." in told
         assert a.ask("And again", session=session).reply == "Three."
         done = b.run("session", "delete", "--now", session)
         assert (done.status, done.stdout) == (0, f"{session} deleted for good\n")
