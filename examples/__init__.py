@@ -1,6 +1,6 @@
-"""Recorded sessions to look at: what the product does, for someone who has no model yet.
+"""Recorded sessions that show what the product does, for users who have no model yet.
 
-Each is a folder with a journal as any session has one. The model was scripted (`examples/recording/`); all else
+Each is a folder with a journal, like any session. The model was scripted (`examples/recording/`). Everything else
 was real: the server, the gate, the containers, every result.
 """
 
@@ -15,7 +15,7 @@ HERE: Final = Path(__file__).parent
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One recorded session. `name`: of its folder; `about`: a sentence for people."""
+    """One recorded session. `name`: the name of its folder. `about`: a description for people."""
 
     name: str
     title: str
@@ -23,7 +23,7 @@ class Example:
 
     @property
     def folder(self) -> Path:
-        """Where its journal is."""
+        """The folder with its journal."""
         return HERE / self.name
 
 
@@ -92,5 +92,5 @@ EXAMPLES: Final = (
 
 
 def find(name: str) -> Example | None:
-    """The example of this name."""
+    """The example with this name."""
     return next((one for one in EXAMPLES if one.name == name), None)

@@ -1,6 +1,6 @@
-"""Takes all pictures of the page that the documentation shows, anew: make screenshots
+"""Takes all screenshots of the page for the documentation again: make screenshots
 
-The page and its server are real; what they show is the session of `tests.web.scene`, so that the same is in each picture.
+The page and its server are real. All pictures show the same session, that of `tests.web.scene`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 1360, 860
 
 
 def _asks(session: FakeSession) -> None:
-    """A call of an agent waits for a person."""
+    """Make an agent's call wait for approval."""
     session.append(
         "clearance", "/analyst/checker", op="ask", turn=900, action=0, function="mail.send", rule="provenance", impact=2,
         why="It sends something out.", reason="The call has impact 2 and is touched by tool:web.fetch.", user="you",
@@ -33,7 +33,7 @@ def _asks(session: FakeSession) -> None:
 
 
 def _changes(session: FakeSession) -> None:
-    """Changes of the user's directory wait for a review."""
+    """Make changes of the user's directory wait for a review."""
     before, after = FileState("file", 0o644, 14, "a" * 64), FileState("file", 0o644, 19, "b" * 64)
     for change in (
         FileChange("notes.txt", "modify", before, after),
@@ -84,7 +84,7 @@ async def take(name: str, folder: Path = HERE) -> None:
 
 
 def main() -> None:
-    """Take all."""
+    """Take all pictures."""
 
     async def all_of_them() -> None:
         for name in PICTURES:

@@ -1,8 +1,8 @@
-"""Plays one short session through each face, with somebody else's client: python -m docs.sessions [NAME…]
+"""Runs one short session through each face, with a third-party client: python -m docs.sessions [NAME…]
 
-The product is real, what the model says is scripted. A call needs approval in each, which is given through the face where
-it can ask. What client and product said is kept as `NAME/transcript.md`, the session as `NAME/journal.md`. The clients are those
-of the acceptance tests, which say more of each face.
+The product is real; the model is scripted. In each session, a call needs approval, which is given through the face if
+the face can ask. The messages between client and product are stored as `NAME/transcript.md`, the session as
+`NAME/journal.md`. The clients are those of the acceptance tests, which test more of each face.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Play = Callable[[Product, Path], Awaitable[list[Message]]]
 
 @dataclass(frozen=True, slots=True)
 class Scene:
-    """A session through one face. `client`: whose program is at the other end; `asks`: the function that needs approval."""
+    """A session through one face. `client`: the program at the other end. `asks`: the function that needs approval."""
 
     title: str
     client: str
@@ -68,7 +68,7 @@ def _of_python(package: str) -> str:
     return f"`{package}` {version(package)} (PyPI)"
 
 
-# --- programs that speak JSON-RPC to a command -------------------------------------------------------
+# --- clients that speak JSON-RPC to a command --------------------------------------------------------
 
 
 async def _in_editor(product: Product, folder: Path) -> list[Message]:
@@ -78,7 +78,7 @@ async def _in_editor(product: Product, folder: Path) -> list[Message]:
     return tap.read(log)
 
 
-# --- programs that speak HTTP to a server ------------------------------------------------------------
+# --- clients that speak HTTP to a server -------------------------------------------------------------
 
 
 @contextmanager
@@ -131,7 +131,7 @@ def _ran(product: Product, *arguments: str) -> list[Message]:
 
 
 def _approved(product: Product, task: str) -> list[Message]:
-    """A task at a terminal, where a person answers its one question."""
+    """Run a task at a terminal, where a person answers its only question."""
     shown, said = typing(product, ["y"], task)
     question = shown[shown.index("/ asks to run") :]
     return [
@@ -165,7 +165,7 @@ async def _traced(product: Product, folder: Path) -> list[Message]:
 
 
 async def _skilled(product: Product, folder: Path) -> list[Message]:
-    # The journal has its text, and would be a page with a link that leads nowhere.
+    # The journal contains this text, and its page would have a broken link.
     place = test_skills.skill(folder, test_skills.CARD.replace("[words](references/words.md)", "`words.md`"))
     command = [str(Path(sys.executable).with_name("agentskills")), "validate", str(place)]
     done = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
@@ -259,7 +259,7 @@ SCENES: Final[Mapping[str, Scene]] = {
 
 
 async def play(name: str, place: Path) -> None:
-    """Play one; its transcript and journal are written to a folder."""
+    """Run one scene, and write its transcript and journal to a folder."""
     scene = SCENES[name]
     with tempfile.TemporaryDirectory(prefix="iact-") as made:
         folder = Path(made)
@@ -278,7 +278,7 @@ async def play(name: str, place: Path) -> None:
 
 
 def _keep(journal: Path, place: Path) -> None:
-    """Copy a journal with its blobs, in place of what was there."""
+    """Copy a journal with its blobs, replacing the earlier ones."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     shutil.copyfile(journal, place / "journal.md")
@@ -299,7 +299,7 @@ def _page(scene: Scene, session: str, messages: Sequence[Message]) -> str:
 
 
 async def main() -> None:
-    """Play those that are named, or all."""
+    """Run the named scenes, or all of them."""
     for name in sys.argv[1:] or SCENES:
         await play(name, HERE / name)
 

@@ -1,7 +1,7 @@
-"""Listens between somebody else's client and the product, and passes on what each says: python -m docs.sessions.tap LOG COMMAND…
+"""Listens between a third-party client and the product, and forwards all messages: python -m docs.sessions.tap LOG COMMAND…
 
-What both of them say is all that a transcript is made of; neither knows that there is a listener. As a program it stands
-for COMMAND on its standard input and output, and writes a line of JSON for each message to LOG; `tapped` does the same for HTTP.
+Transcripts consist only of these messages. Neither side notices the listener. As a program, it runs COMMAND behind its
+own standard input and output, and writes a line of JSON for each message to LOG. `tapped` does the same for HTTP.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ import httpx
 from iact.core.ports import JSON
 
 Arrow: TypeAlias = Literal["→", "←"]
-"""From the client to the product, and back."""
+"""The direction: from the client to the product, or back."""
 
 
 class Message(NamedTuple):
-    """What one of them said. `about`: the method or the address, where it has one; `data`: the rest."""
+    """A message of either side. `about`: its method or address, if it has one. `data`: the rest."""
 
     arrow: Arrow
     about: str
@@ -34,12 +34,12 @@ class Message(NamedTuple):
 
 
 _HOP: Final = {"host", "content-length", "connection", "accept-encoding", "transfer-encoding"}
-"""Headers that are between two neighbours only."""
+"""Headers that are only valid for one connection (hop-by-hop)."""
 
 
 @dataclass(slots=True)
 class Tap:
-    """Where the client finds the product, and what was said. `known`: what the client was told of where that is."""
+    """The address for the client, and the messages. `known`: the product's own addresses that the client was given."""
 
     url: str = ""
     heard: list[Message] = field(default_factory=list)
@@ -47,7 +47,7 @@ class Tap:
 
 @contextmanager
 def tapped(url: str) -> Iterator[Tap]:
-    """Stand before a server of faces."""
+    """Run a listener in front of a server of faces."""
     tap = Tap()
 
     class Handler(BaseHTTPRequestHandler):
@@ -64,7 +64,7 @@ def tapped(url: str) -> Iterator[Tap]:
             headers = {name: value for name, value in self.headers.items() if name.lower() not in _HOP}
             with httpx.Client(base_url=url, timeout=300) as server:
                 answer = server.request(self.command, self.path, content=body, headers=headers)
-            # An address of the product's is this one to whoever comes through here.
+            # Clients that come through here see this address instead of the product's.
             given = answer.content.replace(url.encode(), tap.url.encode())
             tap.heard += _answers(answer, given.decode())
             self.send_response(answer.status_code)
@@ -88,7 +88,7 @@ def tapped(url: str) -> Iterator[Tap]:
 
 
 def _answers(answer: httpx.Response, text: str) -> Iterator[Message]:
-    """An answer, or each of the events in it."""
+    """An answer, or each event in it."""
     if not answer.headers.get("content-type", "").startswith("text/event-stream"):
         yield Message("←", str(answer.status_code), json.loads(text) if text else None)
         return
@@ -98,7 +98,7 @@ def _answers(answer: httpx.Response, text: str) -> Iterator[Message]:
 
 
 def read(log: Path) -> list[Message]:
-    """What stands in the log of a client that speaks JSON-RPC; an answer is about the method that it answers."""
+    """Read the log of a JSON-RPC client. `about` of an answer is the method that it answers."""
     found: list[Message] = []
     asked: dict[tuple[str, JSON], str] = {}
     for line in log.read_text(encoding="utf-8").splitlines():
@@ -114,7 +114,7 @@ def read(log: Path) -> list[Message]:
 
 
 def _copy(source: IO[bytes], target: IO[bytes], log: IO[str], arrow: Arrow) -> None:
-    """Pass on lines to the end, each once it is in the log."""
+    """Forward lines until the end. Each is logged before it is forwarded."""
     for line in source:
         log.write(f"{json.dumps([arrow, json.loads(line)], ensure_ascii=False)}\n")
         target.write(line)
@@ -124,7 +124,7 @@ def _copy(source: IO[bytes], target: IO[bytes], log: IO[str], arrow: Arrow) -> N
 
 
 def main() -> int:
-    """Stand for a command."""
+    """Run a command behind the listener."""
     with (
         Path(sys.argv[1]).open("w", encoding="utf-8", buffering=1) as log,
         subprocess.Popen(sys.argv[2:], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process,

@@ -1,4 +1,4 @@
-"""What a client and the product said to each other, short enough to be read."""
+"""Writes the messages between a client and the product, short enough to read."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from docs.sessions.tap import Message
 from iact.core.ports import JSON
 
 LONGEST: Final = 48
-"""Characters of a text."""
+"""The most characters of a text."""
 DEEPEST: Final = 5
-"""How many levels of what is nested."""
+"""The most levels of nested data."""
 WIDEST: Final = 3
-"""Members of a list."""
+"""The most members of a list."""
 ASIDE: Final = {"_meta"}
-"""Fields that say nothing of the session."""
+"""Fields that say nothing about the session."""
 
 
 def shortened(value: JSON, depth: int = 0) -> JSON:
-    """The same without what is long, deep or wide; `…` stands for what is left out."""
+    """The value without long, deep or wide parts. `…` marks what is left out."""
     if isinstance(value, str):
         return _cut(value)
     if not isinstance(value, dict | list) or not value:
@@ -39,14 +39,14 @@ def shortened(value: JSON, depth: int = 0) -> JSON:
 
 
 def _cut(text: str) -> str:
-    """Up to the end of a word; an address, which has one word, may be twice as long."""
+    """Cut a text at the end of a word. An address, which is a single word, may be twice as long."""
     if len(text) <= LONGEST * (1 if " " in text else 2):
         return text
     return f"{text[: max(text.rfind(' ', 0, LONGEST), LONGEST // 2)]} …"
 
 
 def kind(message: Message) -> str:
-    """What sort of message it is: the method, address or command, and for an event its type."""
+    """The kind of a message: the method, address or command, and for an event its type."""
     data = message.data
     inner = data.get("update", data) if isinstance(data, dict) else {}
     found = inner if isinstance(inner, dict) else {}
@@ -55,7 +55,7 @@ def kind(message: Message) -> str:
 
 
 def lines(messages: Sequence[Message]) -> Iterator[str]:
-    """A line for each; of several of a kind behind each other the first alone."""
+    """One line for each message. Of consecutive messages of the same kind, only the first one."""
     for _, group in groupby(messages, key=kind):
         first, *more = group
         yield _line(first)

@@ -1,1 +1,1 @@
-"""Records the examples anew; see `__main__`."""
+"""Records the examples again; see `__main__`."""

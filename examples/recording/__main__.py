@@ -1,8 +1,8 @@
-"""Records the examples anew: `python -m iact.examples.recording [NAME…]`, or `make examples`.
+"""Records the examples again: `python -m iact.examples.recording [NAME…]`, or `make examples`.
 
-Every scene is played on the running product (`iact serve`, real containers) with the scripted endpoint of the tests
-in place of a model. A journal holds every context's digest, so a change of a prompt, a label or a rule means that
-the examples no longer verify and are recorded again with this.
+Every scene runs on the real product (`iact serve`, real containers), with the scripted endpoint of the tests
+instead of a model. A journal contains the digest of every context. After a change of a prompt, a label or a rule,
+the examples no longer verify and must be recorded again with this program.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from iact.examples.recording import (
 from tests.acceptance.laws import journal_law
 
 Play = Callable[[Path], Path]
-"""Plays a scene in a data directory; gives its session's directory."""
+"""Runs a scene in a data directory. Returns the directory of its session."""
 
 SCENES: Final[Mapping[str, Play]] = {
     "research": research.play,
@@ -53,7 +53,7 @@ SCENES: Final[Mapping[str, Play]] = {
 
 
 def record(name: str) -> None:
-    """Play a scene and keep its journal as the example of this name."""
+    """Run a scene, and store its journal as the example with this name."""
     with tempfile.TemporaryDirectory(prefix="iact-example-") as folder:
         data = Path(folder) / "data"
         data.mkdir()
@@ -69,7 +69,7 @@ def record(name: str) -> None:
 
 
 def main() -> int:
-    """Record those that are named, or all."""
+    """Record the named examples, or all of them."""
     parser = argparse.ArgumentParser(prog="python -m iact.examples.recording", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(SCENES))
     for name in parser.parse_args().names or [one.name for one in EXAMPLES]:

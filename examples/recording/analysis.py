@@ -1,6 +1,6 @@
-"""Why do our bicycle counts jump? A file is uploaded, a statistician looks into it, and draws.
+"""Why do our bicycle counts jump? A file is uploaded, and an agent as statistician examines it and draws charts.
 
-The counts are made up here, from a fixed seed: a season, a working week, a storm, and a counter that went blind.
+The counts are generated here from a fixed seed: a season, a working week, a storm, and a counter that failed.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ SCRIPT: Final = {"/": [LOOK, ASK, ANSWER], "/analyst": [GROUPS, DRAW, BARS, FOUN
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     with performed(data, SCRIPT, modules=[MODULES / "plots"]) as person:
         person.upload("bridge.csv", "text/csv", counts())
         person.say(QUESTION)

@@ -1,4 +1,4 @@
-"""A failing test, a mend, a green run: two files come with the question, and a reviewer looks at the outcome."""
+"""A failing test, a fix, a green run: two files come with the question, and a reviewer checks the result."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ SCRIPT: Final = {"/": [RUN, WHY, MEND, REVIEW, REFUSE, ANSWER], "/reviewer": [LO
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     with performed(data, SCRIPT) as person:
         person.say(QUESTION)
         person.answered()

@@ -1,6 +1,6 @@
-"""A table that three people filled in, cleaned, drawn and reported: SQL looks, an interpreter that remembers cleans.
+"""A table that three people filled in is examined with SQL, then cleaned and plotted in a stateful interpreter.
 
-The readings are made up here, from a fixed seed: dates in two forms, commas for points, rows twice, a thermometer in
+The readings are generated here from a fixed seed: dates in two forms, decimal commas, duplicate rows, a thermometer in
 Fahrenheit, and one that fell into the oven.
 """
 
@@ -157,7 +157,7 @@ SCRIPT: Final = {"/": [LOOK, CLEAN, DRAW, CHECK, ANSWER]}
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     with performed(data, SCRIPT) as person:
         person.upload("readings.csv", "text/csv", readings())
         person.say(QUESTION)

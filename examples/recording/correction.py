@@ -93,7 +93,7 @@ Here they are. You stopped the first draft, so it is plain now, and what breaks 
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     gushing, rewriting = Gate(), Gate()
     script: Script = {
         "/": [TO_EDITOR, ANSWER],

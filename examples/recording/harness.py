@@ -1,7 +1,7 @@
-"""Ten steps in six rounds: a bug is looked for, two mends race, the tests run, the documentation follows.
+"""Ten steps in six rounds: search for a bug, race two fixes, run the tests, update the documentation.
 
-The worked example of Graph Harness, section 3.6: searches and readings run side by side, either of two mends is enough
-(`any_of`): each works in a copy of the workspace, and only what the first of them changed becomes real.
+The worked example of Graph Harness, section 3.6: searches and reads run in parallel, and either of two fixes is enough
+(`any_of`). Each fix works in a copy of the workspace, and only the changes of the first one are applied.
 """
 
 from __future__ import annotations
@@ -113,7 +113,7 @@ SCRIPT: Final = {"/": [PLAN, ANSWER], "/logout/analyst": [FAULT], "/logout/repor
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     with performed(data, SCRIPT) as person:
         person.say(QUESTION)
         person.answered()

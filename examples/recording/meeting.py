@@ -1,7 +1,7 @@
-"""A meeting is booked in three steps whose values come from each other, and a person changes their mind in the middle.
+"""A meeting is booked in three steps that pass values on, and a person changes their mind in between.
 
 The calendar of KAIJU, section 4.3, and its interjection, section 4.5: each wave of steps is judged before the next one
-starts, and a message to a plan that runs holds back what has not begun.
+starts, and a message to a running plan holds back the steps that have not begun.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ DONE: Final = (
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     judged = Gate()
     script: Script = {
         "*": [PLAN, Reply(GO_ON, gates={20: judged}), OTHERWISE, AGAIN, BOOKED, DONE],

@@ -1,4 +1,4 @@
-"""An agent writes a module, reads why it doesn't start, mends it, and another agent finds it there."""
+"""An agent writes a module, reads why it doesn't start and fixes it. Another agent then uses it."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ SCRIPT: Final = {
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     with performed(data, SCRIPT) as person:
         person.say(QUESTION)
         person.answered()

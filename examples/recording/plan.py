@@ -1,4 +1,4 @@
-"""Who was hit by last night's fault, and telling them: a plan whose last step needs a person's yes."""
+"""Who was affected by last night's fault, and notifying them: a plan whose last step needs a person's approval."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def log() -> bytes:
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     with performed(data, SCRIPT, policy=POLICY, modules=[MODULES / "notices"]) as person:
         person.upload("access.log", "text/plain", log())
         person.tell({"type": "intent", "value": 2})

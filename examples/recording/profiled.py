@@ -1,7 +1,7 @@
-"""Three calls of a model, whatever comes: a profile, rules that adapt without asking, one repair, one report.
+"""At most three model calls: a profile, rules that adapt without asking the model, one repair, one report.
 
-Profile-Then-Reason: a branch rule changes a step's parameters by what another found, a recovery rule mends a failing call,
-and a result that does not bear the answer is repaired once.
+Profile-Then-Reason: a branch rule changes a step's parameters according to the result of another step, a recovery rule
+fixes a failing call, and a result that does not support the answer is repaired once.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ The warmest month was {warmest} [warmest].
 
 
 def table() -> bytes:
-    """A year of daily temperatures, with faults."""
+    """A year of daily temperatures, with errors."""
     dice = random.Random(7)
     lines = ["day,celsius"]
     for month in range(1, 13):
@@ -121,7 +121,7 @@ def table() -> bytes:
 
 
 def report() -> str:
-    """The report as the results bear it out, from the same table."""
+    """The report that the results support, from the same table."""
     rows = [line.split(",") for line in table().decode().splitlines()[1:]]
     values = sorted(float(value) for _, value in rows if value != "999")
     months: dict[str, list[float]] = {}
@@ -138,7 +138,7 @@ def report() -> str:
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     script = {"/": [STORE, READY], "*": [PROFILE, REPAIR, report()]}
     with performed(data, script) as person:
         person.upload("sensor.csv", "text/csv", table())

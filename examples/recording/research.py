@@ -1,6 +1,6 @@
 """Which compressor for our logs? Three agents measure in parallel; one has its work checked, one asks back.
 
-What the agents say of the figures is taken from what was measured when this was recorded.
+The figures in the agents' texts are those that were measured during the recording.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ Row = tuple[str, str, str, str, str]
 
 
 def _rows(text: str) -> list[Row]:
-    """What was measured, as it stands in a text: codec, level, how many times smaller, MB/s in, MB/s out."""
+    """The measurements in a text: codec, level, compression ratio, MB/s in, MB/s out."""
     found = {(one[0], one[1]): one for one in _ROW.findall(text)}
     return list(found.values())
 
@@ -123,7 +123,7 @@ def _heard(request: Request) -> str:
 
 
 def _quoted(request: Request) -> str:
-    """The rows as lines, so that whoever reads the reply has them too."""
+    """The rows as lines, so that the reader of the reply has them too."""
     rows = _rows(request.last)
     return "\n".join(f"- {c} {n}: {r} times smaller, {i} MB/s in, {o} MB/s out" for c, n, r, i, o in rows)
 
@@ -203,7 +203,7 @@ _PARTS: Final = {"/": _root, "/zlib": _zlib, "/bz2": _bz2, "/lzma": _lzma, "/lzm
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     with performed(data, lambda request: _PARTS[request.agent](request)) as person:
         person.say(QUESTION)
         person.answered()

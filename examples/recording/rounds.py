@@ -1,7 +1,8 @@
-"""A plan is judged as a whole: doubt makes it plan again, and a judgement that is sure of itself ends it.
+"""A plan is judged as a whole: a judgement with low confidence makes it plan again, and a confident one ends it.
 
-The loop of the DAG mode: plan, execute, analyze, plan again. The first question is planned anew at a confidence of 0.4 and
-then answered; the second is given up at 0.85, though it was not reached, since planning anew would not change that.
+The loop of the DAG mode: plan, execute, analyze, plan again. The first question is planned again at a confidence of 0.4
+and then answered. The second one is given up at 0.85 although its goal was not reached, because planning again would
+not change that.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ NOBODY: Final = (
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     script = {"/": [FILES, READY], "*": [PLAN, DOUBT, AGAIN, SURE, ENOUGH, LOOK, NOBODY, UNKNOWN]}
     with performed(data, script) as person:
         person.say(HERE)

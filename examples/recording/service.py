@@ -1,6 +1,6 @@
-"""A question, and a small service with a data base comes of it: its tests find a hole, and its user opens it.
+"""A question leads to a small service with a database. Its tests find a fault, and then its user opens it.
 
-Only what the agent does is recorded. What its user typed into the service stayed in it.
+Only the agent's work is recorded, not what the user typed into the service.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ _STEPS: Final = (WRITE, MEND, READ, SERVE)
 
 
 def answer(request: Request) -> str:
-    """What the model says: the address is the one that it was told."""
+    """The model's reply, with the address that it was given."""
     if request.turn < len(_STEPS):
         return _STEPS[request.turn]
     found = re.search(r"http://[0-9a-f]{16}\.localhost:\d+/", request.last)
@@ -149,7 +149,7 @@ def answer(request: Request) -> str:
 
 
 def play(data: Path) -> Path:
-    """Play it in the data directory `data`; gives the session's directory."""
+    """Run the scene in the data directory `data`. Returns the session's directory."""
     with performed(data, answer) as person:
         person.say(QUESTION)
         person.answered()

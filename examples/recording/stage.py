@@ -1,4 +1,4 @@
-"""One session on the running product, as a person at the page has it, with a scripted model."""
+"""Runs one session on the real product, as a person at the page would, with a scripted model."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from tests.acceptance.test_scenes import Spoken, served
 from tests.endpoint import Endpoint, Reply, Script
 
 PATIENCE = 300.0
-"""Seconds for one answer: containers start, and packages may have to be fetched."""
+"""Seconds to wait for one answer. Containers must start, and packages may have to be downloaded."""
 
 _CHUNK, _DELAY = 12, 0.015
-"""Characters per event and seconds between two: about as fast as a model writes, so that a replay looks like one."""
+"""Characters per event, and seconds between two events: about the pace of a model, so that a replay looks real."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Who sits at the page of a server, with one session."""
+    """A person at the page of a server, with one session."""
 
     product: Product
     server: Server
 
     @property
     def folder(self) -> Path:
-        """The session's directory; there is one as soon as something was said."""
+        """The session's directory. It exists after the first message."""
         (journal,) = self.product.journals()
         return journal.parent
 
@@ -41,7 +41,7 @@ class Person:
 
     @contextmanager
     def page(self) -> Iterator[ClientConnection]:
-        """A page that shows the session, or none yet. Each is open only for as long as it is read."""
+        """A page that shows the session, or no session yet. It is only open while it is read."""
         known = self.folder.name if self.product.journals() else None
         with self.server.connect() as socket:
             self._tell(socket, {"type": "hello", "session": known, "since": 0})
@@ -53,7 +53,7 @@ class Person:
             self._tell(socket, message)
 
     def say(self, text: str) -> None:
-        """Say something to the root, and do not wait."""
+        """Send a message to the root, and do not wait."""
         self.tell({"type": "say", "text": text})
 
     def upload(self, name: str, media: str, content: bytes) -> None:
@@ -64,7 +64,7 @@ class Person:
             self._tell(socket, {"type": "upload.end"})
 
     def answered(self, count: int = 1) -> None:
-        """Wait until the root has replied so often."""
+        """Wait until the root has replied `count` times."""
 
         def replies() -> bool:
             found = [one for one in self.spoken.records() if one.kind == "reply" and one.agent == "/"]
@@ -73,7 +73,7 @@ class Person:
         until(replies, f"answer {count}", within=PATIENCE)
 
     def asked(self) -> int:
-        """Wait for a call that needs clearance; gives the number under which it is cleared."""
+        """Wait for a call that needs clearance. Returns the number with which it is cleared."""
         found: list[int] = []
 
         def there() -> bool:
@@ -92,9 +92,9 @@ class Person:
 def performed(
     data: Path, script: Script, *, policy: str = "", modules: Sequence[Path] = ()
 ) -> Iterator[Person]:
-    """A person at a new session; at the end the server was closed and all of the script was used.
+    """Yield a person at a new session. At the end, closes the server and checks that the whole script was used.
 
-    `policy`: what stands in `policy.toml`. `modules`: folders that the person added and approved beforehand.
+    `policy`: the content of `policy.toml`. `modules`: folders that the person has added and approved before.
     """
     if policy:
         (data / "policy.toml").write_text(policy, encoding="utf-8")
@@ -111,7 +111,7 @@ def performed(
 
 
 def _paced(script: Script) -> Script:
-    """The same script, written at the pace of a model."""
+    """The same script, sent at the pace of a model."""
     if callable(script):
         return lambda request: _slow(script(request))
     return {path: [_slow(reply) for reply in replies] for path, replies in script.items()}
