@@ -56,7 +56,11 @@ WAITING: Final = Waiting()
 
 
 async def offer(socket: Path = SOCKET, port: int = PORT) -> asyncio.Server | None:
-    """Listen on the loopback address and forward everything to `socket`. Return None if there is no such socket."""
+    """Listen on the loopback address and forward everything to `socket`. Return None if there is no such socket.
+
+    Raises:
+        OSError: the port is taken.
+    """
     try:
         if not stat.S_ISSOCK(os.stat(socket).st_mode):
             return None

@@ -1,6 +1,8 @@
 """Runs a module's functions in process, without a container or gRPC, for a module's tests.
 
-bench = Bench(module) done = await bench.call("forecast", {"place": "Oslo"}) assert done.output == "Rain."
+bench = Bench(module)
+done = await bench.call("forecast", {"place": "Oslo"})
+assert done.output == "Rain."
 """
 
 from __future__ import annotations
