@@ -19,7 +19,7 @@ _NEAR: Final = 0.62
 _LEAST: Final = 3
 _MOST: Final = 8
 _LOOKED_AT: Final = 5_000
-"""The newest fragments of a fragment_set, among which groups are searched."""
+"""How many of the newest fragments of a set are searched for groups."""
 
 
 class Distill(Protocol):

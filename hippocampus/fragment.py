@@ -106,7 +106,7 @@ def readable(fragment: Fragment) -> MemoryDetails:
 
 
 def fragment_id(session: str, record: int, ordinal: int = 0) -> str:
-    """The id of a fragment from a record; the same at every rebuild."""
+    """The id of fragment number `ordinal` from a record; the same at every rebuild."""
     return f"{session}/{record}" if ordinal == 0 else f"{session}/{record}.{ordinal}"
 
 

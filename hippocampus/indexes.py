@@ -1,7 +1,7 @@
-"""The lexical indexes of all fragment_sets, shared by the thread that writes and the one that reads.
+"""The lexical indexes of all fragment sets, shared by the thread that writes and the one that reads.
 
-An index is built from its fragment_set when it is first needed. The lock is held only for work on indexes, never during a call
-to the store. Writes during the build of an index are applied to it afterwards.
+An index is built from its fragment set when it is first needed. The lock is held only for work on indexes, never during
+a call to the store. Writes during the build of an index are applied to it afterwards.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SLICE: Final = 200
 
 
 class Indexes:
-    """One lexical index for each fragment_set that was searched."""
+    """One lexical index for each fragment set that was searched."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -29,11 +29,11 @@ class Indexes:
         self._building: dict[FragmentSet, list[tuple[str, str | None]]] = {}
 
     def ready(self, fragment_set: FragmentSet) -> bool:
-        """Whether the fragment_set's index is built."""
+        """Whether the fragment set's index is built."""
         return fragment_set in self._ready
 
     def build(self, fragment_set: FragmentSet) -> None:
-        """Read the whole fragment_set into an index, unless that was done."""
+        """Read the whole fragment set into an index, unless that was done."""
         with self._lock:
             if fragment_set in self._ready or fragment_set in self._building:
                 return
@@ -52,17 +52,17 @@ class Indexes:
             self._ready[fragment_set] = index
 
     def put(self, fragment_set: FragmentSet, fragments: Sequence[Fragment]) -> None:
-        """Update the index after a write to a fragment_set. Superseded fragments can't be found by words."""
+        """Update the index after a write to a fragment set. Superseded fragments can't be found by words."""
         changes = [(one.id, None if one.superseded_by else one.text) for one in fragments]
         for start in range(0, len(changes), _SLICE):
             self._change(fragment_set, changes[start : start + _SLICE])
 
     def remove(self, fragment_set: FragmentSet, ids: Iterable[str]) -> None:
-        """Update the index after a deletion from a fragment_set."""
+        """Update the index after a deletion from a fragment set."""
         self._change(fragment_set, [(identity, None) for identity in ids])
 
     def drop(self, fragment_set: FragmentSet) -> None:
-        """Drop the index of a fragment_set that was removed or rewritten."""
+        """Drop the index of a fragment set that was removed or rewritten."""
         with self._lock:
             self._ready.pop(fragment_set, None)
 

@@ -138,7 +138,7 @@ class StoreLifecycle:
 
 
 def _probe(store: Store) -> None:
-    """Read from every fragment_set, so that damage shows now."""
+    """Read from every fragment set, so that damage shows now."""
     for fragment_set in store.fragment_sets():
         hit = next(iter(store.all(fragment_set)), None)
         if hit is not None:

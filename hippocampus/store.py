@@ -65,7 +65,7 @@ class Store(Protocol):
     def nearest(
         self, fragment_set: FragmentSet, vectors: Sequence[Sequence[float]], count: int
     ) -> list[list[StoredHit]]:
-        """For each vector the nearest fragments, nearest first; none for a fragment_set that does not exist."""
+        """For each vector the nearest fragments, nearest first; none for a fragment set that does not exist."""
         ...
 
     def get(self, fragment_set: FragmentSet, ids: Sequence[str]) -> list[StoredHit]: ...
@@ -79,7 +79,7 @@ class Store(Protocol):
     def count(self, fragment_set: FragmentSet) -> int: ...
 
     def goal(self, fragment_set: FragmentSet, session: str) -> Fragment | None:
-        """The first goal of a session on this fragment_set. Slow: it filters."""
+        """The first goal of a session in this fragment set. Slow: it filters."""
         ...
 
     def delete(self, fragment_set: FragmentSet, ids: Sequence[str]) -> None: ...
@@ -87,7 +87,7 @@ class Store(Protocol):
     def drop(self, fragment_set: FragmentSet) -> None: ...
 
     def scrub(self, fragment_sets: Sequence[FragmentSet]) -> None:
-        """Rewrite fragment_sets after deletions, so that no byte of the deleted fragments is left on the disk."""
+        """Rewrite sets after deletions, so that no byte of the deleted fragments is left on the disk."""
         ...
 
     def close(self) -> None: ...

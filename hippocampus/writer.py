@@ -32,7 +32,7 @@ class MemoryWriter:
         self._embedder = embedder
 
     def fragment_set(self, scope: MemoryScope) -> FragmentSet:
-        """The fragment_set of a scope's fragments."""
+        """The set of a scope's fragments."""
         return FragmentSet(scope, self._embedder)
 
     def fragment_sets(self, user: str) -> list[FragmentSet]:
@@ -177,15 +177,15 @@ class MemoryWriter:
                 self._store.drop(fragment_set)
 
     def foreign(self) -> list[FragmentSet]:
-        """Shelves with another embedder's vectors, to be embedded again."""
+        """Sets with another embedder's vectors, to be embedded again."""
         return [one for one in self._store.fragment_sets() if one.embedder != self._embedder]
 
     def texts(self, fragment_set: FragmentSet) -> list[Fragment]:
-        """Everything on a fragment_set."""
+        """Everything in a fragment set."""
         return list(self._store.fragments(fragment_set))
 
     def hits(self, fragment_set: FragmentSet) -> list[StoredHit]:
-        """Everything on a fragment_set, with vectors."""
+        """Everything in a fragment set, with vectors."""
         return list(self._store.all(fragment_set))
 
     def carry(self, fragments: Sequence[Fragment], vectors: Vectors) -> None:
@@ -193,7 +193,7 @@ class MemoryWriter:
         self._put(list(zip(fragments, vectors, strict=True)))
 
     def drop(self, fragment_set: FragmentSet) -> None:
-        """Remove a whole fragment_set."""
+        """Remove a whole fragment set."""
         self._indexes.drop(fragment_set)
         self._store.drop(fragment_set)
 

@@ -265,7 +265,7 @@ def patch(text: str) -> PatchAnswer:
 
 
 def _diagnosis(data: Mapping[str, JSON], replaces: bool, skips: bool) -> DiagnosisAnswer | None:
-    """Read the diagnosis in a reply; its action is what the reply really leads to. None without failure and cause."""
+    """Read the diagnosis in a reply; its action is what the reply leads to. None if it has neither failure nor cause."""
     failure, cause = (str(data.get(name) or "")[:_SAID] for name in ("failure", "cause"))
     if not failure and not cause:
         return None

@@ -263,7 +263,7 @@ class Deliberation:
     def _end_for_person(self, verdict: ReflectionAnswer, *, at_once: bool) -> None:
         """End the plan because of a person's message.
 
-        Undone work counts as goal not reached, unless the verdict says otherwise.
+        If it leaves work undone, the goal counts as not reached, unless the verdict says otherwise.
         """
         run = self._run
         undone = run.state.work_in(*NOT_STARTED, "failed_retryable", *(UNDER_WAY if at_once else ()))

@@ -175,7 +175,7 @@ class Planner:
         )
 
     def plan_on(self) -> Thinking:
-        """Continue after the planner was cut off. What it wrote stands, also where it writes a step again."""
+        """Continue after the planner was cut off. Steps that it wrote stand, even if it writes them again."""
         run = self._run
         reason = "the plan was cut off while it was being written"
         asked = questions.replan(run.goal, run.infos(), run.state, reason, run.briefing)
