@@ -1,4 +1,4 @@
-"""An authority that issues certificates, for tests of those who look at them."""
+"""An authority that issues certificates, for tests of code that checks them."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from cryptography.x509.oid import NameOID
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """Files of one certificate, PEM."""
+    """The PEM files of one certificate."""
 
     certificate: Path
     key: Path
 
 
 class Authority:
-    """`file`: its certificate, PEM."""
+    """An authority. `file`: its certificate, PEM."""
 
     def __init__(self, folder: Path, name: str) -> None:
         self._folder, self._name = folder, x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
@@ -48,7 +48,7 @@ class Authority:
         )
 
     def issue(self, name: str, address: str = "127.0.0.1") -> Issued:
-        """A certificate for an IP address."""
+        """Issue a certificate for an IP address."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         names = x509.SubjectAlternativeName([x509.IPAddress(ip_address(address))])

@@ -1,19 +1,19 @@
-"""The command `iact` in processes of its own, without paying for its imports in each.
+"""Runs the command `iact` in separate processes, without importing the program again in each.
 
-`python -m iact` spends 1.5 s of processor time on imports before it begins; the thousand commands of the tests
-spent most of their time so. Here each process of tests has one *stem*: a process that has imported the whole
-program and does nothing. A command is a fork of it, with arguments, environment, working directory and standard
-streams of its own. It runs `iact/__main__.py` as `python -m iact` would, and at its end waits for threads, calls what asked
-to be called and writes what is left. It doesn't free the program's objects one by one, as Python does and the system does
-for nothing: that took nine tenths of a short command's time.
+`python -m iact` spends 1.5 s of processor time on imports before it begins; the thousand commands of the tests spent
+most of their time there. Instead, each test process has one *stem*: a process that has imported the whole program and
+does nothing else. A command is a fork of the stem, with its own arguments, environment, working directory and standard
+streams. It runs `iact/__main__.py` as `python -m iact` would. At its end it waits for threads, calls exit handlers and
+flushes output. It doesn't free the program's objects one by one, as Python does and as the system does for nothing;
+that took nine tenths of a short command's time.
 
-What a fork can't show is such an end, and a cold start: that imports come in a good order, what they cost, what they read from the
-environment. The tests of packaging, completion and architecture start Python for that, and so does whoever needs
-limits a process first, or needs one that others recognise by its arguments.
+A fork can't test such an end, nor a cold start: the order of imports, their cost, and what they read from the
+environment. The tests of packaging, completion and architecture start Python for that. So do tests that limit a process
+before it starts, or that need a process which others recognize by its arguments.
 
-The stem has one thread, so that a fork of it is whole. It is asked over a socket whose messages carry the streams,
-and ends with the process whose stem it is. A program that starts a command itself (an editor, a client of a protocol) is
-given `program(…)`: a process that asks the stem and stands for the fork, in signals and in its end.
+The stem has one thread, so that its forks are complete. It receives requests over a socket whose messages carry the
+streams, and ends with the test process that it belongs to. A program that starts a command itself (an editor, a client
+of a protocol) is given `program(…)`: a process that asks the stem, and represents the fork in signals and in its end.
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ ROOT: Final = Path(__file__).parents[1]
 _LEFT_OUT: Final = (
     "iact.__main__", "iact.setup", "iact.examples", "iact.cluster", "iact.accounts", "iact.faces.inspect",
 )  # fmt: skip
-"""No part of a command, or only of one that was asked for it."""
+"""Modules that no command needs, or only commands that name them."""
 _LONGEST: Final = 1 << 17
-"""Bytes of a request."""
+"""The most bytes of a request."""
 _FORKED: Final = Path(__file__).with_name("forked.py")
 
 
 def _address() -> str:
-    """Where this process's stem is asked by others; a name in the system's own space, which no file has."""
+    """The address at which other processes ask this process's stem, in the abstract namespace, without a file."""
     return f"iact-tests-{os.getpid()}"
 
 
 class Command(subprocess.Popen[str]):
-    """One process of the command, as `subprocess.Popen` has it, but for who starts it and tells how it ended."""
+    """One process of the command, like `subprocess.Popen`, except that the stem starts it and reports how it ended."""
 
     def _execute_child(
         self, args: Sequence[str], executable: object, preexec_fn: object, close_fds: bool, pass_fds: object,
         cwd: Path | None, env: Mapping[str, str], startupinfo: object, creationflags: int, shell: bool,
         p2cread: int, p2cwrite: int, c2pread: int, c2pwrite: int, errread: int, errwrite: int, *others: object,
     ) -> None:  # fmt: skip
-        """Where `Popen` forks and executes a program; its parameters, our fork."""
+        """Let the stem fork, in place of `Popen`, which forks and executes a program. Has the same parameters."""
         assert preexec_fn is None, "a function of this process can't run in a fork of another one"
         self._told, told = os.pipe()
         streams = [own if given == -1 else given for own, given in enumerate((p2cread, c2pwrite, errwrite))]
@@ -78,7 +78,7 @@ class Command(subprocess.Popen[str]):
         self.pid = self._tell()
 
     def _tell(self) -> int:
-        """The next number from the stem: which process it is, later how it ended."""
+        """The next number from the stem: first the process id, later how the process ended."""
         line = b""
         while not line.endswith(b"\n"):
             piece = os.read(self._told, 1)
@@ -87,7 +87,7 @@ class Command(subprocess.Popen[str]):
         return int(line)
 
     def _try_wait(self, wait_flags: int) -> tuple[int, int]:
-        """Where `Popen` asks the system for a child."""
+        """Ask the stem, where `Popen` asks the system for a child."""
         with selectors.DefaultSelector() as told:
             told.register(self._told, selectors.EVENT_READ)
             if not told.select(0 if wait_flags & os.WNOHANG else None):
@@ -105,13 +105,13 @@ class Command(subprocess.Popen[str]):
 
 
 def program(*arguments: str) -> list[str]:
-    """What to start where somebody else's program starts a command of ours: `python -m iact` with `arguments`."""
+    """The command line to give to a third-party program that starts `python -m iact` with `arguments`."""
     _stem()
     return [sys.executable, "-I", "-S", str(_FORKED), _address(), *arguments]
 
 
 def kill(process: int) -> None:
-    """SIGKILL for the command that `process`, which was started by `program(…)`, stands for; it ends then, too."""
+    """Send SIGKILL to the command that `process` represents, which was started by `program(…)`. `process` ends too."""
     os.kill(
         int(Path(f"/proc/{process}/comm").read_text(encoding="utf-8").removeprefix("for ")), signal.SIGKILL
     )
@@ -134,7 +134,7 @@ def iact(
 
 
 def _stem() -> socket.socket:
-    """The line to this process's stem, which is started when it is first asked for, by whichever thread."""
+    """The connection to this process's stem. The first call, from any thread, starts the stem."""
     with _STARTING:
         return _started()
 
@@ -176,7 +176,7 @@ def _modules() -> Iterator[str]:
 
 
 def _forked(line: socket.socket, others: socket.socket) -> dict[str, object]:
-    """Fork a command for each request; returns in the fork, with the request. One that nobody waits for is killed."""
+    """Fork a command for each request. Returns in the fork, with the request. Kills forks that no one waits for."""
     told: dict[int, int] = {}
     ends: dict[int, int] = {}
     with selectors.DefaultSelector() as awaited:
@@ -205,7 +205,7 @@ def _forked(line: socket.socket, others: socket.socket) -> dict[str, object]:
                 elif not request:
                     os._exit(0)
                 if len(streams) < 4:
-                    continue  # whoever asked was killed meanwhile
+                    continue  # the client was killed meanwhile
                 if (child := os.fork()) == 0:
                     for number, stream in enumerate(streams[:3]):
                         os.dup2(stream, number)
@@ -223,7 +223,7 @@ def _forked(line: socket.socket, others: socket.socket) -> dict[str, object]:
                 awaited.register(end, selectors.EVENT_READ)
                 awaited.register(
                     told[child], selectors.EVENT_READ
-                )  # a pipe's writing end: its reader is gone
+                )  # the writing end of a pipe whose reader is gone
 
 
 def _forget(awaited: selectors.BaseSelector, stream: int) -> None:
@@ -232,15 +232,15 @@ def _forget(awaited: selectors.BaseSelector, stream: int) -> None:
 
 
 def _tell(told: int, number: int, *, last: bool = True) -> None:
-    with suppress(BrokenPipeError):  # nobody may want to know any more
+    with suppress(BrokenPipeError):  # the client may be gone
         os.write(told, b"%d\n" % number)
     if last:
         os.close(told)
 
 
 def main() -> None:
-    """The stem; each command goes on from here, too."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever ends the tests ends its line to us
+    """Run the stem. Each command continues from here, too."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the end of the tests closes the connection
     for name in _modules():
         importlib.import_module(name)
     assert len(os.listdir("/proc/self/task")) == 1, "an import has started a thread, which a fork would lose"
@@ -264,7 +264,7 @@ def main() -> None:
 
 
 def _end(status: str | int | None) -> None:
-    """End this process as Python does, in its order, but for its objects. Does nothing about a status that is a text."""
+    """End this process as Python does, in the same order, but without freeing objects. Does not print a text status."""
     if isinstance(status, str):
         sys.exit(status)
     threading._shutdown()  # type: ignore[attr-defined]  # what Python calls first at its end

@@ -1,6 +1,6 @@
-"""What every test shares: no setting of whoever runs the tests leaks into them.
+"""Set-up for every test: no setting of the user who runs the tests leaks into them.
 
-A proxy, an endpoint or a data directory in the environment would make a test speak to something
+A proxy, an endpoint or a data directory in the environment would make a test talk to something
 real, or write where a user keeps sessions.
 """
 
@@ -22,7 +22,7 @@ from tests import prefix
 from tests.rounds import LONG, rounds
 from tests.slow import SLOW
 
-# A machine under load makes examples slowly; that is no fault of what is tested.
+# A machine under load generates examples slowly; that is no fault of the tested code.
 settings.register_profile(
     "rounds", max_examples=rounds(30), deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -38,11 +38,11 @@ _WITH_REAL_PARTS = (
     "acceptance", "benchmarks", "core/modules", "core/session", "examples", "ext_modules", "hippocampus", "iact", "packaging",
     "sandbox", "web",
 )  # fmt: skip
-"""Rooms whose tests drive real browsers, servers, containers and processes, or many tasks: a loaded machine starves them."""
+"""Folders whose tests use real browsers, servers, containers and processes, or many tasks. Load can make them fail."""
 
 
 def _is_slow(test: str) -> bool:
-    """Whether a test, or a whole file, is left to `make test-slow`."""
+    """Whether a test, or a whole file, only runs in `make test-slow`."""
     inside = test.removeprefix("tests/")
     return inside.startswith(SLOW) or (
         inside.startswith("sandbox/") and _OWN_ENGINE.search(inside) is not None
@@ -50,7 +50,7 @@ def _is_slow(test: str) -> bool:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """What is not played need not be imported; each worker would."""
+    """Ignore files that will not run, so that the workers do not import them."""
     if config.option.markexpr != "not slow":
         return None
     return _is_slow(f"{collection_path.relative_to(Path(__file__).parents[1])}") or None
@@ -58,7 +58,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what is slow. Where nobody watches, what has real parts gets one more try; each that failed is listed."""
+    """Mark slow tests. In unattended runs, tests with real parts get a second attempt. Failed attempts are listed."""
     rooms = tuple(f"tests/{room}/" for room in _WITH_REAL_PARTS)
     for item in items:
         if _is_slow(item.nodeid):
@@ -69,9 +69,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """No garbage is looked for while tests are found, nor later among what was: modules and parameters stay.
+    """Turn the garbage collector off while tests are collected, and exclude the collected objects later.
 
-    Each worker finds all tests; this takes a third off.
+    Each worker collects all tests; this saves a third of the time.
     """
     gc.disable()
     try:
@@ -82,7 +82,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def _together(nodeid: str) -> str:
-    """Tests of one answer run in one process, in order: a file's, and all that need an engine of the tests' own.
+    """The group of a test. The tests of a file, and all tests that need the tests' own engine, run in one process.
 
     Such an engine takes ten seconds of processor time to start, and each process would start one.
     """
@@ -93,7 +93,7 @@ def _together(nodeid: str) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """What `--dist loadfile` is here."""
+    """The scheduler for `--dist loadfile`."""
     if config.getoption("dist") != "loadfile":
         return None
     made = LoadScopeScheduling(config, log)
@@ -103,7 +103,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
-    """A test that is a coroutine runs on a loop of its own; what it leaves running is cancelled."""
+    """Run a test that is a coroutine on a new loop. Tasks that it leaves running are cancelled."""
     if not inspect.iscoroutinefunction(pyfuncitem.obj):
         return None
     given = {name: pyfuncitem.funcargs[name] for name in inspect.signature(pyfuncitem.obj).parameters}
@@ -123,7 +123,7 @@ def _clean_environment() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _prefix_law(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Hold every conversation that the test recorded to the prefix law."""
+    """Check every conversation that the test recorded against the prefix law."""
     yield
     conversations = prefix.drain()
     if request.node.get_closest_marker("no_prefix_law") is None:

@@ -1,8 +1,8 @@
-"""A scripted model endpoint that speaks the real wire protocol, for tests from outside.
+"""A scripted model endpoint that uses the real wire protocol, for tests from outside.
 
-Acceptance tests need a model whose every word is known, behind the same HTTP, server-sent events and
-usage figures as a real one; a faked port would leave the client untested. It runs in a thread of its
-own with its own event loop, so the code under test may block, crash or be another process:
+Acceptance tests need a model whose every word is known, with the same HTTP, server-sent events and usage
+figures as a real one; a fake port would leave the client untested. It runs in its own thread with its own
+event loop, so the code under test may block, crash or be another process:
 
     gate = Gate()
     with Endpoint({
@@ -10,26 +10,26 @@ own with its own event loop, so the code under test may block, crash or be anoth
         "/coder": [Reply("Working…", gates={4: gate}), Reply(error=HttpError(429))],
     }) as endpoint:
         … point OPENAI_BASE_URL at endpoint.url …
-        assert gate.wait()          # four characters are out, the stream stands still
+        assert gate.wait()          # four characters were sent, the stream waits
         gate.release()
     endpoint.assert_used()
 
 A script is either a mapping from agent path to its replies, or a function `(Request) -> Reply | str`
 that runs in the endpoint's thread. The path is the one in the agent's opening, `You are agent PATH,
 called by CALLER.`, so agents that run in parallel each get their own replies; the key "*" serves agents
-without a key of their own, and requests that have no opening at all. Replies are used up in order (a
-retry takes the next one), unless `Reply(repeat=True)`. With `by_turn=True` they are chosen by how many
-replies of its own the request's history holds already: a session that was killed and resumed gets what
-it would have got. A request that the script doesn't foresee gets HTTP 400, and `assert_used()` fails.
+without a key of their own, and requests that have no opening at all. Replies are used in order (a retry
+takes the next one), unless `Reply(repeat=True)`. With `by_turn=True`, they are chosen by the number of the
+agent's replies in the request's history, so a session that was killed and resumed gets the same replies as
+without the kill. A request without a scripted reply gets HTTP 400, and `assert_used()` fails.
 
 Usage is computed from the messages: four characters are one token, and the cached tokens are the
-longest common prefix with any earlier request. As a process of its own:
+longest common prefix with any earlier request. As a separate process:
 
     python -m tests.endpoint --script FILE.json --port 0
 
 prints `endpoint: ready http://127.0.0.1:PORT/v1`. The file: {"agents": {PATH: [reply, …]}, "api_key":
 …, "by_turn": …, "models": […]}, where a reply is a string or an object with the fields of `Reply`
-(`"error": [status, body, headers]`, `"gates": {"4": "name"}`). It is steered over HTTP:
+(`"error": [status, body, headers]`, `"gates": {"4": "name"}`). It is controlled over HTTP:
 `GET /control/requests`, `GET /control/gates`, `POST /control/release/NAME`, `GET /control/problems`.
 """
 
@@ -71,13 +71,13 @@ _OPENING: Final = re.compile(r"^You are agent (\S+), called by .+\.$", re.MULTIL
 
 
 class _Cache:
-    """The prefix cache that a real endpoint would have: every earlier prompt, kept for ever."""
+    """The prefix cache that a real endpoint would have. Keeps every earlier prompt."""
 
     def __init__(self) -> None:
         self._prompts: list[str] = []
 
     def look_up_and_add(self, prompt: str) -> int:
-        """Length in characters of the longest prefix shared with an earlier prompt."""
+        """The length in characters of the longest prefix shared with an earlier prompt. Adds the prompt."""
         shared = max((_common_prefix(prompt, earlier) for earlier in self._prompts), default=0)
         self._prompts = [earlier for earlier in self._prompts if not prompt.startswith(earlier)]
         self._prompts.append(prompt)
@@ -105,13 +105,13 @@ def _messages(body: Mapping[str, JSON]) -> tuple[tuple[str, str], ...]:
 
 
 def _content(content: JSON) -> str:
-    if isinstance(content, list):  # the form with parts
+    if isinstance(content, list):  # content as parts
         return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
     return "" if content is None else str(content)
 
 
 def _opening(messages: Sequence[tuple[str, str]]) -> tuple[str, int]:
-    """The agent's path and the index of its opening; examples of a static prompt stand before it."""
+    """The agent's path and the index of its opening. Examples of a static prompt may come before it."""
     for index in range(len(messages) - 1, -1, -1):
         match = _OPENING.match(messages[index][1])
         if match and messages[index][0] == "user":
@@ -124,10 +124,11 @@ def _opening(messages: Sequence[tuple[str, str]]) -> tuple[str, int]:
 
 
 class Endpoint:
-    """The server. A context manager; `start()` and `stop()` do the same by hand.
+    """The server. A context manager; `start()` and `stop()` do the same explicitly.
 
-    `api_key`: if given, others get HTTP 401. `reject`: names of request fields that get HTTP 400, as an
-    endpoint does that doesn't know them. `crashes`: a process that asks it may be killed. `requests` lists all chat requests in the order of arrival.
+    `api_key`: if given, requests with another key get HTTP 401. `reject`: names of request fields that get HTTP
+    400, as from an endpoint that doesn't know them. `crashes`: a process that asks it may be killed. `requests`
+    lists all chat requests in the order of arrival.
     """
 
     def __init__(
@@ -191,7 +192,7 @@ class Endpoint:
         return [request for request in self.requests if request.agent == agent]
 
     def wait_for(self, count: int, *, agent: str | None = None, timeout: float = 300.0) -> bool:
-        """Block until `count` requests (of `agent`) have come in; False after `timeout` seconds."""
+        """Block until `count` requests (of `agent`) have arrived. Returns False after `timeout` seconds."""
 
         def enough() -> bool:
             return len(self.requests if agent is None else self.of(agent)) >= count
@@ -200,7 +201,7 @@ class Endpoint:
             return self._changed.wait_for(enough, timeout)
 
     def assert_used(self) -> None:
-        """Fail unless every scripted reply was asked for, and nothing that was not scripted."""
+        """Fail unless every scripted reply was requested, and every request had a scripted reply."""
         wrong = self.problems + [f"never asked for: {line}" for line in self._player.unused()]
         if wrong:
             raise AssertionError("The scripted endpoint was not used as scripted:\n" + "\n".join(wrong))
@@ -337,7 +338,7 @@ def _error(status: int, message: str) -> JSON:
 
 
 class _Answer:
-    """Plays one reply on one connection."""
+    """Sends one reply on one connection."""
 
     def __init__(self, connection: Connection, request: Request, reply: Reply) -> None:
         self._connection = connection
@@ -374,7 +375,7 @@ class _Answer:
                 if reply.delay:
                     await asyncio.sleep(reply.delay)
                 self._event({"content": reply.text[position:end]})
-                await asyncio.sleep(0)  # a client that has gone away is noticed here
+                await asyncio.sleep(0)  # notices a client that has disconnected
                 self._request.sent = position = end
             if await self._stop_at(position):
                 return
@@ -395,7 +396,7 @@ class _Answer:
         return sorted({min(place, len(reply.text)) for place in places if place is not None})
 
     async def _stop_at(self, position: int) -> bool:
-        """Do what is scripted at `position`; True if the stream has ended with it."""
+        """Do what is scripted at `position`. Returns True if this ended the stream."""
         reply = self._reply
         if gate := reply.gates.get(position):
             await gate.pass_through()
@@ -453,7 +454,7 @@ class _Answer:
 
 
 def load(text: str, *, port: int = 0) -> Endpoint:
-    """An endpoint from a script file's text."""
+    """Create an endpoint from the text of a script file."""
     script = json.loads(text)
     gates: dict[str, Gate] = {}
     agents = {path: [_load_reply(item, gates) for item in items] for path, items in script["agents"].items()}

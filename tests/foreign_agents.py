@@ -1,6 +1,6 @@
-"""Agents of other people's, made with the official SDK: one that works, one without streams, and some that lie.
+"""Third-party agents, made with the official SDK: one that works, one without streams, and some that lie.
 
-They stand behind one port and are told apart by the host's name that they are asked under.
+They share one port and are distinguished by the host name of the request.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ from starlette.responses import JSONResponse, RedirectResponse, Response, Stream
 from starlette.routing import Route
 
 AGENT: Final = "agent.test"
-"""Works, with streams."""
+"""An agent that works, with streams."""
 PLAIN: Final = "plain.test"
-"""The same without streams: whoever asks has to look after its tasks."""
+"""The same without streams: clients must poll its tasks."""
 MOVED: Final = "moved.test"
-"""Leads its guests to this machine."""
+"""Redirects its clients to this machine."""
 LIAR: Final = "liar.test"
-"""Its card is that of another host's agent."""
+"""Its card is that of an agent on another host."""
 FLOOD: Final = "flood.test"
-"""Its card has no end."""
+"""Its card never ends."""
 REST: Final = "rest.test"
-"""Takes messages by the binding HTTP+JSON."""
+"""Accepts messages with the binding HTTP+JSON."""
 OLD: Final = "old.test"
-"""Speaks the protocol 0.3, with a card of that time."""
+"""Uses version 0.3 of the protocol, with a card of that version."""
 HOSTS: Final = (AGENT, PLAIN, MOVED, LIAR, FLOOD)
 
 
 class Server:
-    """What the agents were asked and told, and in which conversations. `stopped`: tasks that somebody cancelled."""
+    """The messages that the agents received, and their conversations. `stopped`: tasks that were cancelled."""
 
     def __init__(self) -> None:
         self.port = 0
@@ -101,7 +101,7 @@ class _Agent(AgentExecutor):
                 await updater.start_work(updater.new_agent_message([Part(text="thinking")]))
                 self._server.hanging.set()
                 await asyncio.Event().wait()
-            case _:  # says more than anybody listens to
+            case _:  # sends more than any client reads
                 for number in range(60):
                     await updater.add_artifact(
                         [Part(text="blah " * 50_000)], artifact_id="talk", append=number > 0
@@ -180,7 +180,7 @@ def _app(server: Server, scheme: str) -> Starlette:
 
 @contextmanager
 def foreign_agents(*, tls: Sequence[str] = ()) -> Iterator[Server]:
-    """The agents, on a port of this machine. `tls`: files with certificate and key, for encrypted connections."""
+    """Serve the agents on a port of this machine. `tls`: files with certificate and key, for encrypted connections."""
     server = Server()
     scheme = "https" if tls else "http"
     config = uvicorn.Config(
@@ -201,7 +201,7 @@ def foreign_agents(*, tls: Sequence[str] = ()) -> Iterator[Server]:
 
 
 class _Ready(uvicorn.Server):
-    """Says when it takes connections."""
+    """A server that reports when it accepts connections."""
 
     ready: threading.Event
 

@@ -1,7 +1,8 @@
-"""`python -I -S forked.py ADDRESS ARGUMENT…`: stands for a fork of the program that `tests.command` has at ADDRESS.
+"""`python -I -S forked.py ADDRESS ARGUMENT…`: represents a fork of the program that `tests.command` has at ADDRESS.
 
-Its standard streams, environment, working directory and arguments are the fork's; signals that it gets go to the fork,
-and it ends as the fork does. If it is killed, so is the fork, a moment later; which one it is stands in its name. It imports little: that is what it is for.
+The fork gets its standard streams, environment, working directory and arguments. Signals are forwarded to the fork, and
+this process ends as the fork does. If it is killed, the fork is killed a moment later. Its process name contains the
+fork's id. It imports little, so that it starts fast.
 """
 
 import json
@@ -21,7 +22,7 @@ def main() -> None:
     os.close(told)
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
-        os.dup2(nothing, stream)  # what is closed there is closed
+        os.dup2(nothing, stream)  # a stream that is closed here is closed in the fork
     with os.fdopen(reads, "rb", 0) as tells:
         child = int(tells.readline())
         with open("/proc/self/comm", "w") as name:

@@ -1,4 +1,4 @@
-"""HTTP/1.1 for a server in a test: it learns at once when a client goes away, and can break off anywhere."""
+"""HTTP/1.1 for a server in a test. It notices at once when a client disconnects, and can break off anywhere."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from iact.core.ports import JSON
 
 
 class Server(Protocol):
-    """What stands behind the connections. `connections`: how many there were; `open`: those that are."""
+    """The server of the connections. `connections`: how many there have been. `open`: those that are open."""
 
     connections: int
     open: set[Connection]
@@ -42,7 +42,7 @@ class Head(NamedTuple):
 class Connection(asyncio.Protocol):
     """One keep-alive connection: bytes in, one request at a time to the server, bytes out.
 
-    A protocol rather than a stream, because it learns at once when the client goes away.
+    A protocol rather than a stream, because it notices at once when the client disconnects.
     """
 
     def __init__(self, server: Server, group: asyncio.TaskGroup) -> None:
@@ -115,12 +115,12 @@ class Connection(asyncio.Protocol):
         self._write(b"0\r\n\r\n")
 
     async def hang(self) -> None:
-        """Never come back; ends when the client goes away or the endpoint stops."""
+        """Wait without answering, until the client disconnects or the endpoint stops."""
         await asyncio.Event().wait()
 
     def cut(self) -> None:
-        """Break off: what was written goes out, the end of the body never comes."""
-        self._task = None  # it is the endpoint that went away, not the client
+        """Break off: written bytes are sent, but the body never ends."""
+        self._task = None  # the endpoint closed the connection, not the client
         if self._transport is not None:
             self._transport.close()
 

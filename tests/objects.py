@@ -1,4 +1,4 @@
-"""An object store in memory whose network can fail in every way that matters, and one that says when it is asked."""
+"""An object store in memory whose network can fail in every way that matters, and one that reports its requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from iact.core.errors import StoreUnavailable
 
 @dataclass
 class Objects:
-    """`before` is told of every request (what is asked, the name), and may raise; `lost`: of those that were carried out."""
+    """`before`: called with every request (operation, name); may raise. `lost`: whether the answer is lost."""
 
     content: dict[str, bytes] = field(default_factory=dict)
     before: Callable[[str, str], None] = lambda what, name: None

@@ -1,4 +1,4 @@
-"""A PostgreSQL server that tests have for themselves, and databases in it."""
+"""A PostgreSQL server for tests, and databases in it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from iact.core.whole_file import locked
 
 @contextmanager
 def postgres_server(factory: pytest.TempPathFactory) -> Iterator[str]:
-    """One that runs meanwhile; gives the address of its database."""
-    # Run by root, it is another user's, who may not enter the directories of pytest.
+    """Run a server. Yields the address of its database."""
+    # Under root, it runs as another user, who may not enter the directories of pytest.
     with pytest.MonkeyPatch.context() as patch, TemporaryDirectory(prefix="iact-postgres-") as folder:
         Path(folder).chmod(0o755)
         patch.setenv("XDG_RUNTIME_DIR", str(factory.mktemp("run")))
@@ -31,7 +31,7 @@ def postgres_server(factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def new_database(server: str) -> str:
-    """The address of a database of its own, on a server."""
+    """Create a new database on a server. Returns its address."""
     name = f"test_{uuid4().hex}"
     with psycopg.connect(server, autocommit=True) as connection:
         connection.execute(f"CREATE DATABASE {name}".encode())

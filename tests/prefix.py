@@ -1,15 +1,15 @@
-"""The prefix law, over every conversation that a test records: every context is a prefix of the same agent's next one.
+"""The prefix law, for every conversation that a test records: each context is a prefix of the same agent's next one.
 
-Scripted endpoints and models note what they are asked in a `Conversation`; the suite checks all of them when their
-test is over (`tests/conftest.py`). Three things may come between two contexts of one agent:
+Scripted endpoints and models record their requests in a `Conversation`. The suite checks all of them at the end of
+their test (`tests/conftest.py`). There are three exceptions between two contexts of one agent:
 
-- a compression: then the next one is the first message, a note, and a part of what stood before, unchanged;
-- a generation that came to nothing (stopped, failed, killed): then the same input is sent again, perhaps with more
-  behind it; what is said about the state and the turns left is said anew;
-- with `crashes`, a process that was killed: a model is asked before what it is told is durable, so an agent may fall
-  back to an earlier turn.
+- a compression: the next context is the first message, a note, and an unchanged part of the earlier messages;
+- a generation without a result (stopped, failed, killed): the same input is sent again, perhaps with more after it;
+  the lines about the state and the turns left are written again;
+- with `crashes`, a process that was killed: a model is asked before its input is durable, so an agent may fall back
+  to an earlier turn.
 
-A test that is no agent's conversation, or that breaks the law on purpose, says why with
+A test whose conversation is not that of an agent, or that breaks the law on purpose, gives the reason with
 `@pytest.mark.no_prefix_law("reason")`.
 """
 
@@ -23,10 +23,10 @@ from iact.core.language.labels import SUMMARIZE, context_full
 from iact.core.tree.interpret import KEPT
 
 Messages = tuple[tuple[str, str], ...]
-"""(role, content) of each message of a context."""
+"""The (role, content) of each message of a context."""
 
 Key = tuple[str, str]
-"""(model, path): agents of different sessions are told apart by the model's name."""
+"""(model, path): the model's name distinguishes agents of different sessions."""
 
 _FULL: Final = re.escape(context_full(77)).replace("77", r"\d+")
 _ANEW: Final = re.compile(
@@ -38,19 +38,19 @@ _PENDING: list[Conversation] = []
 
 
 def drain() -> list[Conversation]:
-    """The conversations that were begun since this was last called."""
+    """The conversations that began since the last call."""
     found = list(_PENDING)
     _PENDING.clear()
     return found
 
 
 def lasting(content: str) -> str:
-    """An input without what a repeated turn says anew: the state, and how much is left."""
+    """An input without the parts that a repeated turn changes: the state, and how much is left."""
     return _ANEW.sub("", content, count=1)
 
 
 class Conversation:
-    """What was asked of one endpoint or model, in order."""
+    """The requests to one endpoint or model, in order."""
 
     def __init__(self, *, crashes: bool = False) -> None:
         self.crashes = crashes
@@ -58,17 +58,17 @@ class Conversation:
         _PENDING.append(self)
 
     def take(self, model: str, agent: str, messages: Messages) -> None:
-        """Note one request; those without an agent are nobody's conversation."""
+        """Record one request. Requests without an agent are ignored."""
         if agent:
             self.asked.append(((model, agent), messages))
 
     def check(self) -> int:
-        """Hold it to the law; gives how many pairs were compared."""
+        """Check the law. Returns how many pairs were compared."""
         return prefix_law(self.asked, crashes=self.crashes)
 
 
 def prefix_law(asked: Sequence[tuple[Key, Messages]], *, crashes: bool = False) -> int:
-    """Check all contexts; gives how many pairs were compared."""
+    """Check all contexts. Returns how many pairs were compared."""
     latest: dict[Key, list[Messages]] = {}
     compared = 0
     for number, (key, now) in enumerate(asked, 1):
@@ -100,12 +100,12 @@ def _follows(who: str, before: Messages, now: Messages) -> None:
 
 
 def _was_cut(before: Messages, now: Messages) -> bool:
-    """Whether a compression lies between two contexts: the first message says so, and did not before."""
+    """Whether there was a compression between two contexts: the first message says so, and did not before."""
     return len(before) > 1 < len(now) and now[:1] == before[:1] and now[1] != before[1] and _CUT in now[1][1]
 
 
 def _keeps(who: str, before: Messages, now: Messages) -> None:
-    """What a compression left: the first message with a note, and the last messages as they were."""
+    """Check the result of a compression: the first message with a note, and the last messages unchanged."""
     begun = lasting(before[1][1]).partition(_CUT)[0]
     assert now[1][1].startswith(begun), f"{who}: the first message changed in a compression"
     kept = now[2 : 2 + KEPT]

@@ -1,8 +1,8 @@
-"""Processor seconds of rooms, files and tests, most first, at the end of a run: pytest -p tests.processor_time …
+"""Lists the processor seconds of folders, files and tests at the end of a run: pytest -p tests.processor_time …
 
-On a machine whose cores are all busy this is what a run takes, and other than time on the clock it says much the same
-whatever else goes on there. What a file's process and all processes below it used is counted; what runs in an engine's
-containers is not below it, so a file's true cost may be higher.
+If all cores of a machine are busy, this is the time that a run takes. Unlike wall-clock time, it hardly depends on what
+else the machine does. It counts the process of a file and all processes below it. Processes in an engine's containers
+are not below it, so the true cost of a file may be higher.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _LISTED: Final = 40
 
 
 def _of(process: int) -> tuple[float, list[int]]:
-    """Seconds that a process and its ended children used, and the children that live. Nothing of one that is gone."""
+    """The seconds of a process and its ended children, and its living children. Zero for a process that is gone."""
     children = list[int]()
     try:
         fields = Path(f"/proc/{process}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
@@ -35,7 +35,7 @@ def _of(process: int) -> tuple[float, list[int]]:
 
 
 def used() -> float:
-    """Processor seconds of this process and of all below it."""
+    """Processor seconds of this process and all processes below it."""
     seconds, left = _of(os.getpid())
     while left:
         one, children = _of(left.pop())
@@ -46,7 +46,7 @@ def used() -> float:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
-    """Note what the test used with its last report: its teardown, which every test has."""
+    """Add what the test used to its last report, that of its teardown, which every test has."""
     item.stash[_BEFORE] = used()
     return (yield)
 
@@ -58,7 +58,7 @@ _BEFORE: Final = pytest.StashKey[float]()
 def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[None]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A worker's reports go to the process that lists them, with their properties."""
+    """Attach the numbers as properties, which workers send with their reports to the process that lists them."""
     report = yield
     if call.when == "teardown":
         report.user_properties.append((_NAME, used() - item.stash[_BEFORE]))
@@ -66,7 +66,7 @@ def pytest_runtest_makereport(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """List the rooms, files and tests that used most."""
+    """List the folders, files and tests that used most."""
     tests = dict[str, float]()
     for reports in terminalreporter.stats.values():
         for report in reports:

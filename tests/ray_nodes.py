@@ -1,7 +1,7 @@
-"""A Ray cluster of nodes that fail when they are told to: `python -m tests.ray_nodes`, one command on each line of its input.
+"""A Ray cluster whose nodes fail on command: `python -m tests.ray_nodes`, with one command on each line of its input.
 
-`add`; `kill N`, `freeze N`, `thaw N`: a node by its number, of which 0 is the head, with all of its processes. Each is
-answered by a line: the cluster's address first, then the id of the node. At the end of its input everything is gone.
+`add`; `kill N`, `freeze N`, `thaw N`: a node by its number, where 0 is the head, with all of its processes. It prints
+the cluster's address first, and then a line with the id of the node for each command. The cluster ends with the input.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _OPTIONS = {"num_cpus": 1, "object_store_memory": 80 << 20}
 
 
 def _below(pid: int) -> list[int]:
-    """A process and all that it started."""
+    """A process and all processes that it started."""
     found = [pid]
     for task in Path(f"/proc/{pid}/task").glob("*/children"):
         found += [one for child in task.read_text(encoding="ascii").split() for one in _below(int(child))]
@@ -26,13 +26,13 @@ def _below(pid: int) -> list[int]:
 
 
 def _processes(node: Node) -> list[int]:
-    """All processes of a node, what has been started by it first."""
+    """All processes of a node, children first."""
     (raylet,) = node.all_processes["raylet"]
     return _below(raylet.process.pid)
 
 
 def main() -> None:
-    """Make a cluster with a head, and do as told."""
+    """Create a cluster with a head, and execute the commands."""
     cluster = Cluster(initialize_head=True, head_node_args={**_OPTIONS, "include_dashboard": False})
     assert cluster.head_node is not None
     nodes: list[Node] = [cluster.head_node]

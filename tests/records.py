@@ -1,4 +1,4 @@
-"""Records as tests write them: by kind and header fields, also such as our program never writes."""
+"""Records for tests, by kind and header fields, including records that the program never writes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def raw_record(
     digest: str = "",
     seal: str = "",
 ) -> Record:
-    """A record whose header says just this, whether its kind may say so or not."""
+    """A record with exactly this header, even if its kind does not allow these fields."""
     try:
         content, extra = decode(kind, fields or {})
     except Misfit:
@@ -42,7 +42,7 @@ def with_fields(record: Record, fields: Mapping[str, JSON]) -> Record:
 
 
 def opening(format: str = FORMAT, session: str = "20260101-000000-aaaaaaaa") -> Open:
-    """How a session begins in which nothing is said of anything."""
+    """The opening of a session in which every optional field is missing."""
     grant = GrantTerms(scope="default", allow=(("*",),), caps={}, intent=1, user="local")
     return Open(
         format=format, session=session, models={}, grant=grant, bounds=Bounds(), tail="changes", workspace="scratch"
@@ -50,16 +50,16 @@ def opening(format: str = FORMAT, session: str = "20260101-000000-aaaaaaaa") -> 
 
 
 def opening_fields(format: str = FORMAT) -> dict[str, JSON]:
-    """The same as its header has it."""
+    """The fields of such an opening, as in its header."""
     return encode_fields(opening(format))
 
 
 NOTICE: dict[str, JSON] = {"level": "warning", "code": "test"}
-"""What the header of a notice says."""
+"""The header fields of a notice."""
 
 
 def least(kind: str, op: str = "", **given: JSON) -> dict[str, JSON]:
-    """The least that the header of a record of this kind can say, with what is given."""
+    """The fewest header fields that a record of this kind can have, including the given ones."""
     fields: dict[str, JSON] = {"op": op} if op else {}
     layout = layout_of(BY_NAME[kind, op])
     for one in (layout, *(field.group for field in layout.groups if field.group and field.required)):
@@ -68,7 +68,7 @@ def least(kind: str, op: str = "", **given: JSON) -> dict[str, JSON]:
 
 
 def plainest(hint: object) -> JSON:
-    """A value of JSON that a field of this type takes."""
+    """A JSON value that is valid for a field of this type."""
     member = members_of(hint)[0]
     origin = get_origin(member)
     if origin is Literal:

@@ -1,4 +1,4 @@
-"""What a scripted endpoint answers: replies, the gates they stop at, and which reply a request gets."""
+"""The replies of a scripted endpoint, the gates at which they stop, and the choice of the reply to a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CHARACTERS_PER_TOKEN: Final = 4
 
 
 def tokens(text: str) -> int:
-    """How many tokens this endpoint says that `text` has."""
+    """The number of tokens that this endpoint reports for `text`."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
@@ -27,20 +27,20 @@ class Gate:
         self.released: Future[None] = Future()
 
     def wait(self, timeout: float = 300.0) -> bool:
-        """Block until a stream stands at this gate; False after `timeout` seconds."""
+        """Block until a stream waits at this gate. Returns False after `timeout` seconds."""
         return bool(wait([self.arrived], timeout).done)
 
     async def reached(self, within: float = 300.0) -> None:
-        """As `wait`, for a test on an event loop; raises TimeoutError."""
+        """Like `wait`, for a test on an event loop. Raises TimeoutError."""
         async with asyncio.timeout(within):
             await asyncio.shield(asyncio.wrap_future(self.arrived))
 
     def release(self) -> None:
-        """Let the stream go on."""
+        """Let the stream continue."""
         settle(self.released)
 
     async def pass_through(self) -> None:
-        """The endpoint's side: say that the stream is here, and wait for the release."""
+        """For the endpoint: report that the stream is here, and wait for the release."""
         settle(self.arrived)
         await asyncio.shield(asyncio.wrap_future(self.released))
 
@@ -60,17 +60,17 @@ class HttpError(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What to answer to one request. Positions are in characters of `text`.
+    """The answer to one request. Positions are in characters of `text`.
 
     `chunk` characters per event, `delay` seconds before each event, `first_delay` before the headers.
-    `deltas`: sent behind the text as they are, one event each, for function calls.
+    `deltas`: sent unchanged after the text, one event each, for function calls.
     `reasoning`: sent first, as `reasoning_content`. `usage`: send usage when the request asks for it;
-    `completion`: how many tokens it says that the reply took, if not as many as its text has.
+    `completion`: the reported tokens of the reply, if they differ from those of its text.
     `finish`: the finish reason, or None to leave it out. `done`: whether "[DONE]" closes the stream.
     `error`: an HTTP error instead. `cut_after`: break the connection there. `hang`: take the request and
-    never answer; `hang_after`: fall silent there. `garbage`: raw bytes instead of a body, of type
+    never answer; `hang_after`: stop sending there. `garbage`: raw bytes instead of a body, of type
     `content_type`, or, with `garbage_after`, in the middle of the stream, after which the body just ends.
-    `gates`: position → gate. `repeat`: serves every further request as well.
+    `gates`: position → gate. `repeat`: also answers every further request.
     """
 
     text: str = ""
@@ -97,11 +97,11 @@ class Reply:
 
 @dataclass(slots=True)
 class Request:
-    """One chat request as it came in, and what became of it.
+    """One chat request as it arrived, and how it ended.
 
-    `agent`: the path in the opening, or "" if there is none. `turn`: how many replies of its own the
-    history holds. `sent`: characters of text that went out. `disconnected`: the client went away before
-    the reply was complete. `ended`: set when the endpoint is through with it.
+    `agent`: the path in the opening, or "" if there is none. `turn`: the number of the agent's replies in the
+    history. `sent`: characters of text that were sent. `disconnected`: the client disconnected before the
+    reply was complete. `ended`: set when the endpoint has finished with it.
     """
 
     number: int
@@ -122,11 +122,11 @@ class Request:
         return self.messages[-1][1] if self.messages else ""
 
     def wait(self, timeout: float = 300.0) -> bool:
-        """Block until the endpoint is through with this request; False after `timeout` seconds."""
+        """Block until the endpoint has finished with this request. Returns False after `timeout` seconds."""
         return bool(wait([self.ended], timeout).done)
 
     async def over(self, within: float = 300.0) -> None:
-        """As `wait`, for a test on an event loop; raises TimeoutError."""
+        """Like `wait`, for a test on an event loop. Raises TimeoutError."""
         async with asyncio.timeout(within):
             await asyncio.shield(asyncio.wrap_future(self.ended))
 
@@ -139,7 +139,7 @@ class Unforeseen(Exception):
 
 
 class Player:
-    """Chooses the reply to a request, and knows what of the script is left."""
+    """Chooses the reply to a request, and keeps track of unused replies."""
 
     def __init__(self, script: Script, by_turn: bool) -> None:
         self._function = script if callable(script) else None
@@ -166,7 +166,7 @@ class Player:
         return replies[index]
 
     def unused(self) -> list[str]:
-        """A line for each reply that nobody asked for."""
+        """A line for each reply that was never requested."""
         return [
             f"{path} reply {index + 1}: {reply}"
             for path, replies in self._replies.items()

@@ -1,4 +1,4 @@
-"""Seals for tests: one key for every data directory, so that a journal made in one is at home in all of them."""
+"""Seals for tests: one key for all data directories, so that a journal made in one is valid in all of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SEALER: Final = Sealer(THE_KEY)
 
 
 def give_key(data: Path) -> None:
-    """Let a data directory have the key of all tests, unless it has one already."""
+    """Give a data directory the key of all tests, unless it already has a key."""
     data.mkdir(parents=True, exist_ok=True)
     if not (data / KEY).exists():
         (data / KEY).write_bytes(THE_KEY)
@@ -24,7 +24,7 @@ def give_key(data: Path) -> None:
 
 
 def seal(directory: Path, sealer: Sealer = SEALER) -> None:
-    """Write the journal of a session again, with seals: as if it had been made where the key is."""
+    """Write the journal of a session again with seals, as if it had been made by the installation with this key."""
     data, prev = b"", GENESIS
     for record in read_journal(directory).records:
         encoded, prev = encode(dataclasses.replace(record, prev=prev), sealer)

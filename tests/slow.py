@@ -1,8 +1,8 @@
-"""What `make test` leaves to `make test-slow`, which the continuous build plays behind it.
+"""The tests that `make test` leaves to `make test-slow`, which continuous integration runs after it.
 
-`make test` shows what one person does on one machine through the real product, in minutes: speak, steer, plan, approve, stop,
-kill and go on. Left to the second are many machines, many people, programs of others behind the first two, models, memory and
-other long work, the wheel, the page beyond a person's main ways, and whole modules in their containers.
+`make test` covers in minutes what one person does on one machine with the real product: send messages, steer, plan,
+approve, stop, kill and continue. `make test-slow` covers many machines, many users, further third-party programs,
+models, memory and other long work, the wheel, less common parts of the page, and whole modules in their containers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SLOW: Final = (
     "acceptance/test_scenes_in_cluster.py",
     "acceptance/test_store_faults.py",
     "sandbox/test_registry.py",
-    # Many people.
+    # Many users.
     "acceptance/test_accounts.py",
     "accounts/test_sign_in.py",
     "web/test_rights.py",
@@ -42,7 +42,7 @@ SLOW: Final = (
     "web/test_load.py",
     "web/test_load_page.py",
     "accounts/test_restored.py",
-    # Further programs of others, and their checkers.
+    # Further third-party programs, and their checkers.
     "acceptance/test_ag_ui.py",
     "acceptance/test_hosts.py",
     "acceptance/test_mcp_forms.py",
@@ -78,9 +78,9 @@ SLOW: Final = (
     "acceptance/test_races.py",
     "acceptance/test_workshop.py",
     "core/models/test_embedded.py",
-    # What is built and installed.
+    # Packages and installation.
     "packaging/",
-    # The page beyond a person's main ways.
+    # Less common parts of the page.
     "acceptance/test_astray_page.py",
     "acceptance/test_lost_tool_page.py",
     "acceptance/test_waiting_page.py",
@@ -110,7 +110,7 @@ SLOW: Final = (
     "web/test_settings_page.py",
     "web/test_timeline_page.py",
     "web/test_workspace_page.py",
-    # Modules in their containers, what other people's code does in them, and walls of other backends than the usual ones.
+    # Modules in their containers, third-party code in them, and the isolation of less common backends.
     "acceptance/test_modules.py::test_a_module_that_never_comes_up_is_refused",
     "ext_modules/test_python.py",
     "sandbox/test_module_check.py",
@@ -125,4 +125,4 @@ SLOW: Final = (
     "sandbox/test_sql_module.py",
     "sandbox/live/",
 )
-"""Folders, files or single tests, from `tests/`."""
+"""Folders, files or single tests, relative to `tests/`."""

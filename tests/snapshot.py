@@ -1,4 +1,4 @@
-"""Everything that a directory holds, so that two moments can be compared."""
+"""Snapshots of a directory, so that its states at two moments can be compared."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One name. `content`: digest of a file's, target of a link; `changed`: when its inode last changed, if wanted."""
+    """One entry. `content`: digest of a file, or target of a link. `changed`: the inode's last change, if wanted."""
 
     mode: int
     owner: tuple[int, int]
@@ -29,7 +29,7 @@ Snapshot = dict[str, Entry]
 
 
 def snapshot(folder: Path, *, inodes: bool = False) -> Snapshot:
-    """All below and including `folder`. `inodes`: with the times at which inodes changed, which copies don't keep."""
+    """All entries of `folder`, itself included. `inodes`: include the inodes' change times, which copies don't keep."""
     return {os.path.relpath(path, folder): _entry(path, inodes=inodes) for path in _all(folder)}
 
 
@@ -65,7 +65,7 @@ def _entry(path: str, *, inodes: bool) -> Entry:
 
 
 def differences(before: Snapshot, after: Snapshot) -> list[str]:
-    """The names that came, went or changed, with what happened."""
+    """The names that were added, removed or changed, and how."""
     return [
         f"{'came' if name not in before else 'went' if name not in after else 'changed'}: {name}"
         for name in sorted({*before, *after})

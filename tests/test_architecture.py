@@ -1,7 +1,7 @@
 """The import arrows of the architecture, read from the source of every package.
 
 Arrows point one way: `iact → web → core.session → core.tree → the other rooms of core → core.records → core.ports → core.errors`,
-with `sandbox` and `hippocampus` beside the core, behind its ports, and `ext_modules` on the far side of
+with `sandbox` and `hippocampus` next to the core, behind its ports, and `ext_modules` on the other side of
 the protocol. A new arrow is added to a table below with its reason, or the code is cut differently.
 """
 
@@ -33,10 +33,10 @@ OURS = (
 )
 
 ROOMS = ("core", "sandbox", "hippocampus", "web", "examples", "cluster", "accounts", "faces")
-"""Folders at the top of the repository, each imported through the link of its name in `iact/`."""
+"""Folders at the top of the repository, each imported through the link with its name in `iact/`."""
 
 INNER = ("context", "gate", "journal", "language", "models", "modules", "plan")
-"""Rooms of the core that stand side by side, above `core.records` and below `core.tree`."""
+"""Rooms of the core on the same level, above `core.records` and below `core.tree`."""
 
 BASE = {
     "core.ports",
@@ -51,10 +51,10 @@ BASE = {
 EVERY_ROOM = {"core.records", *(f"core.{room}" for room in INNER)}
 
 OUTSIDE = BASE | {"core.session", "core.records"}
-"""All of the core that whoever embeds it needs: sessions, what is in their journals, and the ports."""
+"""The parts of the core that an embedding program needs: sessions, the content of their journals, and the ports."""
 
 PEOPLE = {"accounts.rights", "accounts.people"}
-"""What is pure of accounts: values and one table, which every server has."""
+"""The pure parts of accounts: values and one table, which every server has."""
 
 ALLOWED: dict[str, set[str]] = {
     "core.errors": set(),
@@ -98,7 +98,7 @@ SIBLINGS: dict[tuple[str, str], str] = {
     ("core.models", "core.context"): "an endpoint that counts no tokens has them estimated as budgets are",
     ("core.models", "core.language"): "function calls are written back as action blocks, where one may begin",
 }
-"""Arrows between rooms of one level, each with its reason."""
+"""Arrows between rooms of the same level, each with its reason."""
 
 _IMPURE = {"asyncio", "time", "random", "secrets", "socket", "subprocess", "threading"}
 
@@ -112,12 +112,12 @@ KNOWS_NOT: dict[str, set[str]] = {
     "accounts.rights": _IMPURE | {"pathlib", "os", "sqlalchemy"},
     "accounts.people": _IMPURE | {"pathlib", "os", "sqlalchemy"},
 }
-"""Libraries that a room and what is inside it must do without: the core's borders, and the pure rooms."""
+"""Libraries that a room and everything in it must not import: the borders of the core, and the pure rooms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """One import: `file` and `line` where it stands, `source` and `target` dotted module names."""
+    """One import: its `file` and `line`, and the dotted module names `source` and `target`."""
 
     file: Path
     line: int
@@ -129,7 +129,7 @@ class Arrow:
 
 
 def room_of(module: str) -> str:
-    """The room that a module of ours belongs to."""
+    """The room that a module belongs to."""
     parts = module.split(".")
     if parts[0] == "core" and len(parts) > 1:
         return ".".join(parts[:2])
@@ -148,7 +148,7 @@ def is_module(name: str) -> bool:
 
 
 def room_name(dotted: str) -> str:
-    """`dotted` as the folders of the repository have it: what is imported as `iact.core.gate` is `core.gate`."""
+    """The name of `dotted` in terms of the repository's folders: `iact.core.gate` is `core.gate`."""
     package, _, rest = dotted.partition(".")
     return rest if package == "iact" and rest.split(".")[0] in ROOMS else dotted
 
@@ -167,7 +167,7 @@ def imported(node: ast.AST, place: Path) -> Iterator[str]:
 
 @cache
 def trees() -> tuple[tuple[Path, ast.Module], ...]:
-    """Every source file of ours, parsed."""
+    """Every source file, parsed."""
     paths = [path for package in OURS for path in sorted((ROOT / package).rglob("*.py"))]
     paths = [path for path in paths if path.relative_to(ROOT).parts[1] not in ROOMS]  # through a link
     return tuple((path, ast.parse(path.read_text(encoding="utf-8"), str(path))) for path in paths)
@@ -175,7 +175,7 @@ def trees() -> tuple[tuple[Path, ast.Module], ...]:
 
 @cache
 def arrows() -> tuple[Arrow, ...]:
-    """Every import of ours."""
+    """Every import of one of our modules."""
     return tuple(
         Arrow(path, getattr(node, "lineno", 0), module_name(path), target)
         for path, tree in trees()
@@ -185,7 +185,7 @@ def arrows() -> tuple[Arrow, ...]:
 
 
 def relative_imports() -> Iterator[str]:
-    """Where they stand. An ext-module's own files may: they are loaded from any folder, under any name."""
+    """The places of relative imports. An ext-module's files may use them, as they are loaded from any folder."""
     for path, tree in trees():
         place = path.relative_to(ROOT)
         if place.parts[0] == "ext_modules" and place.parts[1] != "sdk":
@@ -212,7 +212,7 @@ def test_every_import_follows_the_arrows() -> None:
 
 
 def test_the_source_is_really_read() -> None:
-    """A guard for the test above: it must have seen rooms and arrows at all."""
+    """Guards the test above: it must have seen rooms and arrows at all."""
     seen = {(room_of(arrow.source), room_of(arrow.target)) for arrow in first_party()}
     assert {
         ("sandbox", "core.ports"),
@@ -233,7 +233,7 @@ def test_rooms_do_without_what_they_must_not_know() -> None:
 
 
 def test_setup_needs_the_standard_library_only() -> None:
-    """It runs before anything is installed."""
+    """Because it runs before anything is installed."""
     wrong = [
         str(arrow)
         for arrow in arrows()
@@ -245,7 +245,7 @@ def test_setup_needs_the_standard_library_only() -> None:
 
 
 def test_no_files_import_each_other_in_a_circle() -> None:
-    """Not even for type checking, and not through other files: each file can be read with what it imports alone."""
+    """Not even for type checking, and not through other files, so each file can be read with only its imports."""
     below: dict[str, set[str]] = {}
     for arrow in first_party():
         if arrow.source != arrow.target:
@@ -256,12 +256,12 @@ def test_no_files_import_each_other_in_a_circle() -> None:
 
 
 def circle(below: Mapping[str, Set[str]]) -> list[str]:
-    """Some files that import each other in a circle, the first once more as the last; empty if there are none."""
+    """Some files that import each other in a circle, with the first one repeated at the end. Empty if there is none."""
     rest = dict(below)
     while lowest := [one for one, targets in rest.items() if not targets & rest.keys()]:
         for one in lowest:
             del rest[one]
-    way = [min(rest)] if rest else []  # whatever is left imports something that is left
+    way = [min(rest)] if rest else []  # every remaining file imports another remaining file
     while way and way[-1] not in way[:-1]:
         way.append(min(rest[way[-1]] & rest.keys()))
     return way[way.index(way[-1]) :] if way else []
@@ -278,7 +278,7 @@ def test_a_circle_is_found() -> None:
 
 
 def test_no_room_is_imported_past_the_package() -> None:
-    """Else its modules would be loaded twice, under two names, with classes that are not each other's."""
+    """Otherwise its modules would be loaded twice under two names, with different classes."""
     past = [
         f"{path.relative_to(ROOT)}:{node.lineno}"
         for path, tree in trees()
@@ -325,7 +325,7 @@ def test_the_tables_forbid_what_the_design_forbids(source: str, target: str) -> 
 
 
 def test_nothing_of_ext_modules_is_loaded_into_the_trusted_process() -> None:
-    """What the tables say, checked on a process that has loaded every room and asked for the catalogue."""
+    """Checks the tables in a process that has loaded every room and read the catalogue."""
     script = (
         "import sys, pathlib, iact.core.ports, iact.sandbox.catalogue;"
         "iact.sandbox.catalogue.Catalogue(pathlib.Path('/nonexistent')).modules();"
@@ -361,7 +361,7 @@ def test_tickets_are_made_by_the_gate_alone() -> None:
 
 
 def test_the_gate_is_asked_in_one_place() -> None:
-    """Live, on replay and for administrators: the decision about a call is made by the same two functions."""
+    """The same two functions decide about a call, whether live, on replay or for administrators."""
     askers = {
         module_name(path)
         for path, tree in trees()

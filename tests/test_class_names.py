@@ -1,8 +1,8 @@
-"""No two classes of one name in the product: a reader who finds a name should have found the thing.
+"""No two classes of the product have the same name, so that a name leads a reader to one class.
 
-Three kinds of pairs are one thing seen from two sides, and are left out: a wire message and the record that it becomes,
-a port of the page and what implements it, and the kit with which modules are written, which is another program. Names
-with an underscore are known in their file alone.
+Three kinds of pairs are the same concept seen from two sides, and are excluded: a wire message and its record, a port
+of the page and its implementation, and classes of the SDK for modules, which is another program. Names with an
+underscore are private to their file.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ SIDES: Final = ("web/wire/", "web/ports.py")
 
 
 def classes() -> dict[str, list[str]]:
-    """Every public class of the product, and the files that have one of its name."""
+    """The names of all public classes of the product, with the files that define them."""
     found: defaultdict[str, list[str]] = defaultdict(list)
     for path in sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        # The rooms are links inside of the package, too.
+        # The rooms are also links inside the package.
         if name.startswith(SIDES) or any(name.startswith(f"iact/{room}/") for room in ROOMS):
             continue
         for node in ast.parse(path.read_text(encoding="utf-8")).body:

@@ -1,4 +1,4 @@
-"""One stage per test: scripted endpoints and products on it, and the laws that hold for all of them at the end."""
+"""One stage per test, with scripted endpoints and products, and the laws that are checked at its end."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _numbers = itertools.count(1)
 
 @dataclass
 class Stage:
-    """What one test plays on. `crashes`: a process that asks this endpoint may be killed or lose its disk. `gateway`: each
-    product is that of a host with a store, and its sessions are reached through a gateway."""
+    """Endpoints and products of one test. `crashes`: a process that asks this endpoint may be killed or lose its disk.
+    `gateway`: each product is a host with a store, and its sessions are reached through a gateway."""
 
     folder: Path
     gateway: bool = False
@@ -35,7 +35,7 @@ class Stage:
         return made
 
     def product(self, endpoint: Endpoint | str | None = None, **settings: str) -> Product:
-        """The product on a data directory of its own; each has its own name for the model."""
+        """The product with a new data directory. Each has its own name for the model."""
         number = next(_numbers)
         data = self.folder / f"data-{number}"
         data.mkdir()
@@ -46,7 +46,7 @@ class Stage:
         return replace(Product.at(data, endpoint, **given), gateway=self.gateway)
 
     def end(self) -> None:
-        """Close everything, then check what must always hold."""
+        """Close everything, then check the laws."""
         for endpoint in self.endpoints:
             endpoint.stop()
         for endpoint in self.endpoints:
@@ -59,7 +59,7 @@ class Stage:
             assert not list((data / "run").glob("*"))
 
     def directories(self) -> list[Path]:
-        """Every data directory: those of products, and in each those of its users."""
+        """All data directories: those of products, and those of their users."""
         return [one for data in self.data for one in (data, *data.glob("users/*"))]
 
 

@@ -1,4 +1,4 @@
-"""The two databases that accounts are kept in."""
+"""The two kinds of databases for accounts."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.postgres import postgres_server
 
 @pytest.fixture(scope="package")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a PostgreSQL server that these tests have for themselves."""
+    """The address of a PostgreSQL server for these tests only."""
     with postgres_server(tmp_path_factory) as address:
         yield address
 

@@ -1,4 +1,4 @@
-"""One cluster for the tests of a file, and a host in it for each test."""
+"""One cluster for the tests of a file, and one host in it for each test."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.kubernetes.cluster import FakeCluster
 
 
 class HostOptions(TypedDict, total=False):
-    """Of a host, what some test has otherwise."""
+    """The options of a host that tests can change."""
 
     asking: float
     coming_up: float
@@ -30,7 +30,7 @@ class HostOptions(TypedDict, total=False):
 
 
 class Hosts(Protocol):
-    """Makes hosts."""
+    """Creates hosts."""
 
     def __call__(
         self, name: str = "host-1", *, lease: float = 600, pool: int = 0, **more: Unpack[HostOptions]
@@ -48,7 +48,7 @@ def loop() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="module")
 def volume(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What the claim `data` stands for; the data directory is its folder `hosts`."""
+    """The folder of the claim `data`. The data directory is its folder `hosts`."""
     return tmp_path_factory.mktemp("volume")
 
 
@@ -57,7 +57,7 @@ def _running_cluster(volume: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     try:
         client = connect()
     except SandboxUnavailable as error:
-        if os.geteuid() == 0:  # whose set-up installs the engine, so that its absence is a failure
+        if os.geteuid() == 0:  # root's set-up installs the engine, so its absence is a failure
             raise
         pytest.skip(str(error))
     image.ensure(client, print, source="debian")
@@ -69,7 +69,7 @@ def _running_cluster(volume: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 
 @pytest.fixture
 def cluster(_running_cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeCluster]:
-    """Without faults; at the end of each test nothing of a module is left in it."""
+    """The cluster without faults. At the end of each test, nothing of a module is left in it."""
     monkeypatch.setenv("KUBECONFIG", str(_running_cluster.kubeconfig))
     yield _running_cluster
     _running_cluster.faults = lambda verb, resource: None
@@ -77,7 +77,7 @@ def cluster(_running_cluster: FakeCluster, monkeypatch: pytest.MonkeyPatch) -> I
     _running_cluster.slow_ends.set()
     _running_cluster.before_create = lambda resource, name: None
     left = [(kind, name) for kind in ("sandboxes", "secrets") for name in _running_cluster.names(kind)]
-    for kind, name in left:  # the next test begins without
+    for kind, name in left:  # the next test begins without them
         _running_cluster.delete(kind, name)
     assert left == []
 
@@ -98,7 +98,7 @@ def workspace(data: Path, request: pytest.FixtureRequest) -> Path:
 
 @pytest.fixture
 def hosts(loop: asyncio.Runner, data: Path, cluster: FakeCluster) -> Iterator[Hosts]:
-    """Makes hosts that are closed however the test ends."""
+    """Creates hosts that are closed however the test ends."""
     made: list[KubernetesHost] = []
 
     def make(

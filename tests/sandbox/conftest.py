@@ -1,4 +1,4 @@
-"""A real engine, one host and one shell for the tests of a file: starting containers is what takes time."""
+"""A real engine, one host and one shell for the tests of a file, because starting containers takes most of the time."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ def sweep(engine: docker.DockerClient, data: Path) -> None:
 
 
 _ABANDONED = 3600.0
-"""Seconds after which what bears no folder's name is nobody's, when its process is gone."""
+"""Seconds after which a container without the name of a folder is abandoned, if its process is gone."""
 
 
 def _live_runs(runs: Path) -> set[Path]:
-    """The folders below `runs` of test runs that go on; pytest writes its process's number into each's `.lock`."""
+    """The folders below `runs` of running test runs. Pytest writes its process id to `.lock` in each."""
     found = set()
     for lock in runs.glob("*/.lock"):
         with suppress(OSError, ValueError):
@@ -51,7 +51,7 @@ def _live_runs(runs: Path) -> set[Path]:
 
 @pytest.fixture(scope="session", autouse=True)
 def _no_leftovers_of_killed_runs(tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Collect what earlier runs of these tests left when they were killed: nobody opens their data again.
+    """Remove what earlier runs of these tests left behind when they were killed. Their data is never opened again.
 
     Other workers of this run, and other runs, may be in the middle of a test that kills a process itself.
     """
@@ -89,7 +89,7 @@ def _no_leftovers_of_killed_runs(tmp_path_factory: pytest.TempPathFactory) -> No
 
 @pytest.fixture(scope="module")
 def loop() -> Iterator[asyncio.Runner]:
-    """One event loop for all tests of a file, so that they can share what lives on it."""
+    """One event loop for all tests of a file, so that they can share objects on it."""
     with asyncio.Runner() as runner:
         yield runner
 
@@ -110,7 +110,7 @@ def own_engine() -> Iterator[OwnEngine]:
 
 @pytest.fixture(scope="module")
 def backend(request: pytest.FixtureRequest, own_engine: OwnEngine) -> Iterator[Backend]:
-    """The machine's own engine; in files that are marked with `each_backend`, one backend after the other."""
+    """The machine's own engine. In files marked with `each_backend`, one backend after another."""
     with present(getattr(request, "param", "docker"), own_engine) as found:
         yield found
 
@@ -122,7 +122,7 @@ def data(tmp_path_factory: pytest.TempPathFactory, backend: Backend) -> Path:
 
 @pytest.fixture(scope="module")
 def workspace(data: Path) -> Path:
-    """Where sessions have theirs, so that it counts as ours."""
+    """A workspace in the place where sessions have theirs, so that it counts as ours."""
     folder = data / "sessions" / "one" / "workspace"
     folder.mkdir(parents=True)
     return folder
@@ -139,7 +139,7 @@ def host(loop: asyncio.Runner, data: Path, backend: Backend) -> Iterator[AnyHost
 def shell_module(
     loop: asyncio.Runner, host: AnyHost, workspace: Path, backend: Backend, request: pytest.FixtureRequest
 ) -> Iterator[AnyInstance]:
-    """One shell for a file; under gVisor, which a bomb may end with the module, one for each test."""
+    """One shell for a file. Under gVisor, where a fork bomb may end the sandbox too, one for each test."""
     own = backend.kind == "gvisor"
     session = f"of-{request.node.name}"[:60] if own else "one"
     yield loop.run(backend.start(host, "shell", session=session, workspace=workspace))
