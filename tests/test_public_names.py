@@ -1,4 +1,4 @@
-"""Names that others build on: what `core` exports, what stands at the top of the repository, the make targets."""
+"""Public names: the exports of `core`, the names at the top of the repository, and the make targets."""
 
 from __future__ import annotations
 

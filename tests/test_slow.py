@@ -1,4 +1,4 @@
-"""The list of slow tests names what there is."""
+"""The list of slow tests only names tests that exist."""
 
 from __future__ import annotations
 

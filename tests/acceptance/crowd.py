@@ -1,7 +1,7 @@
-"""People at work: each with a session, saying one thing after the other, and coming back whenever the line is cut.
+"""Simulated users: each has a session, sends one message after another, and reconnects whenever the connection breaks.
 
-Each holds what it is told to what must be true: every record once and in order, whatever happened to the line, and
-whatever was acknowledged is in the journal once.
+Each checks what it receives: every record comes once and in order, whatever happened to the connection, and every
+acknowledged message is in the journal once.
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from iact.core.records.record import Record
 from tests.acceptance.product import Server
 
 _AGAIN = 0.2
-"""Seconds until a person whose line was cut comes back."""
+"""Seconds until a user whose connection broke reconnects."""
 _PATIENCE = 300.0
 
 
 @dataclass
 class Person:
-    """`way_in`: the gateway that it comes to, and the next one after each cut."""
+    """One user. `way_in`: the gateways to use, the next one after each break."""
 
     ways_in: Sequence[Server]
     session: str | None = None
     last: int = 0
-    """The newest record that it was told of."""
+    """The newest record that it received."""
     acknowledged: list[str] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
-    """What it said when the line was cut: it may be in the journal or not."""
+    """Messages that were being sent when the connection broke. They may be in the journal or not."""
     answered: list[float] = field(default_factory=list)
-    """When each answer came."""
+    """The time of each answer."""
     cuts: int = 0
     codes: Counter[int | None] = field(default_factory=Counter)
 
     async def live(self, leave: asyncio.Event) -> None:
-        """Say something, wait for the answer, and so on until it is time to leave."""
+        """Send messages and wait for the answers, until it is time to leave."""
         while not leave.is_set():
             way_in = self.ways_in[self.cuts % len(self.ways_in)]
             socket = None
@@ -97,7 +97,7 @@ class Person:
         return dict(frame)
 
     def check(self, records: Sequence[Record]) -> None:
-        """Hold the journal to what this person was told."""
+        """Compare the journal with what this user received."""
         said = Counter(one.body for one in records if one.kind == "say")
         assert max(said.values()) == 1, "something is in the journal twice"
         assert set(self.acknowledged) <= said.keys(), "something that was acknowledged is lost"
@@ -108,7 +108,7 @@ class Person:
         return next(at for at in self.answered if at > moment) - moment
 
     def longest_pause(self) -> float:
-        """Seconds between two answers, at most."""
+        """The most seconds between two answers."""
         return max(
             (after - before for before, after in zip(self.answered, self.answered[1:], strict=False)),
             default=0.0,
@@ -117,7 +117,7 @@ class Person:
 
 @asynccontextmanager
 async def crowd(ways_in: Sequence[Server], count: int) -> AsyncIterator[list[Person]]:
-    """So many people, all of them at work, who leave at the end."""
+    """Run `count` users, who leave at the end."""
     people = [Person([*ways_in[one % len(ways_in) :], *ways_in]) for one in range(count)]
     leave = asyncio.Event()
     async with asyncio.TaskGroup() as group:
@@ -131,7 +131,7 @@ async def crowd(ways_in: Sequence[Server], count: int) -> AsyncIterator[list[Per
 
 
 async def all_of(people: Sequence[Person], what: Callable[[Person], bool], within: float = 300.0) -> None:
-    """Wait until something holds of everybody."""
+    """Wait until a condition is true for all users."""
     async with asyncio.timeout(within):
         while not all(map(what, people)):  # noqa: ASYNC110 - hosts and people act in between
             await asyncio.sleep(0.02)

@@ -1,4 +1,4 @@
-"""An editor: the official SDK's client of the Agent Client Protocol, with a process of `iact acp` at its other end."""
+"""An editor: the official SDK's client of the Agent Client Protocol, connected to a process of `iact acp`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ PATIENCE = 300.0
 
 
 class Person:
-    """Who sits before the editor. `choose`: what they answer to a question; none: they let it stand."""
+    """The editor's user. `choose`: the answer to a question; None leaves it open."""
 
     def __init__(self, choose: str | None = None) -> None:
         self.choose = choose
@@ -50,7 +50,7 @@ class Person:
     async def request_permission(
         self, session_id: str, tool_call: ToolCallUpdate, options: list[PermissionOption], **_: object
     ) -> RequestPermissionResponse:
-        """The editor shows a question."""
+        """Show a question."""
         self.asked.append((tool_call, options))
         await self._notify()
         if self.choose is None:
@@ -60,7 +60,7 @@ class Person:
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=self.choose))
 
     async def session_update(self, session_id: str, update: BaseModel, **_: object) -> None:
-        """The editor shows what happens."""
+        """Show an update."""
         self.updates.append((session_id, update))
         await self._notify()
 
@@ -69,7 +69,7 @@ class Person:
             self._changed.notify_all()
 
     async def sees(self, condition: Callable[[], bool]) -> None:
-        """Wait for what the editor shows."""
+        """Wait until the editor shows something."""
         async with asyncio.timeout(PATIENCE), self._changed:
             await self._changed.wait_for(condition)
 
@@ -84,26 +84,26 @@ class Person:
 
     @property
     def said(self) -> str:
-        """What the agent said."""
+        """The agent's text."""
         return _text(
             [one.content for one in self.of(AgentMessageChunk) if isinstance(one, AgentMessageChunk)]
         )
 
     @property
     def thought(self) -> str:
-        """What it thought."""
+        """The agent's thoughts."""
         return _text(
             [one.content for one in self.of(AgentThoughtChunk) if isinstance(one, AgentThoughtChunk)]
         )
 
     @property
     def heard(self) -> str:
-        """What the user said, as the editor was told."""
+        """The user's messages, as sent to the editor."""
         return _text([one.content for one in self.of(UserMessageChunk) if isinstance(one, UserMessageChunk)])
 
     @property
     def calls(self) -> dict[str, tuple[str, str | None]]:
-        """Title and last status of each tool call."""
+        """The title and last status of each tool call."""
         found: dict[str, tuple[str, str | None]] = {}
         for _, update in self.updates:
             if isinstance(update, ToolCallStart):
@@ -125,7 +125,7 @@ def _text(blocks: Sequence[object]) -> str:
 
 
 def shown(call: ToolCallUpdate) -> str:
-    """What a tool call shows."""
+    """The text that a tool call shows."""
     blocks = [one.content for one in call.content or () if isinstance(one, ContentToolCallContent)]
     return _text(blocks)
 
@@ -141,11 +141,11 @@ class Editor:
         self.process = process
 
     async def new(self, folder: Path) -> NewSessionResponse:
-        """A session in a directory."""
+        """Open a session in a directory."""
         return await self.agent.new_session(cwd=str(folder), mcp_servers=[])
 
     async def prompt(self, session: str, text: str) -> PromptResponse:
-        """A message, to the end of its answer."""
+        """Send a message, and wait for the end of its answer."""
         async with asyncio.timeout(PATIENCE):
             return await self.agent.prompt(session_id=session, prompt=[text_block(text)])
 
@@ -159,8 +159,8 @@ class Editor:
 async def editing(
     product: Product, choose: str | Person | None = None, *options: str
 ) -> AsyncIterator[Editor]:
-    """An editor that has started `iact acp`, which must end well when the connection is closed. `choose`: as of `Person`,
-    or the person themselves."""
+    """An editor that has started `iact acp`, which must end successfully when the connection is closed. `choose`: as in
+    `Person`, or a `Person`."""
     process = await asyncio.create_subprocess_exec(
         *program("acp", *options),
         env=product.environment, cwd=product.data.parent,

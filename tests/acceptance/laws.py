@@ -1,6 +1,6 @@
-"""The laws that every recorded run must keep, whatever it was made for.
+"""The laws that every recorded run must keep, whatever it tests.
 
-They are checked from outside: over what the endpoint was sent, and over the journal on disk.
+They are checked from outside: on the requests to the endpoint, and on the journal on disk.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ _FUNCTIONS = ("shell.run", "BASH")
 _ACTIONS = (*_CALLS, "CALL_ASYNC", "WAIT", "QUERY", "VAR", "SHOW", *_FUNCTIONS)
 
 _SETTLED = ("was not run", "was not tried again unchanged")
-"""How an agent hears of a call that was settled without a record of its own: a mistake in it, or a bare repetition."""
+"""The texts for a call that was settled without its own record: it had a mistake, or was a mere repetition."""
 
 
 def prefix_law(requests: Sequence[Request], *, crashes: bool = False) -> int:
-    """The prefix law over what an endpoint was asked (`tests.prefix`); gives how many pairs were compared."""
+    """Check the prefix law for an endpoint's requests (`tests.prefix`). Returns how many pairs were compared."""
     asked = [((str(one.body.get("model")), one.agent), one.messages) for one in requests if one.agent]
     return prefix.prefix_law(asked, crashes=crashes)
 
 
 def journal_law(path: Path) -> list[Record]:
-    """The journal is whole, verifies, and every action in it has exactly one outcome; gives its records."""
+    """Check that the journal is whole and verifies, and that every action has one outcome. Returns its records."""
     contents = read_journal(path)
     assert contents.torn == 0, f"{path} ends in {contents.torn} bytes that are no record"
     tree = replay(path, verify=True).tree
@@ -43,7 +43,7 @@ def journal_law(path: Path) -> list[Record]:
 
 
 def _one_outcome_each(records: Sequence[Record], tree: Tree) -> None:
-    """No action has two outcomes, and of agents that rest, none has none."""
+    """Check that no action has two outcomes, and that every action of agents at rest has one."""
     outcomes = Counter(_place(one) for one in records if one.kind == "result")
     twice = [key for key, count in outcomes.items() if count > 1]
     assert not twice, f"two outcomes for (agent, turn, action) {twice}"
@@ -60,12 +60,12 @@ def _one_outcome_each(records: Sequence[Record], tree: Tree) -> None:
 
 
 def _place(record: Record) -> tuple[str, int, int]:
-    """Which action a record is about: (agent, turn, index)."""
+    """The action that a record is about: (agent, turn, index)."""
     return record.agent, record.number("turn"), record.number("action")
 
 
 def _told_after(agent: Agent, turn: Record) -> str:
-    """What an agent heard next after a turn: an action with a mistake in it is settled there and then."""
+    """The next input of an agent after a turn. It settles actions with mistakes."""
     messages = agent.context.history.messages()
     after = [
         later.content
@@ -76,7 +76,7 @@ def _told_after(agent: Agent, turn: Record) -> str:
 
 
 def _answered(records: Sequence[Record]) -> Counter[tuple[str, int, int]]:
-    """For each CALL, how many replies of the child came while it waited."""
+    """For each CALL, the number of the child's replies while it waited."""
     waiting: dict[str, tuple[str, int, int]] = {}
     found: Counter[tuple[str, int, int]] = Counter()
     for one in records:

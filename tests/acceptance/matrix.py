@@ -1,7 +1,7 @@
-"""The matrix of provenance: what a clean agent finds of what a tainted one wrote, by the ways of both.
+"""The matrix of provenance: what a clean agent finds of a tainted agent's data, by their ways of writing and reading.
 
-"label": what it reads carries the label, so that its next call of impact 2 is asked about. "hidden": it is not
-shown. "either": it depends on what memory finds worth recalling; it is never shown without its label.
+"label": the data has the label, so a person is asked about the agent's next call of impact 2. "hidden": it is not
+shown. "either": it depends on what memory recalls; it is never shown without its label.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ READERS: Final = WRITERS
 _FILES: Final[Sequence[Cell]] = (
     "label", "label", "hidden", "label", "label", "label", "label", "label", "either",
 )  # fmt: skip
-"""Once a file was touched, every call of a module may have read it; variables and memory hold none of it."""
+"""After a file was touched, every call of a module may have read it. Variables and memory contain nothing of it."""
 _NOWHERE: Final[Sequence[Cell]] = ("hidden",) * 8 + ("either",)
 
 MATRIX: Final[Mapping[str, Sequence[Cell]]] = {

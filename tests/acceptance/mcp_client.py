@@ -1,4 +1,4 @@
-"""A client of the Model Context Protocol for tests: the official SDK's, with the real `iact mcp` or `iact serve` at its other end."""
+"""An MCP client for tests: the official SDK's, connected to the real `iact mcp` or `iact serve`."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ TASKS = "io.modelcontextprotocol/tasks"
 
 
 class TaskCreated(Result):
-    """A task, as the result of a call."""
+    """A task as the result of a call."""
 
     result_type: Literal["task"] = "task"
     task_id: str
@@ -36,7 +36,7 @@ class TaskCreated(Result):
 
 
 class Task(BaseModel):
-    """What a task is at."""
+    """The state of a task."""
 
     model_config = ConfigDict(alias_generator=to_camel, extra="forbid", populate_by_name=True)
 
@@ -64,7 +64,7 @@ class TaskRequest(Request[TaskParams, str]):
 
 
 class Tasks(ClientExtension):
-    """Lets the server answer with a task."""
+    """Allows the server to answer with a task."""
 
     identifier = TASKS
 
@@ -77,7 +77,7 @@ class Tasks(ClientExtension):
 
 @dataclass(slots=True)
 class Asked:
-    """Answers what the server asks, and remembers it."""
+    """Answers the server's questions, and records them."""
 
     result: ElicitResult
     seen: list[ElicitRequestParams] = field(default_factory=list)
@@ -106,7 +106,7 @@ class Connected:
         return Task.model_validate({name: one for name, one in found.model_dump().items() if name != "_meta"})
 
     async def until(self, identity: str, status: str) -> Task:
-        """Ask for a task until it has a status; a status that it can't leave any more ends the test."""
+        """Poll a task until it has a status. Any other final status fails the test."""
         while (task := await self.task(identity)).status != status:
             assert task.status in {"working", "input_required"}, task
         return task
@@ -146,7 +146,7 @@ async def connected_by_http(
     answering: Asked | None = None,
     extensions: Sequence[ClientExtension] = (),
 ) -> AsyncIterator[Connected]:
-    """A client of a server of faces, with a token. `url`: of the faces."""
+    """A client of a server of faces, with a token. `url`: the address of the faces."""
     async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=300) as http:
         transport = streamable_http_client(f"{url}/mcp", http_client=http)
         async with Client(
@@ -163,7 +163,7 @@ async def connected(
     answering: ElicitationFnT | None = None,
     extensions: Sequence[ClientExtension] = (),
 ) -> AsyncIterator[ConnectedProcess]:
-    """A client of `iact mcp`. Its standard error must hold no traceback."""
+    """A client of `iact mcp`. Its standard error must contain no traceback."""
     place = product.data.parent
     pid, errors = place / f"{product.data.name}.pid", place / f"{product.data.name}.stderr"
     server = StdioServerParameters(

@@ -1,6 +1,6 @@
-"""An MCP server of a stranger's that asks its user in the course of a call; a module's folder holds it as `server.py`.
+"""A third-party MCP server that asks its user during a call. It is `server.py` in a module's folder.
 
-`book` asks what `form.json` beside it says, as it stands, and gives back what it was answered.
+`book` asks the question in the file `form.json` next to it, unchanged, and returns the answer.
 """
 
 import json
@@ -15,13 +15,13 @@ TOOL = {
 
 
 def told() -> Iterator[dict[str, object]]:
-    """What the client says, message by message."""
+    """The client's messages."""
     for line in sys.stdin:
         yield json.loads(line)
 
 
 def main() -> None:
-    """Serve until the client is gone."""
+    """Serve until the client disconnects."""
     said = told()
     for asked in said:
         answer: dict[str, object] = {"jsonrpc": "2.0", "id": asked.get("id")}
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def tell(message: dict[str, object]) -> None:
-    """Say something to the client."""
+    """Send a message to the client."""
     print(json.dumps(message), flush=True)
 
 

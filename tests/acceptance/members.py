@@ -1,4 +1,4 @@
-"""People with accounts on a real server: who there is, how they sign in without a browser, and what they send."""
+"""Users with accounts on a real server: creating them, signing in without a browser, and their requests."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ _CALL = Actor("the test")
 def with_people(
     product: Product, *names: str, settings: Sequence[str] = (), url: str | None = None
 ) -> dict[str, str]:
-    """Accounts with a password; the first is an administrator. Gives their ids. `settings`: further lines of the table;
-    `url`: of a database, if it is not in the data directory."""
+    """Create accounts with a password, the first of them an administrator. Returns their ids. `settings`: further lines
+    of the table. `url`: the database, if it is not in the data directory."""
     lines = ["[accounts]", 'authenticator = "password"', *settings, ""]
     (product.data / "iact.toml").write_text("\n".join(lines), encoding="utf-8")
     with open_accounts(product.data, url, lambda: 0.0) as accounts:
@@ -34,7 +34,7 @@ def with_people(
 
 
 def token_of(product: Product, name: str, *scopes: Scope, called: str = "of-a-test") -> str:
-    """A new API token of somebody; with every scope that is not an administrator's, unless some are named."""
+    """Create an API token for a user, by default with every scope except the administrator's."""
     named = [part for one in scopes or [one for one in SCOPES if one != "admin"] for part in ("--scope", one)]
     made = product.run("token", "create", called, "--user", name, *named, "--json")
     assert made.status == 0, made
@@ -42,7 +42,7 @@ def token_of(product: Product, name: str, *scopes: Scope, called: str = "of-a-te
 
 
 def sign_in(server: Server, name: str, password: str = PASSWORD) -> httpx.Response:
-    """As the page's script does."""
+    """Sign in as the page's script does."""
     address = f"http://127.0.0.1:{server.port}"
     given = base64.b64encode(f"{name}:{password}".encode()).decode()
     headers = {"Authorization": f"Basic {given}", "Origin": address}
@@ -50,7 +50,7 @@ def sign_in(server: Server, name: str, password: str = PASSWORD) -> httpx.Respon
 
 
 def follow(server: Server, path: str, **headers: str) -> str:
-    """Open a link, as the page's script does; gives the cookie of whoever has no account, else nothing."""
+    """Open a link as the page's script does. Returns the cookie of a visitor without an account, else nothing."""
     address = f"http://127.0.0.1:{server.port}"
     told = httpx.post(f"{address}{path}", headers={**headers, "Origin": address}, trust_env=False)
     assert told.status_code == 200, told
@@ -58,7 +58,7 @@ def follow(server: Server, path: str, **headers: str) -> str:
 
 
 def dial(server: Server, **headers: str) -> ClientConnection:
-    """A websocket of whoever sends these headers."""
+    """Open a websocket with these headers."""
     return connect(
         f"ws://127.0.0.1:{server.port}/ws", additional_headers=headers, max_size=None, close_timeout=0.2,
         ping_interval=None, proxy=None,
@@ -71,7 +71,7 @@ def bearer(token: str) -> dict[str, str]:
 
 
 def until_record(socket: ClientConnection, kind: str, *, within: float = 300.0) -> dict[str, object]:
-    """What comes in until a record of this kind does."""
+    """The messages up to the first record of this kind."""
     while True:
         frame = json.loads(socket.recv(timeout=within))
         if frame.get("type") == "record" and frame.get("kind") == kind:

@@ -1,7 +1,7 @@
-"""The product as its user has it: the command `iact` in processes of its own, and a data directory.
+"""The product as a user has it: the command `iact` in separate processes, and a data directory.
 
-Tests say what they give it and look at what comes out: exit status, standard output and error, the
-journal on disk, containers on the engine, and what the scripted endpoint was asked.
+Tests define its input and check its results: exit status, standard output and error, the journal on disk,
+containers on the engine, and the requests to the scripted endpoint.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tests.endpoint import Endpoint
 
 ROOT = Path(__file__).parents[2]
 NO_MODULES = {"IACT_SANDBOX": "off"}
-"""For tests that need no tool: nothing is asked of the engine."""
+"""For tests that need no tools: the engine is not used."""
 
 _QUIET = {"IACT_MEMORY": "off", "IACT_POOL": "0"}
-"""Tests of memory and of the pool turn them on; they cost every process a second or two of the machine's time."""
+"""Only tests of memory and of the pool turn them on, because they cost every process a second or two."""
 
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "DOCKER_HOST", "XDG_DATA_HOME", "TMPDIR", "SYSTEMROOT")
 _PATIENCE = 300.0
@@ -49,7 +49,7 @@ class Ran:
 
     @property
     def sentence(self) -> str:
-        """The line on standard error that says what went wrong; fails unless there is exactly one, at the end."""
+        """The line on standard error that says what went wrong. Fails unless there is exactly one, at the end."""
         assert "Traceback" not in self.stderr, self.stderr
         lines = self.stderr.splitlines()
         said = [line for line in lines if line.startswith("iact: ")]
@@ -72,7 +72,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What `iact run --json` printed."""
+    """The output of `iact run --json`."""
 
     session: str
     reply: str
@@ -87,14 +87,14 @@ class Answer:
 
     @property
     def workspace(self) -> Path:
-        """The session's own folder for files."""
+        """The session's own workspace folder."""
         return self.journal.parent / "workspace"
 
 
 @dataclass(frozen=True)
 class Product:
-    """One data directory, with the settings that the environment brings. `gateway`: it is that of a host with a store,
-    and whoever is served comes through a gateway."""
+    """One data directory, with settings from the environment. `gateway`: it belongs to a host with a store, and clients
+    connect through a gateway."""
 
     data: Path
     settings: dict[str, str] = field(default_factory=dict)
@@ -102,14 +102,14 @@ class Product:
 
     @staticmethod
     def at(data: Path, endpoint: Endpoint | str | None = None, **settings: str) -> Product:
-        """With `endpoint` for its models, where there is one."""
+        """A product with `endpoint` for its models, if there is one."""
         url = endpoint.url if isinstance(endpoint, Endpoint) else endpoint
         given = {"OPENAI_BASE_URL": url, "IACT_MODEL": "scripted"} if url else {}
         return Product(data, {**given, **settings})
 
     @property
     def environment(self) -> dict[str, str]:
-        """All that a process of the product gets from us."""
+        """The environment of a process of the product."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         code = {"PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1"}
         return {**kept, **code, **_QUIET, "IACT_DATA": str(self.data), **self.settings}
@@ -121,7 +121,7 @@ class Product:
         seconds: float = _PATIENCE,
         inside: Sequence[str] = (),
     ) -> Ran:
-        """Run `iact` with `arguments` to its end. `inside`: a command that runs it, which then starts cold."""
+        """Run `iact` with `arguments` to its end. `inside`: a command that runs it; it then starts cold."""
         place = self.data.parent
         if not inside:
             done = iact(*arguments, environment=self.environment, cwd=place, stdin=stdin, seconds=seconds)
@@ -133,7 +133,7 @@ class Product:
         return Ran(done.returncode, done.stdout, done.stderr)
 
     def ask(self, task: str, *options: str, session: str | None = None) -> Answer:
-        """`iact run --json` that must succeed."""
+        """Run `iact run --json`, which must succeed."""
         going_on = ["--session", session] if session else []
         ran = self.run("run", "--json", *going_on, *options, task)
         assert ran.status == 0, ran
@@ -142,7 +142,7 @@ class Product:
 
     @contextmanager
     def started(self, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-        """A process of the product that is still running; it is killed at the end if it is then."""
+        """Start a process of the product. If it still runs at the end, it is killed."""
         with (
             (self.data.parent / f"{self.data.name}.stderr").open("a+") as errors,
             Command(
@@ -165,7 +165,7 @@ class Product:
 
     @contextmanager
     def serving(self, *arguments: str) -> Iterator[Server]:
-        """`iact serve`, or another command that serves the page, ready. With a gateway, the process is that of the host."""
+        """Run `iact serve`, or another command that serves the page. With a gateway, the process is the host's."""
         if self.gateway:
             with self._host() as host, self._at_gateway().serving() as way_in:
                 yield replace(way_in, process=host)
@@ -186,7 +186,7 @@ class Product:
             yield process
 
     def _at_gateway(self) -> Product:
-        """What runs the gateway: it needs the key of the host, and nothing else of it."""
+        """The product that runs the gateway. It needs the key of the host, and nothing else from it."""
         data = self.data.with_name(f"{self.data.name}-gateway")
         if not data.exists():
             data.mkdir()
@@ -199,13 +199,13 @@ class Product:
         return set(self.data.glob("sessions/*/journal.md"))
 
     def containers(self) -> list[str]:
-        """Names of all containers of this data directory, running or not."""
+        """The names of all containers of this data directory, running or not."""
         return containers_of(self.data)
 
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A running `iact serve`. `token`: that of the address it printed; `key`: what its programs send."""
+    """A running `iact serve`. `token`: from the address that it printed. `key`: the key that programs send."""
 
     process: subprocess.Popen[str]
     port: int
@@ -213,7 +213,7 @@ class Server:
     key: str
 
     def connect(self) -> ClientConnection:
-        """A websocket to it."""
+        """Open a websocket to it."""
         return connect(
             f"ws://127.0.0.1:{self.port}/ws",
             additional_headers={"Authorization": f"Bearer {self.key}"},
@@ -227,7 +227,7 @@ class Server:
 def acknowledged(
     socket: ClientConnection, message: dict[str, object], *, within: float = 300.0
 ) -> dict[str, object]:
-    """Send a message and wait for its `ok`; what else comes in meanwhile is dropped."""
+    """Send a message and wait for its `ok`. Drops other messages."""
     socket.send(json.dumps({**message, "id": "test"}))
     end = time.monotonic() + within
     while (left := end - time.monotonic()) > 0:
@@ -239,7 +239,7 @@ def acknowledged(
 
 
 def kill(process: subprocess.Popen[str]) -> bool:
-    """SIGKILL; whether the process was still at work."""
+    """Send SIGKILL. Returns whether the process was still running."""
     running = process.poll() is None
     process.send_signal(signal.SIGKILL)
     process.wait(300)
@@ -247,7 +247,7 @@ def kill(process: subprocess.Popen[str]) -> bool:
 
 
 def containers_of(data: Path) -> list[str]:
-    """Names of all containers that bear the label of a data directory."""
+    """The names of all containers with the label of a data directory."""
     client = docker.from_env()
     try:
         chosen = {"label": f"{owner.OWNER}={owner.data_digest(data)}"}
@@ -257,7 +257,7 @@ def containers_of(data: Path) -> list[str]:
 
 
 def reap(data: Path) -> None:
-    """Remove what a test that failed may have left on the engine."""
+    """Remove containers that a failed test may have left on the engine."""
     client = docker.from_env()
     try:
         reaper.reap(client, data)
@@ -266,7 +266,7 @@ def reap(data: Path) -> None:
 
 
 def until(condition: Callable[[], bool], what: str, *, within: float = 300.0, every: float = 0.01) -> None:
-    """Wait until `condition` holds of something outside this process; look again `every` seconds, not for ever."""
+    """Wait until `condition` is true of something outside this process. Checks `every` seconds, at most `within`."""
     end = time.monotonic() + within
     while not condition():
         assert time.monotonic() < end, f"waited {within:g} s in vain for {what}"

@@ -1,4 +1,4 @@
-"""nginx and Caddy before the server, with TLS: the configurations of `docs/how-to/deploy.md`, with ports of the test's own."""
+"""nginx and Caddy in front of the server, with TLS: the configurations of `docs/how-to/deploy.md` with other ports."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NAME: Final = "iact.example.org"
 
 
 def own_address() -> str:
-    """An address of this machine that is not loopback: to a server, whoever comes from it is another machine."""
+    """An address of this machine that is not loopback. A server sees its clients as another machine."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as one:
         one.connect(("192.0.2.77", 9))  # nothing is sent
         return str(one.getsockname()[0])
@@ -33,7 +33,7 @@ def free_port(address: str = "127.0.0.1") -> int:
 
 
 def certificate(folder: Path) -> None:
-    """One for the name of the page, signed by itself."""
+    """Create a self-signed certificate for the name of the page."""
     subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2",
          "-keyout", "key.pem", "-out", "certificate.pem", "-subj", f"/CN={NAME}", "-addext", f"subjectAltName=DNS:{NAME}"],
@@ -42,12 +42,12 @@ def certificate(folder: Path) -> None:
 
 
 def trusting(folder: Path) -> ssl.SSLContext:
-    """For clients: that certificate, and no other."""
+    """The TLS context of clients that trust only that certificate."""
     return ssl.create_default_context(cafile=str(folder / "certificate.pem"))
 
 
 def from_page(language: str, put_in: Mapping[str, str]) -> str:
-    """A configuration as it stands on the page, with some of its words replaced; each must be there."""
+    """A configuration from the page, with some words replaced. Each of them must occur."""
     found = re.search(rf"```{language}\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     assert found is not None, language
     text = found[1]
@@ -96,7 +96,7 @@ PROXIES: Final[Mapping[str, Callable[[Path, int, str], list[str]]]] = {"nginx": 
 
 @contextmanager
 def proxy(which: str, folder: Path, port: int, server: str) -> Iterator[None]:
-    """One that listens on `port` with TLS and passes on to `server`, an address with its port."""
+    """Run a proxy that listens on `port` with TLS and forwards to `server`, an address with its port."""
     command = PROXIES[which](folder, port, server)
     with (folder / "proxy.log").open("w") as log:
         process = subprocess.Popen(command, stdout=log, stderr=log, env={"HOME": str(folder)})

@@ -1,4 +1,4 @@
-"""The matrix of faces and refusals: which of them a test holds, and why some make no sense."""
+"""The matrix of faces and refusals: which cells are tested, and why some make no sense."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_HELD: Final[Mapping[tuple[HttpFace | StdioFace, Refusal], str]] = {
     },
     **{(face, "a quota used up"): "no account, and so no quota" for face in STDIO},
 }
-"""Cells without a test, and why."""
+"""Cells without a test, with the reason."""
 
 
 def table() -> str:

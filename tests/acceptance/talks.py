@@ -1,11 +1,11 @@
-"""A conversation with a session through each face, by the client of that face, and through the page's wire as the reference.
+"""A conversation with a session through each face, with a client of that face, and through the page as the reference.
 
     talk = served("A2A", server, faces, token)
-    await talk.say("Make it.")       # what the root answered; or nothing, and somebody is asked
+    await talk.say("Make it.")       # returns the root's answer, or nothing if a person is asked
     if talk.asked:
         await talk.answer(allow=True)
 
-What a face refuses is `Refused`, in its own words. `by` is the same conversation in the hands of somebody with another token.
+If a face refuses, it raises `Refused` with its message. `by` is the same conversation for a user with another token.
 """
 
 from __future__ import annotations
@@ -49,41 +49,41 @@ STDIO: Final[Sequence[StdioFace]] = get_args(StdioFace)
 
 
 class Refused(Exception):
-    """What a face did not do, in its words."""
+    """A refusal, in the face's words."""
 
 
 @dataclass(slots=True)
 class Talk(ABC):
-    """A conversation with one session. `session`: its id, once there is one; `asked`: whether a person is asked something."""
+    """A conversation with one session. `session`: its id, once it exists. `asked`: whether a person is being asked."""
 
     session: str = ""
     asked: bool = False
 
     @abstractmethod
     async def say(self, text: str) -> str:
-        """Say something, and wait for the answer or a question; gives what was answered last."""
+        """Send a message, and wait for the answer or a question. Returns the last answer."""
 
     @abstractmethod
     async def answer(self, *, allow: bool) -> str:
-        """Answer what is asked, and wait as `say` does."""
+        """Answer the question, and wait like `say`."""
 
 
 @dataclass(slots=True)
 class Served(Talk):
-    """Through a port of `iact serve`. `faces`: the address of the faces."""
+    """A conversation through a port of `iact serve`. `faces`: the address of the faces."""
 
     server: Server = field(kw_only=True)
     faces: str = field(kw_only=True)
     token: str = field(kw_only=True)
 
     def by(self, token: str) -> Served:
-        """The same, as somebody else has it who was told all that its client was."""
+        """The same conversation for another user, who knows everything that its client was sent."""
         return dataclasses.replace(self, token=token)
 
 
 @dataclass(slots=True)
 class Wire(Served):
-    """The page's own. `question`: the record of what is asked."""
+    """A conversation through the page's websocket. `question`: the record of the question."""
 
     question: int = 0
 
@@ -95,7 +95,7 @@ class Wire(Served):
         return await asyncio.to_thread(self._do, message)
 
     async def set_intent(self, value: float) -> None:
-        """Change what the session may do from now on."""
+        """Change the session's intent."""
         await asyncio.to_thread(self._do, {"type": "intent", "value": value}, follow=False)
 
     def _do(self, message: dict[str, object], *, follow: bool = True) -> str:
@@ -110,7 +110,7 @@ class Wire(Served):
             return self._heard(socket, done["n"], early) if follow else ""
 
     def _heard(self, socket: ClientConnection, since: int, early: list[dict[str, Any]]) -> str:
-        """What came of it. `early`: what came in before it was acknowledged."""
+        """The result of a message. `early`: messages that arrived before the acknowledgement."""
         while True:
             frame = early.pop(0) if early else json.loads(socket.recv(timeout=300))
             if frame.get("type") != "record" or frame["n"] <= since:
@@ -137,7 +137,7 @@ def _acknowledged(
 
 @dataclass(slots=True)
 class Responses(Served):
-    """OpenAI's Responses, by the `openai` client. `last`: the response before; `calls`: of the questions."""
+    """OpenAI's Responses, with the `openai` client. `last`: the previous response. `calls`: calls of the questions."""
 
     last: str | None = None
     calls: tuple[str, ...] = ()
@@ -164,7 +164,7 @@ class Responses(Served):
 
 @dataclass(slots=True)
 class Chat(Served):
-    """OpenAI's chat completions, by the same client, which sends all that was said."""
+    """OpenAI's chat completions, with the same client, which sends the whole conversation."""
 
     messages: tuple[Mapping[str, object], ...] = ()
     calls: tuple[str, ...] = ()
@@ -193,7 +193,7 @@ class Chat(Served):
 
 @dataclass(slots=True)
 class Tasks(Served):
-    """A2A, by the official SDK's client. `task`: the one that asks."""
+    """A2A, with the official SDK's client. `task`: the task that asks."""
 
     task: str = ""
 
@@ -217,7 +217,7 @@ class Tasks(Served):
 
 @dataclass(slots=True)
 class FrontEnd(Served):
-    """AG-UI, by its events; what a foreign client makes of them is in `test_ag_ui`. `interrupts`: their ids."""
+    """AG-UI, with its events; `test_ag_ui` tests them with a third-party client. `interrupts`: the ids of questions."""
 
     interrupts: tuple[str, ...] = ()
 
@@ -257,9 +257,9 @@ class FrontEnd(Served):
 
 @dataclass(slots=True)
 class Posted(Served):
-    """MCP by streamable HTTP, by the messages of its newest revision, which holds nothing between two of them; what the
-    official client makes of them is in `test_mcp_http`. `last`: what was asked, `state`: of the call that asks, `keys`:
-    of its questions."""
+    """MCP over streamable HTTP, with the messages of its newest revision, which keeps no state between two messages;
+    `test_mcp_http` tests the official client. `last`: the last request. `state`: the state of the call that asks.
+    `keys`: the keys of its questions."""
 
     last: str = ""
     state: str = ""
@@ -305,12 +305,12 @@ _SERVED: Final[Mapping[HttpFace, type[Served]]] = {
 
 
 def served(face: HttpFace, server: Server, faces: str, token: str) -> Served:
-    """A conversation of whoever has this token."""
+    """A conversation of the user with this token."""
     return _SERVED[face](server=server, faces=faces, token=token)
 
 
 class Decider(Person):
-    """A person who answers a question when the test says so."""
+    """A person who answers a question when the test decides."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -325,7 +325,7 @@ class Decider(Person):
         return RequestPermissionResponse(outcome=AllowedOutcome(outcome="selected", option_id=chosen))
 
     async def elicit(self, context: ClientRequestContext, params: ElicitRequestParams) -> ElicitResult:
-        """A program shows a question."""
+        """Show a question."""
         allow = await self.decision()
         return (
             ElicitResult(action="accept", content={"allow": True})
@@ -334,19 +334,19 @@ class Decider(Person):
         )
 
     async def decision(self) -> bool:
-        """What they decide, once they do."""
+        """Wait for the person's decision."""
         self.asks.set()
         return await self._decided.get()
 
     def decide(self, *, allow: bool) -> None:
-        """What is asked now."""
+        """Decide the current question."""
         self.asks.clear()
         self._decided.put_nowait(allow)
 
 
 @dataclass(slots=True)
 class Piped(Talk):
-    """With a process of the client's own, on its standard input and output."""
+    """A conversation through a process that the client starts, on its standard input and output."""
 
     person: Decider = field(kw_only=True)
     group: asyncio.TaskGroup = field(kw_only=True)
@@ -362,7 +362,7 @@ class Piped(Talk):
 
     @abstractmethod
     async def _said(self, text: str) -> str:
-        """Say it, and wait for the end of the answer."""
+        """Send a message, and wait for the end of the answer."""
 
     async def _caught(self, text: str) -> str | Refused:
         try:
@@ -386,13 +386,13 @@ class Piped(Talk):
 
 @dataclass(slots=True)
 class InEditor(Piped):
-    """ACP, by the official SDK's client. `folder`: what the editor has open."""
+    """ACP, with the official SDK's client. `folder`: the directory that the editor has open."""
 
     editor: Editor = field(kw_only=True)
     folder: Path = field(kw_only=True)
 
     async def load(self, session: str) -> None:
-        """Go on in a session that there is."""
+        """Continue an existing session."""
         try:
             await self.editor.agent.load_session(cwd=str(self.folder), session_id=session, mcp_servers=[])
         except RequestError as error:
@@ -409,7 +409,7 @@ class InEditor(Piped):
 
 @dataclass(slots=True)
 class OverMcp(Piped):
-    """MCP, by the official SDK's client."""
+    """MCP, with the official SDK's client."""
 
     connection: Connected = field(kw_only=True)
 

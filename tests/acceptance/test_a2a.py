@@ -1,4 +1,4 @@
-"""Tasks for our sessions by the Agent2Agent protocol: the official SDK's client against a real `iact serve`."""
+"""Sessions as tasks of the Agent2Agent protocol: the official SDK's client against a real `iact serve`."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def key_of(product: Product) -> str:
 
 @asynccontextmanager
 async def client(url: str, key: str, *, streaming: bool = True) -> AsyncIterator[Client]:
-    """The SDK's client, which finds everything by the card."""
+    """The SDK's client, which finds everything through the card."""
     async with httpx.AsyncClient(headers={"Authorization": f"Bearer {key}"}, timeout=300) as http:
         config = ClientConfig(httpx_client=http, streaming=streaming)
         yield await ClientFactory(config).create_from_url(url)
@@ -98,7 +98,7 @@ async def told(agent: Client, asked: SendMessageRequest) -> list[StreamResponse]
 
 
 async def done(agent: Client, asked: SendMessageRequest) -> Task:
-    """The task as the last answer to a request has it."""
+    """The task in the last answer to a request."""
     last = (await told(agent, asked))[-1]
     task = last.task.id or last.status_update.task_id
     return await agent.get_task(GetTaskRequest(id=task))

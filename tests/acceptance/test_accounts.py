@@ -1,4 +1,4 @@
-"""People by the command line: who may sign in, with which tokens, and what they decided; as whoever runs a server does it."""
+"""Managing users by the command line, as an operator does: who may sign in, with which tokens, and their decisions."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_an_installation_of_one_user_knows_nothing_of_accounts(alone: Product) -
 def test_hosts_that_share_a_store_need_accounts_in_one_database(
     alone: Product, tmp_path: Path, command: tuple[str, ...]
 ) -> None:
-    """Rather than that each lets in people of its own."""
+    """Otherwise each host would let in its own users."""
     with_accounts(alone.data)
     shared = replace(alone, settings={**alone.settings, "IACT_STORE": f"file://{tmp_path}/store"})
     refused = shared.run(*command)

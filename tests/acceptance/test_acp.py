@@ -1,4 +1,4 @@
-"""An editor drives `iact acp` with the official SDK's client: every method, and that the gate and the journal hold."""
+"""An editor drives `iact acp` with the official SDK's client: every method, with the gate and the journal."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ async def test_files_of_a_prompt_are_uploaded(stage: Stage) -> None:
 
 
 async def test_a_killed_process_loses_nothing_that_was_asked(stage: Stage) -> None:
-    """Killed while a call waits for clearance: whoever loads the session is asked, and the answer counts."""
+    """Killed while a call waits: the next client that loads the session is asked, and its answer counts."""
     endpoint = stage.endpoint({"/": [MAKE, "Over."]}, by_turn=True, crashes=True)
     product = asking(stage.product(endpoint))
     folder = directory(stage)

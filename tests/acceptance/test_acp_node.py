@@ -1,4 +1,4 @@
-"""`iact acp` held by a client that somebody else wrote, in another language: npm's SDK of the protocol, run by Node."""
+"""`iact acp` with a third-party client in another language: npm's SDK of the protocol, run by Node."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.node import FOLDER, NODE
 
 
 def played(product: Product, folder: Path, option: str, between: Sequence[str] = ()) -> dict[str, object]:
-    """What the client saw, who answers questions with an option. `between`: a command that starts and stands for ours."""
+    """What a client saw that answers questions with `option`. `between`: a command that starts and represents ours."""
     folder.mkdir()
     ours = [*between, *program("acp")]
     command = [NODE, str(FOLDER / "acp_client.js"), str(folder), option, *ours]

@@ -1,7 +1,7 @@
-"""A session behind other people's front ends: AG-UI through a real `iact serve`, held by npm's client of the protocol.
+"""A session behind third-party front ends: AG-UI through a real `iact serve`, with npm's client of the protocol.
 
-That client validates every event against the protocol's schema and verifies their order (`verifyEvents`); what it does
-not know it would strip with a warning, and there is none.
+That client validates every event against the protocol's schema and verifies their order (`verifyEvents`). It would
+strip unknown fields with a warning; there is no warning.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Run:
 
     @property
     def said(self) -> list[JSON]:
-        """What was said by whom, as the client holds it."""
+        """The messages with their authors, as the client stores them."""
         return [[one["role"], one.get("content")] for one in self.messages]
 
 
@@ -73,7 +73,7 @@ def key_of(product: Product) -> str:
 
 
 def client(url: str, key: str, *steps: Mapping[str, JSON]) -> list[Run]:
-    """What the foreign client saw, run by run."""
+    """What the third-party client saw, run by run."""
     command = [NODE, str(FOLDER / "ag_ui_client.js"), f"{url}/ag-ui", key, json.dumps(steps)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr

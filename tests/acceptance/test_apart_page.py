@@ -1,8 +1,8 @@
-"""Two people on one server, each with a browser of their own: what one of them has never comes up for the other, in no
-list, search, recall, count, error, download or question that waits; and none can answer for the other. The same again
-after the server was killed. Each time the owner is asked first: what is not there for them would prove nothing.
+"""Two users on one server, each with their own browser. One user's data never reaches the other, in any list, search,
+recall, count, error, download or waiting question, and neither can answer for the other. The same is tested again after
+the server was killed. Each test first checks that the owner does see the data; otherwise it would prove nothing.
 
-What each message lets whom do is in `tests/web/test_rights.py` and `test_rights_served.py`.
+The rights for each message are tested in `tests/web/test_rights.py` and `test_rights_served.py`.
 """
 
 from __future__ import annotations

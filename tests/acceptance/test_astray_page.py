@@ -1,4 +1,4 @@
-"""A page whose server restarted says so and leads on; nothing typed is lost."""
+"""A page whose server restarted says so and shows how to continue. Typed text is not lost."""
 
 from __future__ import annotations
 

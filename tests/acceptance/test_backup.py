@@ -1,4 +1,4 @@
-"""A backup that is made while a session writes is restored elsewhere, verifies, and goes on; nothing is half there."""
+"""A backup that is made while a session writes is restored elsewhere, verifies and continues. Nothing is incomplete."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Bad input of every kind ends in one clear sentence at the right place, and loses nothing that was acknowledged.
+"""Bad input of every kind leads to one clear sentence in the right place, and loses nothing that was acknowledged.
 
-Commands that have to wait (for retries, above all) are run side by side, once for all tests of this file.
+Commands that must wait (mostly for retries) run in parallel, once for all tests of this file.
 """
 
 from __future__ import annotations

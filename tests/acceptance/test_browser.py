@@ -1,8 +1,8 @@
-"""A person at the page: everything real but the model, whose every word is scripted.
+"""A person at the page: everything is real except the model, whose every word is scripted.
 
-Say something, watch the stream, stop a child two levels down, tell it something else, let it go on and
+Send a message, watch the stream, stop a child two levels down, tell it something else, let it continue and
 see it obey; reload in the middle, twice, and lose nothing. Go back through ten thousand records, fork in
-the middle, and go on there.
+the middle, and continue there.
 """
 
 from __future__ import annotations

@@ -1,10 +1,11 @@
-"""What the program is for, from the question to the answer, with real tools: case studies against servers of the test's.
+"""Case studies of what the program is for, from the question to the answer, with real tools and servers of the tests.
 
-A repository is cloned, built and mended with its own tests; a question is looked up on thirty pages that contradict each
-other, and what is cited stands where it is said to; a service with a data base is written, tested, and opened by its user.
-The model is scripted, but what it says is made of what it was shown. Each session verifies when all servers are gone.
+A repository is cloned, built and fixed with its own tests. A question is researched on thirty pages that contradict
+each other, and citations are where they claim to be. A service with a database is written, tested, and opened by its
+user. The model is scripted, but its texts depend on what it was shown. Each session verifies after all servers are
+gone.
 
-A table that is cleaned, drawn and reported is the fourth, a recorded example (`examples/recording/cleaned.py`).
+The fourth case is a recorded example: a table is cleaned, plotted and reported (`examples/recording/cleaned.py`).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Clearance, against the running product: by a person over the websocket, the command line and a terminal, and by
-an HTTP endpoint that answers, or misbehaves in each way that it can.
+"""Clearance in the running product: by a person over the websocket, the command line and a terminal, and by an HTTP
+endpoint that answers, or misbehaves in every possible way.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sessions on several hosts as their user has them: through a gateway, moved, drained, and taken from a host that died."""
+"""Sessions on several hosts, as users see them: through a gateway, moved, drained, and taken over from a dead host."""
 
 from __future__ import annotations
 

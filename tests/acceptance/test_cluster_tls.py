@@ -1,7 +1,8 @@
-"""Hosts and gateways with certificates: all that they say to each other is encrypted, and nobody else is heard.
+"""Hosts and gateways with certificates: all their traffic is encrypted, and other peers are refused.
 
-With real certificates of two authorities, through the product: what works without certificates works with them; and what
-comes in clear, without a certificate, with one of another authority, or for another address is refused on both sides.
+With real certificates of two authorities, through the product: everything that works without certificates works with
+them. Both sides refuse plain text, and peers without a certificate, with one of another authority, or for another
+address.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Control at any depth: pause, inject, resume and cancel, while a model writes and while a tool runs.
 
-The runtime lives in the test's own process, so that a test can stand between two records; model and
-engine are as real as ever. Scripts are exact: a model call that should not have been made would use
-up a reply and fail the test.
+The runtime is in the test's own process, so that a test can act between two records; model and engine are
+as real as in other tests. Scripts are exact: an unexpected model call would use up a reply and fail the test.
 """
 
 from __future__ import annotations

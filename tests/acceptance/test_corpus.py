@@ -1,9 +1,9 @@
-"""The corpus of hostile commands through the product, in a directory of the user's.
+"""The corpus of hostile commands through the product, in a directory of the user.
 
-At intent 0 nothing changes. At intent 1 nothing that was there changes either: what is new is there at once, all else
-waits, and then changes as far as a person applies it. At scale 1 a part of the corpus with the machine's own engine;
-from scale 3 on all of it, on every backend. That each command does change such a directory where nothing holds it is
-seen in `tests/core/gate/test_hostile.py`.
+At intent 0, nothing changes. At intent 1, no existing file changes either: new files are created at once; all other
+changes wait until a person applies them. Scale 1 runs a part of the corpus with the machine's own engine; from scale 3
+on, all of it runs on every backend. `tests/core/gate/test_hostile.py` checks that each command does change such a
+directory where nothing prevents it.
 """
 
 from __future__ import annotations

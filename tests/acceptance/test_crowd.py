@@ -1,6 +1,6 @@
-"""Many sessions at work on three hosts: one host is killed or freezes, all are restarted; people notice a pause.
+"""Many active sessions on three hosts: one host is killed or freezes, all are restarted; users only notice a pause.
 
-Short runs have a dozen of them, long runs sixty, and a host that freezes.
+Short runs have a dozen sessions; long runs have sixty, and a host that freezes.
 """
 
 from __future__ import annotations

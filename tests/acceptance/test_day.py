@@ -1,10 +1,10 @@
-"""A day's work in one browser: several sessions at once, an endpoint with moods, restarts, approvals on a phone, files, a
-fork that undoes a mistake, a plan that is changed, a budget that ends and is raised, messages that wait and one that is
-stopped; and at the end nothing is lost, nothing is shown twice, and whoever comes anew sees what the page showed all along.
+"""A day's work in one browser: several sessions at once, an unreliable endpoint, restarts, approvals on a phone, files,
+a fork that undoes a mistake, a changed plan, a budget that ends and is raised, waiting messages, and a stopped one.
+At the end nothing is lost, nothing is shown twice, and a new page shows the same as the old one.
 
-Each message bears a word of its own, and so does its answer: what a page shows and what a journal holds can be counted.
-The small form is part of every run; with IACT_TEST_SCALE=5 it is a day: 12 sessions, 400 messages, two restarts. What
-page and server take of memory is printed.
+Each message and each answer has a unique word, so that the contents of pages and journals can be counted. The small
+form is part of every run. With IACT_TEST_SCALE=5 it is a day: 12 sessions, 400 messages, two restarts. The memory of
+page and server is printed.
 """
 
 from __future__ import annotations

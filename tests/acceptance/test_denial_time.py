@@ -1,7 +1,7 @@
-"""How long a denial takes, against how long a call of the same function takes that is lost: in the running product.
+"""The time of a denial, compared with the time of a lost call of the same function, in the running product.
 
-A module of the user's in a real container breaks off its answers after a time of its own; a rate lets some of its
-calls through and denies the rest. What an agent could measure is the time between a decision and its outcome.
+A user's module in a real container breaks off its answers after some time. A rate limit allows some of its calls and
+denies the rest. An agent could measure the time between a decision and its outcome.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The product with a model that insists on function calls: everything behind the endpoint reads action blocks."""
+"""The product with a model that insists on function calls: everything except the endpoint sees action blocks."""
 
 from __future__ import annotations
 

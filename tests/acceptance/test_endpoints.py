@@ -1,4 +1,4 @@
-"""What endpoints send that is no plain text: half characters, and drafts of a model that leaves its thoughts in its reply."""
+"""Unusual texts from endpoints: half characters, and drafts of a model that leaves its thoughts in its reply."""
 
 from __future__ import annotations
 

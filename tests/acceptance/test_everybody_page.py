@@ -1,5 +1,5 @@
-"""What an administrator sets for everybody, on a real server with accounts: a module that all call, with a secret that
-none of them can read; the policy; and what the audit says of it. The same again after the server was killed.
+"""What an administrator sets for all users, on a real server with accounts: a module that all can call, with a secret
+that none of them can read; the policy; and its entries in the audit. Tested again after the server was killed.
 """
 
 from __future__ import annotations

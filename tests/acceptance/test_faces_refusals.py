@@ -1,8 +1,8 @@
-"""Whatever face a call, a person or a program comes through: what is refused on the page is refused there, and not done.
+"""Everything that the page refuses, every other face refuses as well, and it is not done.
 
-Each cell of the table in `refusals.py` is a test, on one product. What shows that nothing got through is the file that
-the call would have made, the journal of the session, and what the model's endpoint was asked; replies are not believed.
-That the same calls do make the file where nothing refuses them is a test for each face, too.
+Each cell of the table in `refusals.py` is a test on the same product. The tests check the file that the call would
+have created, the journal of the session, and the requests to the model's endpoint; they do not trust replies. A test
+for each face also checks that the same calls do create the file when nothing refuses them.
 """
 
 from __future__ import annotations

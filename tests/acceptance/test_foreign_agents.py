@@ -1,7 +1,7 @@
-"""Agents of other people's, asked from a session: real servers of the official SDK, reached through the real proxy.
+"""Third-party agents, asked from a session: real servers of the official SDK, reached through the real proxy.
 
-What is asked leaves our hands, so it needs an intent that allows this and a host that somebody allowed; what comes back is
-a stranger's word.
+A question to them leaves the system, so it needs an intent that allows this and a host that a person allowed. Their
+answers are untrusted.
 """
 
 from __future__ import annotations

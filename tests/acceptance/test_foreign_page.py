@@ -1,4 +1,4 @@
-"""A person is sent a session: looks at it in the page, can't go on with it, and makes one of their own of it."""
+"""A person receives another installation's session: views it on the page, can't continue it, and adopts it."""
 
 from __future__ import annotations
 

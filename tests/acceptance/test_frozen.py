@@ -1,8 +1,8 @@
-"""Two hosts and one session: one is frozen in the middle of its work, the other takes over, and then the first goes on.
+"""Two hosts and one session: one host freezes in the middle of its work, the other takes over, and the first continues.
 
-The server's process is stopped with SIGSTOP, as a stalled machine or a partition would have it: it knows nothing of
-what happens meanwhile, and its containers go on. Each call of a tool writes a line that names its container, so a call
-that was made twice, by whichever host, shows.
+The server's process is stopped with SIGSTOP, like on a stalled machine or after a partition: it does not notice what
+happens meanwhile, and its containers continue. Each call of a tool writes a line that names its container, so that a
+call that was made twice, by either host, is detected.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""One agent deploys a module that does everything wrong, and another goes on with its work in the same session.
+"""One agent deploys a module that does everything wrong, and another continues its work in the same session.
 
 The module breaks the protocol from inside its sandbox, below the SDK: with messages that are too large, streams
 that do not end or have two ends, bytes that are no message, artifacts and states that it never declared, and output
-that pretends to be ours. Each attempt has the outcome that stands here, and no other agent notices.
+that pretends to be ours. Each attempt has the outcome that is listed here, and no other agent notices.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Hosts outside, against the running product: nothing is reached that nobody allowed, and who allowed it is told.
+"""External hosts in the running product: no host is reached that no one allowed, and who allowed it is recorded.
 
-The web is a server of the test's, to which the setting `inside` lets names lead; real containers reach it through the
-real proxy.
+The web is a server of the test, to which the setting `inside` maps names. Real containers reach it through the real
+proxy.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""From inside a module's container, through the whole product: nothing to reach, and no harm beyond one call.
+"""From inside a module's container, through the whole product: nothing can be reached, and harm is limited to one call.
 
-One session, one command per turn; each test looks at what came of its own. The sandbox's own tests go
-into the details.
+One session, one command per turn; each test checks the result of its own command. The sandbox's own tests
+cover the details.
 """
 
 from __future__ import annotations

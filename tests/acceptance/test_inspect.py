@@ -1,4 +1,4 @@
-"""The program as a solver of Inspect's: `inspect eval` itself runs tasks, and its log is read by its own reader."""
+"""The program as a solver of Inspect: `inspect eval` itself runs tasks, and Inspect's own reader reads its log."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What agents install, through the running product: asked for, allowed by a person, kept with the session, undone.
+"""Installs by agents, through the running product: requested, allowed by a person, stored with the session, undone.
 
-Package index, npm registry and git server are the test's, over TLS; the setting `inside` lets their name lead there.
+Package index, npm registry and git server belong to the test and use TLS; the setting `inside` maps their name to them.
 """
 
 from __future__ import annotations

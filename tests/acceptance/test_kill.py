@@ -1,9 +1,8 @@
-"""`kill -9` at random moments: what was acknowledged is there, nothing with an effect ran twice, the work goes on.
+"""`kill -9` at random moments: nothing acknowledged is lost, no call with an effect runs twice, and the work continues.
 
-Each chain is one session that is killed again and again, and at last brought to its end. Moments are
-aimed: while a model writes, while a tool runs, or anywhere from the start of the process on. Every
-tool call leaves a line of its own in the workspace, before the call and at its end, so a call that
-ran twice shows.
+Each chain is one session that is killed again and again, and finally completed. The moments are chosen:
+while a model writes, while a tool runs, or anywhere after the start of the process. Every tool call leaves
+its own line in the workspace, at its beginning and at its end, so that a call that ran twice is detected.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The laws that all acceptance tests are held to do notice when they are broken."""
+"""The laws that are checked in all acceptance tests do detect violations."""
 
 from __future__ import annotations
 

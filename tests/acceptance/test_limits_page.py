@@ -1,4 +1,4 @@
-"""Limits in place: a budget that ends is raised where it ended; what was cut off, failed, denied or unknown says so."""
+"""Limits on the page: a spent budget can be raised in place; cut off, failed, denied and unknown results say so."""
 
 from __future__ import annotations
 

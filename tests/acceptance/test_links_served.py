@@ -1,5 +1,6 @@
-"""Links at a served product: opened before and after it was killed, ended, expired, revoked, and to sessions that are
-deleted and restored. Whatever one shows, it never shows a secret or another session, and leaves nobody anything to answer.
+"""Links to sessions of a real server: opened before and after it was killed, ended, expired, revoked, and to sessions
+that are deleted and restored. A link never shows a secret or another session, and its visitors can't answer
+questions.
 """
 
 from __future__ import annotations

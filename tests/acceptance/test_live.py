@@ -1,4 +1,4 @@
-"""A directory of the user's through the product: what agents do there is real when it may be, or when a person says so."""
+"""A live directory through the product: changes are applied if they are allowed, or when a person applies them."""
 
 from __future__ import annotations
 

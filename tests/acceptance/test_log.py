@@ -1,4 +1,4 @@
-"""What a server logs as JSON while people use it: who did what, and nothing of what they said, sent or knew."""
+"""The JSON log of a server in use: who did what, without any contents of messages, files or secrets."""
 
 from __future__ import annotations
 

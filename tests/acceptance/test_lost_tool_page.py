@@ -1,4 +1,4 @@
-"""A tool whose container is lost in the middle of a call: what it printed stays, and the page says what became of it."""
+"""A tool whose container is lost in the middle of a call: its output stays, and the page says what happened."""
 
 from __future__ import annotations
 

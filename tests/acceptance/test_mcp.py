@@ -1,4 +1,4 @@
-"""Sessions through a client of the Model Context Protocol: the official SDK's, against `iact mcp` and a scripted model."""
+"""Sessions through the official MCP SDK's client, against `iact mcp` and a scripted model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stranger's MCP server asks the person whose session it is: through a real sandbox, the product, and back."""
+"""A third-party MCP server asks the session's user: through a real sandbox and the product, and back."""
 
 from __future__ import annotations
 

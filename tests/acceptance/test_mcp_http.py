@@ -1,4 +1,4 @@
-"""Sessions by MCP's streamable HTTP: the official SDK's client against a real `iact serve --faces` and a scripted model."""
+"""Sessions over MCP's streamable HTTP: the official SDK's client against `iact serve --faces` and a scripted model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Memory in the product: what deep agents are told, what is never told, and turns that go on without it."""
+"""Memory in the product: what deep agents recall, what is never recalled, and turns that continue without memory."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Modules at run time: written by an agent, used contained, approved by a person, found by another agent.
+"""Modules at run time: written by an agent, used in isolation, approved by a person, found by another agent.
 
-Real containers, the product as separate processes, and a scripted model. The stage holds every context to the
-prefix law: a module that joins moves no byte of any context that was there before.
+Real containers, the product as separate processes, and a scripted model. The stage checks every context against the
+prefix law: a new module changes no byte of any earlier context.
 """
 
 from __future__ import annotations

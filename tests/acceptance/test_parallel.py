@@ -1,7 +1,7 @@
 """Plans whose steps run at once, through the command line and real containers.
 
-That steps ran at once is shown by what they did: each waits for a sign of all others, so none could end if one of
-them had to wait for another's end.
+The steps themselves show that they ran in parallel: each waits for a signal from all others, so none could end if one
+of them had to wait for the end of another.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The dialogs about people in another browser and another language: a German reads them in Firefox, and uses each."""
+"""The dialogs for users and accounts in another browser and another language: each is used in Firefox, in German."""
 
 from __future__ import annotations
 

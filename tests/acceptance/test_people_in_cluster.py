@@ -1,7 +1,7 @@
-"""Several people on several hosts as they have them: through a gateway, with one database of accounts and one store.
+"""Several users on several hosts: through a gateway, with one database of accounts and one store.
 
-Each has what they have on one machine, and meets nothing of another's, wherever either of them is served; and what a
-gateway says of them is believed by the host that it is said to, once.
+All users have the same as on one machine, and see nothing of other users, whichever hosts serve them. A gateway's
+statement about a user is accepted only by the host for which it is made, and only once.
 """
 
 from __future__ import annotations

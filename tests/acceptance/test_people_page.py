@@ -1,6 +1,6 @@
-"""Two people on one server, each with a browser of their own, at once; and again after it was killed.
+"""Two users on one server at the same time, each with their own browser; and again after the server was killed.
 
-What each message and route lets whom do is tried over the product's own tables in `tests/web/test_rights.py`.
+`tests/web/test_rights.py` tests the rights for each message and route with the product's own tables.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A plan in the hands of a person: looked at, changed, started, mended and kept, in a browser and by commands, with real modules."""
+"""A person views, changes, starts, repairs and stores a plan, in a browser and by commands, with real modules."""
 
 from __future__ import annotations
 

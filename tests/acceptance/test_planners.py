@@ -1,7 +1,7 @@
-"""What planners, patchers, judges and agent steps are told, and what becomes of the answers that models really give.
+"""What planners, patchers, judges and agent steps are sent, and how the answers that real models give are handled.
 
-Through the whole product: real containers, and an endpoint that answers as models do. What is asserted here is what
-stands on the wire.
+Through the whole product: real containers, and an endpoint that answers as models do. The tests check the requests on
+the wire.
 """
 
 from __future__ import annotations

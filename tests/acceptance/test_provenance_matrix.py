@@ -1,11 +1,11 @@
-"""What a tainted agent leaves behind, and what a clean one finds of it: every way to write, against every way to read.
+"""What a clean agent finds of a tainted agent's data: every way to write, combined with every way to read.
 
-One agent has read a page of a stranger's and writes a mark in one way. Then nine clean agents look for it, each in one
-way, and each makes a call of impact 2. Whoever was shown the mark must be asked about that call: the label arrived. Who
-is not asked was not shown it. All agents are steps of a plan, which hands names on and reads nothing itself, so what
-reaches one comes from where it looked.
+One agent has read an untrusted page, and writes a mark in one way. Then nine clean agents look for it, each in one
+way, and each makes a call of impact 2. If an agent was shown the mark, a person must be asked about its call, because
+the label arrived. If no person is asked, the agent was not shown the mark. All agents are steps of a plan, which
+passes names on and reads nothing itself, so an agent's data only comes from the place where it looked.
 
-The table in `docs/topics/gate.md` is what this test expects; it is checked there (`tests/docs`).
+The table in `docs/topics/gate.md` is what this test expects; `tests/docs` checks the table.
 """
 
 from __future__ import annotations

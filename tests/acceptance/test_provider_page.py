@@ -1,7 +1,7 @@
-"""Signing in with a provider on another site, in a real browser: what browsers do with cookies on the way is the point.
+"""Signing in with a provider on another site, in a real browser, to test what browsers do with cookies on the way.
 
-The provider is at `localhost` and the server at `127.0.0.1`, which are two sites to a browser. The server is killed on
-the way; commands go to it as the person, with a token of theirs.
+The provider is at `localhost` and the server at `127.0.0.1`, which are two sites for a browser. The server is killed in
+between. Commands go to it with a token of the user.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""TLS by a proxy on another machine: nginx and Caddy as the page has them, a browser, and who gets past them."""
+"""TLS by a proxy on another machine: nginx and Caddy as documented, a browser, and who is let in."""
 
 from __future__ import annotations
 

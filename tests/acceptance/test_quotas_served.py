@@ -1,5 +1,5 @@
-"""Quotas and budgets at a real server, met by fifty calls at once: what the endpoint was asked is what fits, and no call
-more; none that would have fitted is refused. Whoever asked reads why on the page, and goes on once there is more.
+"""Quotas and budgets at a real server, under fifty calls at once: the endpoint gets exactly the calls that fit; no call
+that would fit is refused. Users see the reason on the page, and continue once the quota is raised.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Races of steps that write, through the command line, the page and real containers: each in a copy of the workspace.
 
-Two candidates write the same file. What the winner wrote stands in the workspace, what the other wrote is nowhere, and
-that holds through `kill -9`, in a fork, and where somebody else changed the file meanwhile.
+Two candidates write the same file. The winner's version is in the workspace and the other version is nowhere. This also
+holds after `kill -9`, in a fork, and if another writer changed the file meanwhile.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Sessions at work on three nodes of a Ray cluster: one is added, one freezes, one is lost; people notice a pause.
+"""Sessions on three nodes of a Ray cluster: a node is added, one freezes, one is lost; users only notice a pause.
 
-Where the sessions are is in the store, so nobody waits until Ray has found out that a node is gone. Short runs have a
+The store records where the sessions are, so users do not wait until Ray notices that a node is gone. Short runs have a
 dozen sessions, long runs sixty.
 """
 

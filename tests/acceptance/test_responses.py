@@ -1,4 +1,4 @@
-"""A session as the model of other people's programs, through a real `iact serve` and the `openai` client."""
+"""A session as the model of third-party programs, through a real `iact serve` and the `openai` client."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A person reviews what agents did in a directory of theirs: a rename, a mode, a binary file, thousands of files, 200 MB."""
+"""A person reviews agents' changes in a live directory: a rename, a mode, a binary file, thousands of files, 200 MB."""
 
 from __future__ import annotations
 

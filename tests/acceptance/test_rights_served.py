@@ -1,8 +1,8 @@
-"""Every message of the websocket and every route, by everybody whom there can be, to a real server with accounts; and all
-of it again after it was killed.
+"""Every message of the websocket and every route, from every kind of user, to a real server with accounts; and again
+after it was killed.
 
-Who may what is read off the product's own tables (`COMMANDS`, `ROUTES`, `RULES`), and held against the sets that
-`tests/web/test_rights.py` names, which tries them against a fake of who people are; here they are who they are.
+The rights are read from the product's own tables (`COMMANDS`, `ROUTES`, `RULES`), and compared with the sets in
+`tests/web/test_rights.py`. That test uses fake users; here, users really sign in.
 """
 
 from __future__ import annotations

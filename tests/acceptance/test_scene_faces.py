@@ -1,7 +1,7 @@
-"""Scene 23: one session through an editor, an MCP client and an OpenAI client: each asks, steers and approves, and whoever
-reads the journal can't tell which of them it was.
+"""Scene 23: one session through an editor, an MCP client and an OpenAI client. Each asks, steers and approves, and the
+journal does not show which of them it was.
 
-Scene 24, spans that are live and equal to the journal's, is in `test_tracing.py`.
+Scene 24, live spans that equal those of the journal, is in `test_tracing.py`.
 """
 
 from __future__ import annotations

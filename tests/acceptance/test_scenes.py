@@ -1,15 +1,15 @@
 """The scenes of the tree, each against the running product: `iact serve`, spoken to from other processes.
 
-The stage holds every run here to the laws as well: the prefix law (scene 7), one outcome for each
-action, and a journal that verifies. Where another test shows a scene from inside the process, the one
-here shows it with what a person has: the command line, the journal, and kills.
+The stage also checks the laws for every run here: the prefix law (scene 7), one outcome for each action, and
+a journal that verifies. If another test shows a scene from inside the process, the test here shows it with
+the means of a user: the command line, the journal, and kills.
 
 | scene | what | shown by |
 |---|---|---|
 | 1 | three questions pending at three depths, answered in any order, over `kill -9` | here |
 | 2 | two agents of one name, both waiting, over a restart | `test_tree.py::test_same_name_under_different_callers` |
-| 4 | one subtree paused: the rest runs on | `test_control.py::test_the_rest_runs_on_while_a_subtree_is_paused` |
-| 4 | … its clocks stand still, and resuming costs one record | here |
+| 4 | one subtree paused: the rest continues | `test_control.py::test_the_rest_runs_on_while_a_subtree_is_paused` |
+| 4 | … its clocks stop, and resuming costs one record | here |
 | 5 | a message at depth 5, in three ways, each with its receipt | here; also `test_control.py` |
 | 6 | cancel in the middle of a tool | here; also `test_control.py::test_cancel_in_the_middle_of_a_tool` |
 | 7 | every context is a prefix of the next | the stage, after every test of this folder |

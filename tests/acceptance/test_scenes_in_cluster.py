@@ -1,7 +1,7 @@
-"""The scenes of one machine again, with a store, on a host, through a gateway: nobody notices the difference.
+"""The scenes of one machine again, with a store, on a host, through a gateway: users notice no difference.
 
-Scene 7, that contexts only grow, and that nothing stays behind is what the stage looks at at the end of each; scene 12 is
-`test_a_whole_cluster_on_one_machine_…` of `test_cluster.py`. On short runs these are three of them.
+At the end of each, the stage checks that contexts only grow (scene 7) and that nothing is left behind. Scene 12 is
+`test_a_whole_cluster_on_one_machine_…` in `test_cluster.py`. Short runs have three of the scenes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sessions as a whole, with the real command, engine and memory: a deleted one leaves nothing anywhere."""
+"""Whole sessions, with the real command, engine and memory: a deleted session leaves nothing behind."""
 
 from __future__ import annotations
 

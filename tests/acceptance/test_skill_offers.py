@@ -1,4 +1,4 @@
-"""A skill that an agent wrote, offered to the person: seen whole, approved or not, and kept for later sessions."""
+"""A skill that an agent wrote and offers to the user: shown in full, approved or not, and kept for later sessions."""
 
 from __future__ import annotations
 

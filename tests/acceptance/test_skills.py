@@ -1,4 +1,4 @@
-"""Agent Skills through the product: offered where they fit, read when asked for, their scripts behind the gate."""
+"""Agent Skills through the product: offered where they fit, read on request, with their scripts behind the gate."""
 
 from __future__ import annotations
 

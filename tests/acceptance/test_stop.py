@@ -1,4 +1,4 @@
-"""What a person stops has stopped, in real containers: a fork before a call does not make it, an interrupt ends it."""
+"""Stopping works in real containers: a fork from before a call does not make the call, and an interrupt ends it."""
 
 from __future__ import annotations
 

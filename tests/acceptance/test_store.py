@@ -1,4 +1,4 @@
-"""Sessions in a store that several hosts share, by the command line: one is begun on a host and goes on on another."""
+"""Sessions in a store that several hosts share, by the command line: one begins on a host and continues on another."""
 
 from __future__ import annotations
 

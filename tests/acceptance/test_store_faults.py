@@ -1,6 +1,6 @@
-"""The store goes away, is slow, loses answers, is full: what was acknowledged is there, and people read what is wrong.
+"""The store is gone, slow, full, or loses answers: nothing acknowledged is lost, and users see what is wrong.
 
-An S3 server, and in front of it a proxy that does to requests what networks and providers do.
+An S3 server, with a proxy in front of it that fails as networks and providers do.
 """
 
 from __future__ import annotations

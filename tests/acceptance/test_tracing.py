@@ -1,4 +1,4 @@
-"""Traces through the product: what a collector was sent while sessions ran is what their journals give afterwards."""
+"""Traces through the product: a collector receives the same spans live as journals yield afterwards."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The call tree in dialogue: the patterns that a tree of stateful agents exists for, driven from outside.
+"""The call tree in dialogue: the patterns that a tree of stateful agents is made for, driven from outside.
 
-Every agent's words are scripted; what is checked is who was asked what, and what each was shown. The
+Every agent's replies are scripted. The tests check which agent was asked what, and what each was shown. The
 stage checks the prefix law, the journals and their replay after each test.
 """
 

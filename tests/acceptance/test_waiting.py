@@ -1,4 +1,4 @@
-"""What keeps an endpoint from replying is told while it lasts, counted, and on record; and so is what a model thinks."""
+"""Delays of an endpoint are shown while they last, counted and recorded; and so are a model's thoughts."""
 
 from __future__ import annotations
 

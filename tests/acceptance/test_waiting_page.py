@@ -1,4 +1,4 @@
-"""What goes on is said on the page, with its clock: retries, rate limits, thinking, writing, waiting for children."""
+"""The page shows current activity with a clock: retries, rate limits, thinking, writing, waiting for children."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ways of working as people choose them, through the command line and the websocket, with real modules."""
+"""Ways of working, chosen through the command line and the websocket, with real modules."""
 
 from __future__ import annotations
 

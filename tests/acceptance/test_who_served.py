@@ -1,5 +1,5 @@
-"""Who did it: two people at one session of a served product. What each of them does bears their name, whatever they send,
-in the journal, the audit, the lists and the exports, which agree; and so does what they did before the server was killed.
+"""Who did it: two users in one session of a real server. Their actions have their names, whatever they send, in the
+journal, the audit, the lists and the exports, which agree; so do their actions from before the server was killed.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The shell with the tools that a person chose: built by one command, told to agents, and there in the shell."""
+"""The shell with the tools that a person chose: built by one command, described to agents, and installed."""
 
 from __future__ import annotations
 

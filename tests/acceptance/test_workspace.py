@@ -1,4 +1,4 @@
-"""A session's files through the product: kept after each call that wrote, compared, put back, and forked."""
+"""A session's files through the product: versions after each call that wrote, compared, restored, and forked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The browser that the tests of the page share ends with them."""
+"""Closes the browser that the tests of the page share after the last of them."""
 
 from __future__ import annotations
 
