@@ -1,4 +1,4 @@
-"""A change of rights affects running jobs: pause, lockdown and a lowered intent end them at any depth within a second."""
+"""A change of rights affects running jobs: pause, lockdown and a lower intent end them at any depth within a second."""
 
 from __future__ import annotations
 

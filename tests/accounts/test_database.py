@@ -1,4 +1,4 @@
-"""The database of accounts: made where there is none, brought up to date, readable by its owner alone."""
+"""The database of accounts: created if it is missing, migrated, and readable only by its owner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Quotas of users and groups: a fan-out ends at one without a call too many, on either database, whoever asks at once."""
+"""Quotas of users and groups: a fan-out stops at a quota without an extra call, on either database, under concurrency."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Accounts that a PostgreSQL server keeps, backed up while people sign in and sessions write, and restored elsewhere: with
-the server's own tools for the database, and `iact backup` for all else, in the order that docs/how-to/backup.md has.
+"""Accounts in a PostgreSQL server, backed up while users sign in and sessions write, and restored elsewhere: with the
+server's own tools for the database, and `iact backup` for everything else, in the order of docs/how-to/backup.md.
 """
 
 from __future__ import annotations

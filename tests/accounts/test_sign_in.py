@@ -1,4 +1,4 @@
-"""Signing in as a person, a program and an attacker meet it: a real server, a real provider, real requests."""
+"""Signing in, as a user, a program and an attacker: a real server, a real provider, real requests."""
 
 from __future__ import annotations
 

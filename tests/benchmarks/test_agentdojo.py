@@ -1,8 +1,8 @@
-"""AgentDojo's decisions, made again by this gate: none of them may change unnoticed, and no attack may pass.
+"""AgentDojo's recorded decisions, made again by the gate: none may change unnoticed, and no attack may pass.
 
-The benchmark itself (`python -m benchmarks.agentdojo`) installs the package `agentdojo` and plays every task and every
-attack; with `--record` it writes the decisions about calls with an effect that the intent alone did not deny. They are
-all that is needed to notice a gate or a policy that lets one of the attacks through.
+The benchmark itself (`python -m benchmarks.agentdojo`) installs the package `agentdojo` and runs every task and every
+attack. With `--record`, it writes the decisions about calls with an effect that the intent alone did not deny. They are
+enough to detect a gate or a policy that lets one of the attacks through.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How AgentDyn's recorded runs are replayed: on runs that are made up here, since the recorded ones are not in the repository."""
+"""The replay of AgentDyn's recorded runs, tested on made-up runs because the recorded ones are not in the repository."""
 
 from __future__ import annotations
 

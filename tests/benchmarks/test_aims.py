@@ -1,4 +1,4 @@
-"""What the bytes of a step are is counted to the last one, and a sample of a running process has a room."""
+"""Every byte of a step is counted, and every sample of a running process belongs to a package."""
 
 from __future__ import annotations
 

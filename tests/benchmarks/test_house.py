@@ -1,4 +1,4 @@
-"""What is counted of a commit's source, in a small repository."""
+"""The counts of a commit's source, in a small repository."""
 
 from __future__ import annotations
 

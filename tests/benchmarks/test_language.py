@@ -1,4 +1,4 @@
-"""Recorded calls written in our language and read back: on calls made up here, as the recorded ones are not in the repository."""
+"""Recorded calls written in iact's language and read back, tested on made-up calls: the recorded ones are not here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The endpoint of the comparison says the same to everyone, and a framework that is not to be had is left out."""
+"""The comparison's endpoint answers all frameworks alike, and a framework that is not available is left out."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is done with a ratio of costs. To take them needs a quiet machine: `make test-long` does."""
+"""How ratios of costs are checked. Measuring them needs a quiet machine, which `make test-long` does."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The report says what is kept, nothing else, and survives a benchmark that does not."""
+"""The report contains exactly the stored results, and survives a benchmark that fails."""
 
 from __future__ import annotations
 

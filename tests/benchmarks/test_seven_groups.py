@@ -1,4 +1,4 @@
-"""The seven-group experiment can be won and lost: without mistakes every group that can mend ends well."""
+"""The seven-group experiment can succeed and fail. Without mistakes, every group that can repair succeeds."""
 
 from __future__ import annotations
 

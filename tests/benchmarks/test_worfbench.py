@@ -1,4 +1,4 @@
-"""The benchmark of other people's plans: it finds what a graph saves where there is something, and nothing in a chain."""
+"""The benchmark of third-party plans: it finds what a graph saves, and finds no savings in a chain."""
 
 from __future__ import annotations
 

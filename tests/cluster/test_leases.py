@@ -1,4 +1,4 @@
-"""Who lives, as one reader sees it by its own clock; and what is left in the store of those notes."""
+"""Which hosts are alive, as one reader sees it by its own clock, and which of their notes are left in the store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every store that hosts can share keeps the promises of `core.ports.ObjectStore`; S3 by a server that speaks its protocol."""
+"""Every store that hosts can share keeps the promises of `core.ports.ObjectStore`. S3 is a server with its protocol."""
 
 from __future__ import annotations
 

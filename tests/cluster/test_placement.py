@@ -1,4 +1,4 @@
-"""Where a session goes: several hosts in one process, over a store in memory, without a network between them."""
+"""The placement of sessions: several hosts in one process, with a store in memory and no network between them."""
 
 from __future__ import annotations
 

@@ -1,14 +1,12 @@
-"""The whole protocol in every order of events: the fence, the notes of hosts, and who takes a session over when.
+"""The whole protocol in every order of events: the fence, the notes of hosts, and which host takes a session over when.
 
-Made of the real parts, `Fence` for each opening of the journal, `Members` and `chosen` for each host, in the order in
-which `SessionHost` uses them. A host may stop between any two requests for as long as one likes, which is what freezing,
-dying and being cut off look like to the others. One answer of the store may be lost, and one request be carried out long
-after.
+It uses the real parts: `Fence` for each opening of the journal, `Members` and `chosen` for each host, in the order in
+which `SessionHost` uses them. A host may stop between any two requests for any time, which is how freezing, dying and
+being cut off look to the others. One answer of the store may be lost, and one request may be carried out much later.
 
-First every world that can be reached is looked at, where each host takes the other for dead or alive *as it pleases*,
-at any moment: whatever clocks and leases say, nothing is spoilt. Then it is seen that leases do what they are for: from
-each of these worlds on, with real clocks, one host has the session in the end and keeps it, and a host that is left
-alone gets it.
+First, the test visits every reachable state, in which each host may consider the other dead or alive at any moment:
+whatever clocks and leases say, nothing is corrupted. Then it checks the purpose of leases: from each of these states,
+with real clocks, one host has the session in the end and keeps it, and a host that is alone gets it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a gateway says of somebody: believed once, by the host that it is for, within a minute, and as it was said."""
+"""A gateway's statement about a user: accepted once, by the host that it is for, within a minute, and unchanged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documentation: links lead somewhere, commands are commands, the reference is what the program says."""
+"""The documentation: links have targets, commands exist, and the reference matches the program."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_every_setting_is_described() -> None:
 
 
 def test_every_page_can_be_found() -> None:
-    """Each page stands in the map."""
+    """Each page is in the map."""
     told = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
     for page in (ROOT / "docs").rglob("*.md"):
         name = str(page.relative_to(ROOT / "docs"))

@@ -1,4 +1,4 @@
-"""The sessions of the documentation that other people's programs led: each journal verifies, and can be played anew."""
+"""The documentation's sessions with third-party programs: each journal verifies, and can be recorded again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The recorded examples: they verify, show what they promise, and can be looked at by somebody without a model."""
+"""The recorded examples: they verify, show what they promise, and can be viewed without a model."""
 
 from __future__ import annotations
 

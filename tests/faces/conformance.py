@@ -1,7 +1,7 @@
-"""What of a protocol a face speaks, beside all that the software of others knows of it: rows of a page's table.
+"""The parts of a protocol that a face supports, compared with all parts in third-party software: rows of a page's table.
 
-What is theirs is counted in their package, and what is ours where it is met; so a page can't claim what is not so, and a new
-version of a package makes its test fail until somebody says what of it is there.
+The protocol's parts are counted in the third-party package, and ours where they are handled. A page can therefore not
+claim unsupported parts, and a new version of a package makes its test fail until its new parts are classified.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A session as events of AG-UI: what a child says comes while it is written, and closed as the protocol wants it."""
+"""A session as events of AG-UI: a child's text is sent while it is written, and closed as the protocol requires."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tables of the guides say of each face, counted: what its protocol's own packages know, and what of it is there."""
+"""The guides' tables about each face match: the parts in the protocol's own packages, and the parts that are supported."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An exchange through a face: every record once and in order, what waits for a person, and the answer."""
+"""An exchange through a face: every record once and in order, questions that wait for a person, and the answer."""
 
 from __future__ import annotations
 

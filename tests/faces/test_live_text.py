@@ -1,4 +1,4 @@
-"""Text that is written and the records that hold it, in whichever order they come: each word is told once."""
+"""Live text and the records that contain it, arriving in any order: each word is sent once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MCP server without a process of its own: questions about hosts, the pages of the list, and files that are read."""
+"""The MCP server inside the test process: questions about hosts, pages of the list, and reading files."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What the official conformance suite (`@modelcontextprotocol/conformance` 0.2.0-alpha.12) says of `iact serve --faces`, by
-HTTP, of both revisions that it has requirements of.
+"""The results of the official conformance suite (`@modelcontextprotocol/conformance` 0.2.0-alpha.12) for
+`iact serve --faces` over HTTP, for both revisions that the suite has requirements for.
 
-Most of its scenarios call tools, resources and prompts of a server that is written for it. What such a scenario finds here
-says nothing about us: its failures are held to be of that kind by what they say.
+Most of its scenarios call tools, resources and prompts of a server that is written for the suite. Failures of these
+scenarios say nothing about this product. The test recognizes them by their messages.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A face whose packages are not there says so, and which extra has them; the others are served."""
+"""A face whose packages are missing says so and names their extra. The other faces are served."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""However a stream of events ends, what it held is let go, once."""
+"""However a stream of events ends, its resources are released once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What happens in a session, as updates: a table of records and live text with what a client is told."""
+"""Events of a session as updates: a table of records and live text, with what a client is sent."""
 
 from __future__ import annotations
 

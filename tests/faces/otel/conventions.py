@@ -1,7 +1,7 @@
-"""Which attributes the conventions for generative AI have of each span that we make, and how much they want each.
+"""The attributes that the conventions for generative AI have for each span that we create, and their requirement levels.
 
-As `model/gen-ai/spans.yaml` of open-telemetry/semantic-conventions-genai says it at 002c8a6 (August 2026), with what it adds for
-spans whose provider is OpenAI, as ours is. The registry is in no package of Python's, so what it says stands here.
+From `model/gen-ai/spans.yaml` of open-telemetry/semantic-conventions-genai at 002c8a6 (August 2026), including the
+additions for spans whose provider is OpenAI, as ours is. No Python package contains the registry, so it is copied here.
 """
 
 from __future__ import annotations

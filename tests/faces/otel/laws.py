@@ -1,4 +1,4 @@
-"""What must be true of the spans of any session, whatever happened in it."""
+"""Laws that the spans of every session must keep, whatever happened in it."""
 
 from __future__ import annotations
 

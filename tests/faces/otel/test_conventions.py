@@ -1,7 +1,8 @@
-"""Spans hold what the conventions for generative AI require, under the names that their registry has.
+"""Spans contain what the conventions for generative AI require, with the names of their registry.
 
-Names come from the registry as its own package has it. That package says nothing of which span requires what, nor has it the
-operations that were added since; both stand here as in `model/gen-ai/spans.yaml` of open-telemetry/semantic-conventions-genai.
+The names come from the registry's own package. That package has neither the requirements of each span nor operations
+that were added later; both are copied here from `model/gen-ai/spans.yaml` of
+open-telemetry/semantic-conventions-genai.
 """
 
 from __future__ import annotations
