@@ -1,7 +1,7 @@
 """A real OpenID Connect provider for tests that can misbehave on request: it forges, replays, expires and rotates.
 
-It is `oidc-provider-mock`, a Flask application over Authlib's server, on its own port. That package does not check PKCE,
-so PKCE is checked here: a code is only issued for a challenge, and only accepted with its verifier.
+It is `oidc-provider-mock`, a Flask application over Authlib's server, on its own port. It does not check PKCE, so PKCE
+is checked here: a code is only issued for a challenge, and only accepted with its verifier.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Quotas of users and groups: a fan-out stops at a quota without an extra call, on either database, under concurrency."""
+"""Quotas of users and groups: a fan-out stops at a quota without an extra call, on either database, concurrently."""
 
 from __future__ import annotations
 

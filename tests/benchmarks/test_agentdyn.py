@@ -1,4 +1,4 @@
-"""The replay of AgentDyn's recorded runs, tested on made-up runs because the recorded ones are not in the repository."""
+"""The replay of AgentDyn's recorded runs, tested on made-up runs: the recorded ones are not in the repository."""
 
 from __future__ import annotations
 

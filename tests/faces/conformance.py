@@ -1,4 +1,4 @@
-"""The parts of a protocol that a face supports, compared with all parts in third-party software: rows of a page's table.
+"""The parts of a protocol that a face supports, of all parts in third-party software: rows of a page's table.
 
 The protocol's parts are counted in the third-party package, and ours where they are handled. A page can therefore not
 claim unsupported parts, and a new version of a package makes its test fail until its new parts are classified.

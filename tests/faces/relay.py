@@ -1,4 +1,4 @@
-"""A relay in front of a server of faces, for checkers that can't send a token. It adds a token and changes nothing else."""
+"""A relay in front of a server of faces, for checkers that can't send a token. It only adds a token."""
 
 from __future__ import annotations
 

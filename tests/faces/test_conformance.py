@@ -1,4 +1,4 @@
-"""The guides' tables about each face match: the parts in the protocol's own packages, and the parts that are supported."""
+"""The guides' tables of each face are correct: the parts in the protocol's own packages, and the supported parts."""
 
 from __future__ import annotations
 

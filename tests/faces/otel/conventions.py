@@ -1,4 +1,4 @@
-"""The attributes that the conventions for generative AI have for each span that we create, and their requirement levels.
+"""The attributes that the conventions for generative AI have for each of our spans, and their requirement levels.
 
 From `model/gen-ai/spans.yaml` of open-telemetry/semantic-conventions-genai at 002c8a6 (August 2026), including the
 additions for spans whose provider is OpenAI, as ours is. No Python package contains the registry, so it is copied here.
