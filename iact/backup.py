@@ -23,8 +23,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import IO, Final, cast
 
-from iact.core.errors import UsageError
-from iact.core.journal.file import last_number
+from iact.core.errors import IactError, UsageError
+from iact.core.session.replay import replay
 from iact.user_folders import USERS
 
 FORMAT: Final = 1
@@ -147,11 +147,14 @@ def _is_session(parts: tuple[str, ...]) -> bool:
 
 def _is_empty(session: Path) -> bool:
     """Whether a session was created a moment ago, and has no complete record yet."""
-    journal = session / _FIRST
     try:
-        return journal.stat().st_size < _LARGEST_OPENING and last_number(journal) == 0
-    except OSError:
-        return False
+        if (session / _FIRST).stat().st_size < _LARGEST_OPENING:
+            replay(session)
+    except UsageError:
+        return True
+    except (OSError, IactError):
+        return False  # what can't be read is kept as it is
+    return False
 
 
 def _is_derived(parts: tuple[str, ...]) -> bool:

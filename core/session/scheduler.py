@@ -22,9 +22,9 @@ from iact.core.session.results import drop, settle
 from iact.core.tree.agent import Act, Agent, Pending, Step
 from iact.core.tree.plan_run import BUG
 
-StopReason = Literal["pause", "interrupt", "calls", "cancel"]
+StopReason = Literal["pause", "interrupt", "calls", "cancel", "changed"]
 """Why an agent's running work must stop: it is paused; a person interrupts it; its calls were ended; its work was
-cancelled."""
+cancelled; what the work is about has changed."""
 
 Ending = Literal["cancelled", "failed"]
 """How work ended that was not completed."""

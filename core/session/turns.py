@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime
 from typing import Final
 
@@ -56,10 +57,16 @@ class Turns:
         self._models = models
         self._memory = memory
         self._grounding = grounding
+        self._summary: tuple[RunningReply, asyncio.Event] | None = None
+        """The summary of the root's history that a person asked for, while it is written, and the event of its end."""
 
     async def take(self, agent: Agent) -> None:
         """Ask the agent's model once, and record the result as a turn, a reply, or a failure."""
         live, tree = self._live, self._live.tree
+        if agent is tree.root and self._summary is not None:
+            summary, ended = self._summary
+            summary.stop("changed", "")  # the history that it summarizes grows
+            await ended.wait()
         await self._memory.recall(agent, live.clock.now())
         files = await self._grounding.look(tree, agent)
         if not isinstance(tree.next_step(agent.path), Think):
@@ -145,6 +152,8 @@ class Turns:
             ModelError: no model could summarize it.
         """
         live, tree = self._live, self._live.tree
+        if self._summary is not None:
+            raise UsageError("The history is being compressed already.")
         if root.active:
             raise UsageError("The root agent is working. Compress its history after it has answered.")
         prepared = self._unnoted(root)
@@ -152,9 +161,15 @@ class Turns:
             raise UsageError("There is not enough history to compress yet.")
         role = summarizer(tree, root)
         generation = RunningReply(live, root, prepared, is_action=lambda name: False)
-        with self._scheduler.working(root, generation):
-            asked = root.context.history.context(ChatMessage("user", SUMMARIZE))
-            await generation.write(self._models.model(role), asked)
+        ended = asyncio.Event()
+        self._summary = (generation, ended)
+        try:
+            with self._scheduler.working(root, generation):
+                asked = root.context.history.context(ChatMessage("user", SUMMARIZE))
+                await generation.write(self._models.model(role), asked)
+        finally:
+            self._summary = None
+            ended.set()
         if root.active or tree.stamp(root) != generation.stamp or not generation.text.strip():
             if not generation.stopped:
                 generation.discard("changed")

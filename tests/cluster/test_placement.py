@@ -290,7 +290,8 @@ def test_a_host_that_looks_around_while_it_is_drained_gives_each_session_away_on
             group.create_task(a.host.drain())
             group.create_task(a.host.look())
             group.create_task(a.host.drain())
-        assert a.opened == a.host.leaving == {}
+        assert a.opened == {}
+        assert a.host.leaving == {}
         assert len(b.opened) == 20
         assert sorted(one for one in a.away if one is not None) == sorted(
             f"s{number}" for number in range(20)

@@ -78,7 +78,7 @@ def memory_session(settings: Settings) -> str:
 
 def test_the_commands(settings: Settings, capsys: pytest.CaptureFixture[str]) -> None:
     assert memory.rebuild(settings) == 0
-    assert capsys.readouterr().out.startswith("8 memories")
+    assert capsys.readouterr().out.startswith("Restored 8 memories")
     assert memory.search(settings, "vegetarian food", limit=5, as_json=True) == 0
     rows = json.loads(capsys.readouterr().out)
     assert rows[0]["text"] == "I prefer vegetarian food."
@@ -94,7 +94,7 @@ def test_the_commands(settings: Settings, capsys: pytest.CaptureFixture[str]) ->
     assert memory.forget(settings, [rows[0]["id"]]) == 0
     assert capsys.readouterr().out.startswith("2 forgotten")
     assert memory.rebuild(settings) == 0
-    assert capsys.readouterr().out.startswith("6 memories")
+    assert capsys.readouterr().out.startswith("Restored 6 memories")
     assert memory.search(settings, "vegetarian food", limit=20, as_json=False) == 0
     assert "vegetarian" not in capsys.readouterr().out
     with pytest.raises(UsageError, match="There is no memory"):

@@ -198,7 +198,7 @@ def test_what_no_version_holds_is_not_replaced(
     (workspace / large).write_bytes(b"l" * 11)
     (workspace / "other").write_bytes(b"o")
     now = state(workspace)
-    with pytest.raises(WorkspaceError, match=f"'{large}'.*move it away"):
+    with pytest.raises(WorkspaceError, match=f"'{large}'.*Move it away"):
         kept.restore(workspace, store, version)
     assert state(workspace) == now
 

@@ -250,7 +250,7 @@ def failed(world: World, **options: int) -> StructuredFailed:
 
 def test_a_failure_says_what_was_wrong_with_the_last_reply() -> None:
     error = failed(World(schema=[BAD], json=[BAD], text=[BAD, '{"verdict": "approve"}']))
-    assert "The model scripted gave no Verdict" in str(error)
+    assert "The model scripted returned no usable Verdict" in str(error)
     assert "`score`: Field required" in str(error)
     assert error.reply == '{"verdict": "approve"}'
     assert error.tokens > 100

@@ -12,6 +12,7 @@ from iact.core.records.dialogue import Reply
 from iact.core.records.parts import Bounds
 from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
+from tests.core.session.test_control import until
 
 
 def _talks(asked: Asked) -> str:
@@ -57,6 +58,34 @@ def test_the_end_of_a_budget_repeats_nothing_and_more_goes_on(tmp_path: Path) ->
     found = replay(journal, verify=True)
     assert found.tree.bounds.tokens == 125_000
     assert found.tree.root.account.allowance == 125_000
+
+
+def test_who_speaks_while_the_history_is_compressed_is_answered(tmp_path: Path) -> None:
+    """The summary is written as the root's reply is: the message ends it, and only then the root begins."""
+
+    async def main() -> tuple[Path, list[str]]:
+        holds = {"/held later": asyncio.Event()}
+        model = ScriptedModel(_talks, holds=holds)
+        async with runtime(tmp_path, replies({}), model=model) as opened:
+            session = await opened.open()
+            for number in range(12):
+                await session.ask(f"Question {number}?")
+            holds["/"] = asyncio.Event()
+            compressing = asyncio.ensure_future(session.compress())
+            await until(lambda: len(model.asked) == 13)
+            with pytest.raises(UsageError, match="compressed already"):
+                await session.compress()
+            asked = asyncio.ensure_future(session.ask("And now?"))
+            with pytest.raises(UsageError, match="changed in the meantime"):
+                await compressing
+            holds.pop("/").set()
+            answer = await asked
+            return session.journal, [answer.body, *(one.kind for one in session.records(answer.n - 4))]
+
+    journal, told = asyncio.run(main())
+    assert told[0].startswith("Answer 12.")
+    assert "discard" in told
+    replay(journal, verify=True)
 
 
 def test_what_a_child_holds_is_not_used(tmp_path: Path) -> None:

@@ -165,7 +165,7 @@ async def test_what_cant_be_remembered_is_refused_and_the_question_stays(
         session = await opened.open()
         said = await session.say("Go")
         call = await question(session)
-        with pytest.raises(UsageError, match="remembered"):
+        with pytest.raises(UsageError, match="remember"):
             await session.clear(call, allow, remember)  # type: ignore[arg-type]
         await session.clear(call, True)
         assert (await session.answer(said.n)).body == "Done."
