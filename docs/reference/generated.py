@@ -65,16 +65,21 @@ def _command(command: click.Command, context: click.Context) -> str:
     told = inspect.cleandoc(command.help or "")
     lines = [f"## {context.command_path}", "", f"`{' '.join((context.command_path, *words))}`", "", told, ""]
     described = [one for one in shown if isinstance(one, click.Option) and one.help and one.name != "as_json"]
-    lines += [f"- `{_usage(one, context).strip('[]')}`: {one.help}" for one in described]
+    lines += [f"- `{_written(one)}`: {one.help}" for one in described]
     return "\n".join(lines).rstrip()
+
+
+def _written(one: click.Option) -> str:
+    """An option with its value, as it is typed."""
+    choices = "|".join(one.type.choices) if isinstance(one.type, click.Choice) else ""
+    value = "" if one.is_flag else f" {one.metavar or choices or (one.name or '').upper()}"
+    return f"{one.opts[-1]}{value}"
 
 
 def _usage(one: click.Parameter, context: click.Context) -> str:
     if not isinstance(one, click.Option):
         return one.make_metavar(context)
-    choices = "|".join(one.type.choices) if isinstance(one.type, click.Choice) else ""
-    value = "" if one.is_flag else f" {one.metavar or choices or (one.name or '').upper()}"
-    text = f"{one.opts[-1]}{value}"
+    text = _written(one)
     if one.multiple:
         return f"[{text}]..."
     return text if one.required else f"[{text}]"

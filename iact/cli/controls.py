@@ -169,8 +169,8 @@ def cancel(settings: Settings, *, session: str, agent: str, step: str | None, as
 @command()
 @options.session
 @click.argument("calls", type=int, nargs=-1, required=True, metavar="CALL...")
-@click.option("--allow", is_flag=True)
-@click.option("--deny", is_flag=True)
+@click.option("--allow", is_flag=True, help="let the calls be made")
+@click.option("--deny", is_flag=True, help="refuse the calls")
 @click.option("--why", metavar="TEXT", help="with --deny: the reason, which the calling agent is told")
 @click.option("--remember", is_flag=True, help="with --allow: don't ask again about exactly this call")
 @options.as_json

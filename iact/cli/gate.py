@@ -33,7 +33,12 @@ def explain(settings: Settings, *, journal: str, n: int, as_json: bool) -> int:
 @click.argument("function")
 @click.argument("given", nargs=-1, metavar="[key=value]...")
 @click.option("--body", metavar="TEXT", help="the call's body")
-@click.option("--workspace", type=click.Choice(("scratch", "live")), default="scratch")
+@click.option(
+    "--workspace",
+    type=click.Choice(("scratch", "live")),
+    default="scratch",
+    help="judge as in the session's own directory, or as in a live directory of yours (default: scratch)",
+)
 @options.scope
 @options.intent("1")
 @options.as_json
