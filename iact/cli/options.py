@@ -93,7 +93,9 @@ command: Final = partial(click.command, cls=Command)
 
 as_json: Final = click.option("--json", "as_json", is_flag=True, help="print JSON")
 journal: Final = click.argument("journal")
-session: Final = click.option("--session", metavar="ID", required=True, help="id of the session (iact session list)")
+session: Final = click.option(
+    "--session", metavar="ID", required=True, help="id of the session (iact session list)"
+)
 agent: Final = click.option("--agent", metavar="PATH", default="/", help="which agent (default: the root)")
 at: Final = click.option("--at", type=int, metavar="N", help="show the state after record N")
 
