@@ -28,7 +28,6 @@ _DIGESTED: Final = 256 << 20
 """The most bytes of deleted files that are digested in one run; other deleted files are not worth reading."""
 
 OPAQUE: Final = "user.overlay.opaque"
-_ORIGIN: Final = "user.overlay.origin"
 _HEAD: Final = 21
 
 
@@ -179,7 +178,7 @@ class _Walk:
         with steps.folder(up, parts[-1:]) as opened:
             marks = os.listxattr(steps.through(opened))
             opaque = OPAQUE in marks and os.getxattr(steps.through(opened), OPAQUE) == b"y"
-            origin = os.getxattr(steps.through(opened), _ORIGIN) if _ORIGIN in marks else b""
+            origin = os.getxattr(steps.through(opened), steps.ORIGIN) if steps.ORIGIN in marks else b""
         if origin and merged and low is not None and below is not None and _replaced(origin, low, parts[-1]):
             replaced = max(replaced, below.st_ctime_ns)
         hidden = merged and (here.hidden or opaque)
@@ -195,7 +194,7 @@ class _Walk:
             self._out.same[path] = stamp
             self._out.drifted.append(path)
         else:
-            gone = not merged and (_ORIGIN in marks or path in self._settled or here.gone)
+            gone = not merged and (steps.ORIGIN in marks or path in self._settled or here.gone)
             if gone:
                 self._gone.append(path)
             self._add(Found(path, was, now, below, above, gone, replaced))
@@ -272,7 +271,7 @@ def _alike(state: FileState, above: os.stat_result, below: os.stat_result | None
 def copied(upper: int, parts: Sequence[str]) -> bool:
     """Whether a folder of the upper layer is the kernel's copy of one below."""
     with steps.folder(upper, parts) as opened:
-        return _ORIGIN in os.listxattr(steps.through(opened))
+        return steps.ORIGIN in os.listxattr(steps.through(opened))
 
 
 def ancestors(path: str) -> Iterator[str]:

@@ -73,7 +73,7 @@ class Dropping:
             elif stat.S_ISDIR(above.st_mode):
                 shutil.rmtree(name, dir_fd=at)
             else:
-                os.unlink(name, dir_fd=at)
+                steps.take_out(at, name, above)
 
     def _is_held(self, parts: Sequence[str], above: os.stat_result, below: os.stat_result | None) -> bool:
         if "/".join(parts) in self.held.paths or above.st_ino in self.held.watched:

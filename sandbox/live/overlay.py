@@ -279,7 +279,7 @@ class Overlay:
                     return False
                 if stat.S_ISREG(above.st_mode) and digests.written(at, name):
                     return False
-                os.unlink(name, dir_fd=at)
+                steps.take_out(at, name, above)
         except OSError:
             return False
         return True

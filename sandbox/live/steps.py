@@ -11,12 +11,14 @@ import os
 import stat
 import struct
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Final
 
 from iact.core.ports import FileType
 
+ORIGIN: Final = "user.overlay.origin"
+"""The kernel's reference from a copy in the upper layer to what it is a copy of."""
 _FOLDER: Final = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOREPLACE, _EXCHANGE = 1, 2
 _EMPTY_PATH: Final = 0x1000
@@ -86,6 +88,18 @@ def read(at: int, name: str) -> int:
 def through(descriptor: int) -> str:
     """A path to whatever `descriptor` is open on, even for a path-only descriptor."""
     return f"/proc/self/fd/{descriptor}"
+
+
+def take_out(at: int, name: str, above: os.stat_result) -> None:
+    """Remove a file's name from the upper layer.
+
+    The kernel finds a copied file through the file below, which its other names name as well. Once that file is visible
+    again under the removed name, they would be stale (`ESTALE`). So they lose their reference to it.
+    """
+    if stat.S_ISREG(above.st_mode) and above.st_nlink > 1:
+        with suppress(OSError):  # a new file has none
+            os.removexattr(f"{through(at)}/{name}", ORIGIN, follow_symlinks=False)
+    os.unlink(name, dir_fd=at)
 
 
 def rename_new(at: int, old: str, new: str) -> None:

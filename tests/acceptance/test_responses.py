@@ -37,9 +37,24 @@ def serving(product: Product) -> Iterator[str]:
         assert process.wait(300) == 0
 
 
+_CLIENTS: Final[list[OpenAI]] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed() -> Iterator[None]:
+    """Close the connections of the test's clients, which would otherwise end in a warning in some later test."""
+    yield
+    while _CLIENTS:
+        _CLIENTS.pop().close()
+
+
+def client_at(url: str, key: str) -> OpenAI:
+    _CLIENTS.append(OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0))
+    return _CLIENTS[-1]
+
+
 def client(product: Product, url: str) -> OpenAI:
-    key = json.loads((product.data / "server.json").read_text())["key"]
-    return OpenAI(base_url=f"{url}/v1", api_key=key, max_retries=0)
+    return client_at(url, json.loads((product.data / "server.json").read_text())["key"])
 
 
 def sessions(product: Product) -> list[str]:
@@ -305,7 +320,7 @@ def test_who_may_not_is_refused_and_what_is_wrong_is_said(tmp_path: Path) -> Non
         with serving(product) as url:
             model = client(product, url)
             with pytest.raises(openai.AuthenticationError, match="Say who you are"):
-                OpenAI(base_url=f"{url}/v1", api_key="wrong", max_retries=0).models.list()
+                client_at(url, "wrong").models.list()
             with pytest.raises(openai.NotFoundError, match="no response"):
                 model.responses.retrieve("resp_20260101-000000-00000000_1")
             with pytest.raises(openai.NotFoundError, match="no response"):
@@ -383,7 +398,7 @@ def test_a_token_may_what_its_scopes_say_and_nobody_sees_what_is_anothers(tmp_pa
         with serving(product) as url:
 
             def model(token: str) -> OpenAI:
-                return OpenAI(base_url=f"{url}/v1", api_key=token, max_retries=0)
+                return client_at(url, token)
 
             made = model(ada).responses.create(model="iact", input="Mine")
             assert model(ada).responses.retrieve(made.id).output_text == "Yes."

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from iact.core.path_names import decode, encode
@@ -40,12 +40,24 @@ def both(first: Sequence[Op]) -> Iterator[tuple[Overlay, Path, Path]]:
             overlay.close()
 
 
+def separate(folder: Path) -> None:
+    """Give each name of a file with several its own copy, as applying does."""
+    for place in folder.rglob("*"):
+        if place.is_file() and not place.is_symlink() and place.stat().st_nlink > 1:
+            shutil.copy2(place, folder / ".copy")
+            (folder / ".copy").replace(place)
+
+
 def paths_of(overlay: Overlay) -> list[str]:
     return [change.path for change in overlay.changes()]
 
 
 @ROUNDS
 @given(many, many, many)
+@example(  # a copied file that gets a second name in a new folder
+    [], [("write", "a", "a", 0)], [("write", "b/a", "a", 0), ("hard", "a", "b/b", 0)]
+)
+@example([("write", "a", "a", 0)], [("hard", "a", "b", 0)], [("write", "a", "a", 1), ("hard", "b", "c/d", 0)])
 def test_what_is_applied_is_what_was_meant(first: list[Op], second: list[Op], third: list[Op]) -> None:
     with both(first) as (overlay, directory, copy):
         for batch in (second, third):
@@ -58,6 +70,7 @@ def test_what_is_applied_is_what_was_meant(first: list[Op], second: list[Op], th
             assert {each.outcome for each in outcomes} <= {"applied"}, outcomes
             assert snapshot(directory) == snapshot(copy)
             assert overlay.changes() == ()
+            separate(copy)
         refreshed(overlay)
         assert snapshot(overlay.folder) == snapshot(copy)
 
