@@ -34,13 +34,6 @@ _OUR_OWN = ("IACT_TEST_SCALE",)
 _OWN_ENGINE = re.compile(r"[\[-](gvisor|mapped|root|gvisor-root)\]")
 
 
-_WITH_REAL_PARTS = (
-    "acceptance", "benchmarks", "core/modules", "core/session", "examples", "ext_modules", "hippocampus", "iact", "packaging",
-    "sandbox", "web",
-)  # fmt: skip
-"""Folders whose tests use real browsers, servers, containers and processes, or many tasks. Load can make them fail."""
-
-
 def _is_slow(test: str) -> bool:
     """Whether a test, or a whole file, only runs in `make test-slow`."""
     inside = test.removeprefix("tests/")
@@ -58,13 +51,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark slow tests. In unattended runs, tests with real parts get a second attempt. Failed attempts are listed."""
-    rooms = tuple(f"tests/{room}/" for room in _WITH_REAL_PARTS)
+    """Mark what is slow. On the build server these tests get a second try, and each retry is listed."""
     for item in items:
         if _is_slow(item.nodeid):
             item.add_marker("slow")
-        if os.environ.get("CI") and item.nodeid.startswith(rooms):
-            item.add_marker(pytest.mark.flaky(reruns=1))
+            if os.environ.get("CI"):
+                item.add_marker(pytest.mark.flaky(reruns=1))
 
 
 @pytest.hookimpl(wrapper=True)
