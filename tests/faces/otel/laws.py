@@ -79,11 +79,9 @@ def check_calls(mine: Sequence[Record], made: Sequence[Span]) -> None:
         bool(one.fields["allow"]) for one in gates
     )
     refused = [one for one in made if one.error == "denied"]
-    assert len(refused) == sum(not one.fields["allow"] for one in gates), [
-        (one.n, one.kind, one.agent, dict(one.fields))
-        for one in mine
-        if one.kind in ("gate", "call", "result")
-    ]
+    # A session that is killed while a denial is delayed decides the same call again when it is opened.
+    last = {(one.agent, one.fields["turn"], one.fields["action"]): bool(one.fields["allow"]) for one in gates}
+    assert len(refused) == sum(not allow for allow in last.values())
     invoked = {one.attributes["gen_ai.agent.id"] for one in made if one.name.startswith("invoke_agent")}
     assert invoked >= {one.agent for one in mine if one.kind == "reply" and one.text("status") == "ok"}
 
