@@ -34,6 +34,7 @@ What people, models and tools said is left out of spans, unless it is requested.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -152,6 +153,8 @@ class SpanFold:
         self._models: Mapping[str, RoleTerms] = {}
         self._agents: dict[str, _Agent] = {}
         self._tools: dict[tuple[str, int, int], _OpenSpan] = {}
+        self._record, self._opened = 0, Counter[str]()
+        """The newest record at which spans were opened, and how many of each description."""
         self._ended: list[Span] = []
 
     @property
@@ -532,8 +535,14 @@ class SpanFold:
             "iact.record": n,
         }
         told = f"{operation} {name}".rstrip()
-        # A message that is read after the previous work has ended can begin two pieces of work.
-        made = span_id(self._session, n, f"{agent.path} {operation} {at}")
+        # A message that is read after the previous work has ended can begin two pieces of work, even at the same time.
+        told_apart = f"{agent.path} {operation} {at}"
+        if n != self._record:
+            self._record, self._opened = n, Counter()
+        self._opened[told_apart] += 1
+        if self._opened[told_apart] > 1:
+            told_apart += f" {self._opened[told_apart]}"
+        made = span_id(self._session, n, told_apart)
         return _OpenSpan(made, parent, told, kind, at, attributes, links=links)
 
     def _end(self, one: _OpenSpan, error: str = "") -> None:

@@ -37,7 +37,7 @@ def check(records: Sequence[Record], *, rests: bool = True) -> tuple[Span, ...]:
 def check_tree(made: Sequence[Span]) -> None:
     """One root, every other span below one that is there and that began before it, and no id twice."""
     by_id = {one.span_id: one for one in made}
-    assert len(by_id) == len(made)
+    assert len(by_id) == len(made), [one for one in made if one is not by_id[one.span_id]]
     assert [one.name for one in made if not one.parent_id] == ["create_agent root"]
     session = made[0].attributes["gen_ai.conversation.id"]
     for one in made:
