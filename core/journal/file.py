@@ -373,20 +373,19 @@ class Journal:
         data = b"".join(encoded for _, encoded, _ in group)
         if self._segments is not None:
             self._segments.append(data)
-            write_at(self._descriptor, data, self._offset)
-            self._offset += len(data)
-            return len(group), None
-        cut = None
+        stored, end, cut = len(group), self._offset + len(data), None
         try:
             write_at(self._descriptor, data, self._offset)
         except OSError as error:
-            cut = error
-        ends = list(accumulate((len(encoded) for _, encoded, _ in group), initial=self._offset))
-        stored = bisect_right(ends, os.fstat(self._descriptor).st_size) - 1
-        if cut is not None:
-            os.ftruncate(self._descriptor, ends[stored])
-        os.fdatasync(self._descriptor)
-        self._offset = ends[stored]
+            if self._segments is not None:
+                raise
+            ends = list(accumulate((len(encoded) for _, encoded, _ in group), initial=self._offset))
+            stored, cut = bisect_right(ends, os.fstat(self._descriptor).st_size) - 1, error
+            end = ends[stored]
+            os.ftruncate(self._descriptor, end)
+        if self._segments is None:
+            os.fdatasync(self._descriptor)
+        self._offset = end
         return stored, cut
 
     def _troubled(self, loop: asyncio.AbstractEventLoop, why: str) -> None:
