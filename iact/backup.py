@@ -35,8 +35,8 @@ _ACCOUNTS: Final = "accounts.db"
 _DERIVED: Final = ("index.sqlite", "accounts.db-", "server.json")
 """Prefixes of names in a data directory that can be rebuilt, or belong to a database that is copied as a whole."""
 
-_LARGEST_OPENING: Final = 64 * 1024
-"""Bytes: the first record of a session is far smaller."""
+_LARGEST_OPENING: Final = 16 * 1024
+"""Bytes that a first record may have, most often one thousand. Longer journals are not read to see whether they have one."""
 
 Tell = Callable[[int, int], None]
 """Called with the number of files and bytes so far."""
