@@ -106,7 +106,7 @@ class ControlServer:
     async def _handle(self, socket: ServerConnection) -> None:
         async for frame in socket:
             answer = json.dumps(await self._answer(frame))
-            with suppress(ConnectionClosed):  # whoever asked is gone; what it asked for is done
+            with suppress(ConnectionClosed):  # the caller is gone; its request is done
                 await socket.send(answer)
 
     async def _answer(self, frame: str | bytes) -> Mapping[str, JSON]:
