@@ -72,12 +72,13 @@ from iact.core.records.plans import (
 )
 from iact.core.records.session import Adopt, Close, Epoch, Fork, Migrate, Module, Notice, Open
 
-FORMAT: Final = "1.2"
+FORMAT: Final = "1.3"
 """The format that this program writes.
 
 The major version rises when an older program could not read what this one writes. The minor version rises when the
 rules change by which records change a tree: an older journal can then be read, but no longer verified.
 
+    1.3  what a model reads and how its replies are read: signatures, notes by use, natural replies, one cut of results
     1.2  labels follow what a call touched; decisions are compared field by field; plans follow from outcomes
     1.1  an agent that runs short draws by a record of its own (1.0: by a field of its turn); small starts are lent
 """

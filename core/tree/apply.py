@@ -680,7 +680,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     expect(tree, record, dropped, "is dropped, or carried out, other than the fork says")
     expect(tree, record, result.copied == bool(pending.base), "was made elsewhere than its step says")
     expect(tree, record, _kept(result) == _to_keep(pending, result), "remembers other than its action says")
-    if tree.format == FORMAT:
+    if tree.derives_plans:
         named = result.beside == apply_shared_state.beside(tree, pending, result.version)
         expect(tree, record, named, "names other calls beside its own than those that ran")
     call_cache.cache(tree, pending, record, result)

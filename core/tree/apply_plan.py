@@ -54,7 +54,6 @@ from iact.core.records import plans as said
 from iact.core.records.calls import ClearanceAnswer, Result
 from iact.core.records.control import Cancel, Inject
 from iact.core.records.dialogue import Discard, Reply, Spawn
-from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Tokens, Wait
 from iact.core.records.record import Record
 from iact.core.records.session import Notice as SaidNotice
@@ -125,7 +124,7 @@ def hand_over(tree: Tree, caller: Agent, path: str, text: str, tokens: int, reco
         raise mismatch(record, f"holds a plan that can't be read: {error}") from error
     plan.turn = record.n
     run.heard = seconds(record.at)
-    if tree.format == FORMAT:
+    if tree.derives_plans:
         run.given = mentions(text, caller.table)
         for name, value in run.given.items():
             plan.table.define(name, value)
@@ -137,7 +136,7 @@ def begin(tree: Tree, plan: Agent) -> None:
     """Begin a plan that has been handed over, with its first steps."""
     run = plan.plan
     assert run is not None
-    if tree.format == FORMAT:
+    if tree.derives_plans:
         _begin(tree, plan, run)
     else:
         run.history.begin(plan.name, run.source.goal)

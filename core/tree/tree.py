@@ -42,6 +42,9 @@ from iact.core.tree.roles import Role
 from iact.core.tree.shared_state import SharedState
 from iact.core.tree.user_words import UserWords
 
+_BEFORE_1_2: Final = frozenset({"1.0", "1.1"})
+"""The formats in which what a plan did was recorded and not derived."""
+
 
 class Tree:
     """All agents of one session. `blobs` reads a blob by its SHA-256.
@@ -109,6 +112,11 @@ class Tree:
         A replay foresees nothing, so it builds and checks them all.
         """
         self._registries: dict[str, Registry] = {}
+
+    @property
+    def derives_plans(self) -> bool:
+        """Whether plans follow from outcomes alone, as they do since format 1.2."""
+        return self.format not in _BEFORE_1_2
 
     @property
     def strict(self) -> bool:

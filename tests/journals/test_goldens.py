@@ -37,7 +37,7 @@ present = pytest.mark.parametrize("golden", OF_THIS_VERSION, ids=lambda path: pa
 
 def test_every_version_has_every_scene() -> None:
     versions = {path.parent.name for path in ALL}
-    assert {"1.0", "1.1", FORMAT} == versions
+    assert {"1.0", "1.1", "1.2", FORMAT} == versions
     held = {(path.parent.name, path.name) for path in ALL}
     assert held >= {(version, name) for version in versions for name in SCENES if name != "ways"}
     assert {name for version, name in held if version == FORMAT} == {*SCENES, *PLANS}

@@ -10,11 +10,12 @@ from iact.core.journal import read_journal
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.content import Content
 from iact.core.records.hosts import HostAsk, HostReach
+from iact.core.records.kinds import FORMAT
 from iact.core.records.record import Record
 from iact.core.records.session import Notice
 from iact.core.session.progress import newest_line, progress_line
 
-JOURNALS = Path(__file__).parents[2] / "journals" / "1.2"
+JOURNALS = Path(__file__).parents[2] / "journals" / FORMAT
 
 
 def lines(journal: str) -> list[str]:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iact.core.journal import read_journal
+from iact.core.records.kinds import FORMAT
 from iact.core.session.journals import read_records
 from iact.faces.otel.span import Span, span_id, trace_id
 from iact.faces.otel.spans import SpanFold, spans
@@ -58,12 +59,12 @@ def test_the_laws_hold_for_recorded_sessions(journal: Path) -> None:
 
 
 def test_there_are_journals_of_every_version() -> None:
-    assert {one.parts[-3] for one in JOURNALS} == {"1.0", "1.1", "1.2"}
+    assert {one.parts[-3] for one in JOURNALS} == {"1.0", "1.1", "1.2", FORMAT}
     assert len(EXAMPLES) >= 10
 
 
 def test_a_child_that_is_continued_has_a_span_for_each_piece_of_work() -> None:
-    made = spans(read_records(ROOT / "tests" / "journals" / "1.2" / "tree" / "journal.md"))
+    made = spans(read_records(ROOT / "tests" / "journals" / FORMAT / "tree" / "journal.md"))
     assert tree_of(made) == [
         "create_agent root",
         "  invoke_agent root",
