@@ -66,8 +66,8 @@ One fact, preference, lesson or decision worth keeping beyond this task.
 ```RECALL what you look for
 ```
 
-- WAIT without names waits for all children at work; QUERY takes the replies that are there. Your answer ends \
-the work of children that are still busy.
+- WAIT without names waits for all children at work, WAIT any for the first reply; QUERY takes the replies that are \
+there. Your answer ends the work of children that are still busy.
 - PLAN runs foreseeable steps by themselves, in parallel unless `after: [id]` or `refs` orders them; you get one \
 summary. With only `goal:` a planner writes the steps. Explore with CALL and functions, execute with PLAN.
 - Give a child a task of its own, not your whole task. Check what it returns; if it is wrong, tell it what is wrong \

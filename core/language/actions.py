@@ -108,7 +108,7 @@ CALL_ASYNC: Final = replace(
 _NAMES: Final = _schema([], names=_TEXT, timeout={"type": "number", "minimum": 0})
 WAIT: Final = ActionSpec(
     name="WAIT",
-    summary="Wait for the replies of all children at work, or of those named.",
+    summary="Wait for the replies of all children at work, or of those named; `any` first: for the first reply.",
     parameters=_NAMES,
     rest="names",
     core=True,

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from iact.core.characters import DECEPTIVE_IN_CONTEXTS, escape
@@ -195,6 +195,16 @@ def waited(action: str, left: Iterable[str], *, timed_out: bool) -> str:
     return f"`{action}`{why}; " + (f"still at work: {names}." if names else "no child is at work.")
 
 
+def no_such_child(names: Iterable[str], children: Iterable[str], *, action: str = "") -> str:
+    """For a WAIT or QUERY that names no child of its agent. `action`: its name, if it was not run because of that."""
+    have = ", ".join(children)
+    instead = (
+        f"your children are {have}." if have else "you have no children yet; CALL begins a dialogue with one."
+    )
+    what = f"you have no child named {inline(' or '.join(names))}; {instead}"
+    return f"`{action}` was not run: {what}" if action else note(f"{what[0].upper()}{what[1:]}")
+
+
 def repeated(action: str, count: int) -> str:
     """Sent to an agent that does the same again and again."""
     return note(f"You made the same {action} {count} times with the same outcome. Do something else.")
@@ -231,6 +241,20 @@ SUMMARIZE: Final = (
     "to do. Everything but your last turns will be cut."
 )
 """The request to a model when an agent did not compress its history itself."""
+
+
+def shared_workspace(writing: Sequence[str], count: int, *, alone: bool) -> str:
+    """The line of a child's first message about the files that all agents share.
+
+    `writing`: names of siblings that may change them, of `count` in all; `alone`: it has no siblings yet.
+    """
+    shared = "All agents work on the same files: the workspace is shared with your caller"
+    if alone:
+        return f"{shared}."
+    if not writing:
+        return f"{shared} and your siblings, none of whom may change them."
+    more = f" and {count - len(writing)} more" if count > len(writing) else ""
+    return f"{shared} and your siblings, of whom {', '.join(writing)}{more} may change them, too."
 
 
 def forked(path: str, caller: str, role: str) -> str:

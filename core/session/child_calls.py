@@ -15,7 +15,8 @@ from iact.core.session.results import record_result, result_of
 from iact.core.session.templates import Templates
 from iact.core.tree import budget
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.interpret import argument_text, digest_of, ready, satisfied
+from iact.core.tree.child_waits import ready, satisfied
+from iact.core.tree.interpret import argument_text, digest_of
 from iact.core.tree.plan_checks import check_plan
 from iact.core.tree.spawns import child_spawn, plan_spawn
 
@@ -96,7 +97,7 @@ class ChildCalls:
             turn=agent.turn,
             action=pending.index,
             function=pending.spec.name,
-            took=tuple(ready(agent, pending)),
+            took=tuple(ready(self._live.tree, agent, pending)),
             timed_out=timed_out,
         )
         self._live.record(select, agent.path)

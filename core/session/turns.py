@@ -20,8 +20,9 @@ from iact.core.session.scheduler import Scheduler
 from iact.core.session.session_memory import SessionMemory
 from iact.core.tree import budget, plan_request
 from iact.core.tree.agent import Agent, End, Think
+from iact.core.tree.child_waits import running_children
 from iact.core.tree.contexts import choose_notes, complete, compose, prepare
-from iact.core.tree.interpret import cut_of, running_children, summarizer
+from iact.core.tree.interpret import cut_of, summarizer
 from iact.core.tree.prepared_context import Foreseen, PreparedContext
 from iact.core.tree.tree import Tree
 

@@ -15,7 +15,7 @@ from iact.core.errors import UsageError
 from iact.core.language.variables import Table, Value
 from iact.core.ports import JSON, Usage
 from iact.core.session.plans import PlanView, plan_result, plan_views
-from iact.core.tree import budget, interpret
+from iact.core.tree import budget, child_waits
 from iact.core.tree.agent import Agent, AgentState
 from iact.core.tree.apply import unread
 from iact.core.tree.tree import Tree
@@ -249,7 +249,7 @@ def node_views(tree: Tree) -> tuple[NodeView, ...]:
 def node_view(tree: Tree, agent: Agent) -> NodeView:
     """One agent or plan."""
     role = tree.roles.get(agent.model)
-    awaited, of = interpret.awaited(tree, agent)
+    awaited, of = child_waits.awaited(tree, agent)
     left = agent.account.allowance - budget.used(agent, tree.agents) if agent.account.allowance else 0
     return NodeView(
         path=agent.path,

@@ -155,6 +155,8 @@ class Agent:
     ended: str = ""
     forked: bool = False
     stopped: bool = False
+    writes: bool = False
+    """Whether it might change files of the workspace when it began, as its siblings are told."""
     paused: bool = False
     actions: list[Pending] = field(default_factory=list)
     turn: int = 0

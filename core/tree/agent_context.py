@@ -25,6 +25,8 @@ class AgentContext:
     offers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     told: Told | None = None
     full_told: bool = False
+    shares: str = ""
+    """The line of its first message about the files that it shares with others."""
 
     def fork(self) -> AgentContext:
         """Return the context of a child that begins with this history."""

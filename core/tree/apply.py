@@ -16,7 +16,7 @@ from iact.core.gate.grant import Narrowing
 from iact.core.gate.policy_file import policy_from_json
 from iact.core.gate.provenance import join
 from iact.core.language import labels
-from iact.core.language.actions import FRONTEND, SKILL
+from iact.core.language.actions import CALL_ASYNC, FRONTEND, SKILL
 from iact.core.language.grammar import Bound
 from iact.core.language.scanner import Block
 from iact.core.language.variables import mentions
@@ -100,11 +100,13 @@ from iact.core.tree import (
     apply_shared_state,
     budget,
     call_cache,
+    child_waits,
     effects,
     loops,
     offered_functions,
     origin,
     remote,
+    siblings,
     uploads,
 )
 from iact.core.tree import apply_turn as turns
@@ -132,8 +134,6 @@ from iact.core.tree.interpret import (
     has_output,
     name_block,
     outcome,
-    ready,
-    running_children,
     summarizer,
 )
 from iact.core.tree.mail import Incoming
@@ -414,7 +414,7 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     begin(tree, agent, blocks, cut_off=turn.generation.finish == "length")
     if turn.held == "children":
         agent.guards.warned = True
-        agent.mail.feedback.append(labels.still_running(running_children(tree, agent)))
+        agent.mail.feedback.append(labels.still_running(child_waits.running_children(tree, agent)))
     goes_on = bool(agent.actions or agent.mail.feedback or agent.mail.ready)
     expect(tree, record, goes_on, "holds no action and should be a reply")
 
@@ -427,7 +427,7 @@ def _held(tree: Tree, agent: Agent, blocks: Sequence[Block]) -> Literal["", "chi
     acts = any(block.action for block in blocks)
     waits = agent.caller != "user" and any(one.kind == "intervention" for one in agent.mail.inbox)
     told = agent.guards.warned
-    return "" if acts or waits or told or not running_children(tree, agent) else "children"
+    return "" if acts or waits or told or not child_waits.running_children(tree, agent) else "children"
 
 
 def _reply(tree: Tree, record: Record, reply: Reply) -> None:
@@ -557,16 +557,28 @@ def _select(tree: Tree, record: Record, select: Select) -> None:
     pending = pending_of(tree, agent, record, select)
     if pending is None:
         return
-    came = tuple(ready(agent, pending))
+    assert pending.bound is not None
+    came = tuple(child_waits.ready(tree, agent, pending))
     expect(tree, record, wanted == came, "takes other replies than those that had come")
     agent.actions.remove(pending)
     for message in [one for one in agent.mail.inbox if one.n in wanted]:
         agent.mail.inbox.remove(message)
         agent.mail.feedback.append(_hear(tree, agent, message))
-    left = running_children(tree, agent)
+        _watch_exchange(tree, agent, message)
+    unknown = child_waits.wanted(tree, agent, pending.bound).unknown
+    if unknown:
+        agent.mail.feedback.append(labels.no_such_child(unknown, agent.children))
+    left = child_waits.running_children(tree, agent)
     if left or not wanted:
         agent.mail.feedback.append(labels.waited(pending.written, left, timed_out=select.timed_out))
     advance(tree, agent)
+
+
+def _watch_exchange(tree: Tree, agent: Agent, reply: Incoming) -> None:
+    """Note a reply that a WAIT or QUERY took, as `_return` does for a CALL: the same exchange again is a loop."""
+    arguments = agent.guards.sent.pop(reply.child, None)
+    if tree.follows_1_3 and arguments is not None:
+        loops.watch(agent, CALL_ASYNC.name, arguments, reply.text)
 
 
 def _spawn(tree: Tree, record: Record, spawn: Spawn) -> None:
@@ -592,6 +604,8 @@ def _spawn(tree: Tree, record: Record, spawn: Spawn) -> None:
         child.context, child.table = caller.context.fork(), caller.table.copy()
     child.plan = plan_fold.made(spawn)
     caller.children[child.name] = child.path
+    if child.plan is None:
+        siblings.begin(tree, caller, child)
 
 
 def _call(tree: Tree, record: Record, call: Call) -> None:
@@ -654,6 +668,7 @@ def _address(
     started = next((one for one in agent.actions if one.call == record.n), None)
     if started is not None and started.spec.name == "CALL_ASYNC":
         agent.actions.remove(started)
+        agent.guards.sent[path] = digest_of(bound)
         agent.mail.feedback.append(f"Started {path}; collect its reply with WAIT or QUERY.")
         advance(tree, agent)
 

@@ -211,6 +211,8 @@ def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
         specs = opening_specs(tree, agent, catalogue)
         listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
         yield labels.opening(agent.path, agent.caller, agent.role, listed)
+    if agent.context.fresh and agent.context.shares:
+        yield agent.context.shares
 
 
 def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:

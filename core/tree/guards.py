@@ -28,6 +28,7 @@ class Guards:
     warned: bool = False
     repeats: Repeats = field(default_factory=dict)
     incomplete: dict[Call, int] = field(default_factory=dict)
+    sent: dict[str, str] = field(default_factory=dict)
     ended: str = ""
 
     def begin(self, at: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.child_waits import satisfied
 from iact.core.tree.decision import without_person
 from iact.core.tree.tree import Tree
 
@@ -42,7 +43,7 @@ def _goes_on(tree: Tree, agent: Agent) -> bool:
         return True
     if first.spec.name == "WAIT":
         timed = first.bound is None or first.bound.arguments.get("timeout") is not None
-        return timed or not any(tree.agents[path].active for path in agent.children.values())
+        return timed or satisfied(tree, agent, first)
     if first.child and first.call:
         return not tree.agents[first.child].active
     return not is_held(tree, first)

@@ -29,7 +29,7 @@ from iact.core.ports import ChatMessage
 from iact.core.records.calls import Result
 from iact.core.records.parts import Artifact, Blob
 from iact.core.records.record import Record
-from iact.core.tree import loops, origin, plan_checks, remote
+from iact.core.tree import child_waits, loops, origin, plan_checks, remote
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.contexts import capture, code_value
 from iact.core.tree.mail import Incoming
@@ -175,6 +175,9 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
     if pending.spec.name in ("WAIT", "QUERY"):
         # The names passed decide which children it waits for and what it reports about them.
         origin.read(agent, origin.passed(pending.bound))
+        if child_waits.is_for_nobody(tree, agent, pending.bound):
+            names = child_waits.wanted(tree, agent, pending.bound).unknown
+            return labels.no_such_child(names, agent.children, action=pending.spec.name)
     match pending.spec.name:
         case "":
             return str(pending.bound.arguments["sentence"])
@@ -211,43 +214,6 @@ def _refuse(agent: Agent, function: str, arguments: str) -> str | None:
     if count + 1 >= loops.UNCHANGED:
         agent.guards.ended = f"{labels.incomplete(function)} The same call was repeated unchanged."
     return labels.refused_repeat(function)
-
-
-def running_children(tree: Tree, agent: Agent) -> list[str]:
-    """Names of the children that are at work, in order of creation."""
-    return [name for name, path in agent.children.items() if tree.agents[path].active]
-
-
-def _named(agent: Agent, pending: Pending) -> list[str]:
-    """The children that a WAIT or QUERY is about: the named ones, or all."""
-    assert pending.bound is not None
-    words = argument_text(pending.bound, "names").replace(",", " ").split()
-    return [agent.children[word] for word in words if word in agent.children] or list(agent.children.values())
-
-
-def ready(agent: Agent, pending: Pending) -> list[int]:
-    """Records of the replies that a WAIT or QUERY would take now, in the order in which they came."""
-    wanted = set(_named(agent, pending))
-    return [message.n for message in agent.mail.inbox if message.kind == "child" and message.child in wanted]
-
-
-def awaited(tree: Tree, agent: Agent) -> tuple[list[str], int]:
-    """The working children that an agent waits for, and the number of all it waits for, with those that replied."""
-    if not agent.active or agent.plan is not None or not agent.actions:
-        return [], 0
-    head = agent.actions[0]
-    if agent.called:
-        return [head.child], 1
-    if head.spec.name != "WAIT" or head.bound is None:
-        return [], 0
-    running = [path for path in _named(agent, head) if tree.agents[path].active]
-    came = {message.child for message in agent.mail.inbox if message.n in ready(agent, head)}
-    return running, len(running) + len(came - {*running})
-
-
-def satisfied(tree: Tree, agent: Agent, pending: Pending) -> bool:
-    """Whether a WAIT has nothing left to wait for."""
-    return not any(tree.agents[path].active for path in _named(agent, pending))
 
 
 def summarizer(tree: Tree, agent: Agent) -> str:

@@ -45,6 +45,9 @@ from iact.core.tree.user_words import UserWords
 _BEFORE_1_2: Final = frozenset({"1.0", "1.1"})
 """The formats in which what a plan did was recorded and not derived."""
 
+_BEFORE_1_3: Final = _BEFORE_1_2 | {"1.2"}
+"""The formats whose replies are read, and whose contexts are written, by older rules."""
+
 
 class Tree:
     """All agents of one session. `blobs` reads a blob by its SHA-256.
@@ -117,6 +120,11 @@ class Tree:
     def derives_plans(self) -> bool:
         """Whether plans follow from outcomes alone, as they do since format 1.2."""
         return self.format not in _BEFORE_1_2
+
+    @property
+    def follows_1_3(self) -> bool:
+        """Whether replies are read, and contexts are written, by the rules of format 1.3."""
+        return self.format not in _BEFORE_1_3
 
     @property
     def strict(self) -> bool:

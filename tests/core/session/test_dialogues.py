@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from iact.core.records.calls import Select
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
@@ -114,6 +115,28 @@ def test_a_sibling_gets_what_another_lacks_by_variable(tmp_path: Path) -> None:
     assert [text for _, _, text in world.done] == ["The API is f(x)."]
 
 
+def test_a_child_is_told_once_which_siblings_may_change_the_shared_files(tmp_path: Path) -> None:
+    script = {
+        "/": [
+            "```CALL reader intent=0\nLook.\n```",
+            "```CALL writer\nWrite.\n```",
+            "```CALL third\nLook, too.\n```",
+            "```CALL writer\nOnce more.\n```",
+            "Done.",
+        ],
+        "/reader": ["Looked."],
+        "/writer": ["Written.", "Again."],
+        "/third": ["Looked."],
+    }
+    _, model = play(tmp_path, script, "Go")
+    line = "All agents work on the same files: the workspace is shared with your caller"
+    assert f"{line}." in seen_by(model, "/reader", 0)
+    assert f"{line} and your siblings, none of whom may change them." in seen_by(model, "/writer", 0)
+    assert f"{line} and your siblings, of whom writer may change them, too." in seen_by(model, "/third", 0)
+    assert line not in seen_by(model, "/writer", 1)
+    assert line not in seen_by(model, "/", 0)
+
+
 def test_a_child_sees_nothing_of_its_callers_history(tmp_path: Path) -> None:
     script = {"/": ["secret thought\n\n```CALL a\nTask.\n```", "Done."], "/a": ["ok"]}
     _, model = play(tmp_path, script, "The user's own secret words")
@@ -136,6 +159,72 @@ def test_parallel_children_are_awaited_together(tmp_path: Path) -> None:
     assert [feedback.index(one) for one in order] == sorted(feedback.index(one) for one in order)
     select = next(record for record in records if record.kind == "select")
     assert select.fields["took"] == [record.n for record in answers]
+
+
+async def test_wait_any_ends_with_the_first_reply_and_the_others_can_be_waited_for_again(
+    tmp_path: Path,
+) -> None:
+    hold = asyncio.Event()
+    script = {
+        "/": [
+            "```CALL_ASYNC slow\n1\n```\n```CALL_ASYNC quick\n2\n```\n```WAIT any\n```",
+            "```WAIT any slow\n```",
+            "Both.",
+        ],
+        "/slow": ["```READ\nlong\n```", "from slow"],
+        "/quick": ["from quick"],
+    }
+    model = ScriptedModel(replies(script))
+    async with runtime(tmp_path, replies(script), model=model, world=World(hold={"long": hold})) as opened:
+        session = await opened.open()
+        said = await session.say("Go")
+        await until(lambda: [one for one in session.records() if one.kind == "select"])
+        hold.set()
+        await session.answer(said.n)
+
+    records = replay(session.journal, verify=True).records
+    texts = {record.n: record.body for record in records if record.kind == "reply"}
+    taken = [[texts[n] for n in one.content.took] for one in records if isinstance(one.content, Select)]
+    assert taken == [["from quick"], ["from slow"]]
+    assert "`WAIT`; still at work: slow." in seen_by(model, "/", 1)
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        ("ghost", "`WAIT` was not run: you have no child named ghost; your children are a, any."),
+        ("any ghost", "`WAIT` was not run: you have no child named ghost; your children are a, any."),
+        ("a, ghost", "Notice by the system: You have no child named ghost; your children are a, any."),
+        ("any any", "from any"),
+        ("/a", "from a"),
+        ("all", "from any"),
+    ],
+)
+def test_wait_says_which_children_there_are_and_waits_for_those(
+    tmp_path: Path, names: str, told: str
+) -> None:
+    """A child whose name is "any" is reached as `WAIT any any`; a path is as good as a name."""
+    started = "```CALL_ASYNC a\n1\n```\n```CALL_ASYNC any\n2\n```\n"
+    script = {
+        "/": [started + f"```WAIT {names}\n```", "```WAIT\n```", "Done."],
+        "/a": ["from a"],
+        "/any": ["from any"],
+    }
+    _, model = play(tmp_path, script, "Go")
+    assert told in seen_by(model, "/", 1)
+
+
+def test_wait_with_a_name_says_if_there_is_no_child_at_all(tmp_path: Path) -> None:
+    _, model = play(tmp_path, {"/": ["```WAIT ghost\n```", "Done."]}, "Go")
+    assert "you have no children yet; CALL begins a dialogue with one." in seen_by(model, "/", 1)
+
+
+def test_the_same_exchange_again_ends_it_whether_called_or_waited_for(tmp_path: Path) -> None:
+    asked = "```CALL_ASYNC a\nReady?\n```\n```WAIT a\n```"
+    records, model = play(tmp_path, {"/": [asked] * 9, "/a": ["No."] * 9}, "Go")
+    assert "You made the same CALL_ASYNC 3 times with the same outcome." in seen_by(model, "/", 3)
+    assert "The same CALL_ASYNC was made 5 times with the same outcome." in last_reply(records)
+    assert sum(one.path == "/a" for one in model.asked) == 5
 
 
 async def test_a_reply_that_comes_while_its_caller_is_busy_is_kept_for_the_next_turn(tmp_path: Path) -> None:
