@@ -353,7 +353,8 @@ def _reply(reply: Reply, text: str, known: Known) -> Markup:
     if reply.generation is None and reply.status != "ok" and not reply.plan and "\n" not in own:
         # The core's own sentence comes first; what was written until then may follow.
         return html('{}<p class="t">{}</p>{}', badge, own, markdown(written, known))
-    return joined((_reasoning(reply.generation), badge, markdown(text, known), _cut_off(reply)))
+    asks = html('<p class="aside t">A question to its caller:</p>') if reply.asks else NOTHING
+    return joined((_reasoning(reply.generation), badge, asks, markdown(text, known), _cut_off(reply)))
 
 
 def _short_of(reply: Reply) -> str:

@@ -131,6 +131,14 @@ def message(source: str, text: str, variables: Mapping[str, Value]) -> str:
     return f"{head}\n{fenced(clean(text))}"
 
 
+def question(child: str, text: str, variable: str, variables: Mapping[str, Value]) -> str:
+    """A question of the agent `child` to its caller, with the variables it brings. `variable`: where it is kept."""
+    with_it = ", ".join(describe(name, value) for name, value in variables.items())
+    head = f"Your child {child} asks you, kept as ${variable}" + (f", with {with_it}" if with_it else "")
+    name = child.rsplit("/", 1)[1]
+    return f"{head}:\n{fenced(clean(text))}\nAnswer it with CALL {name}; if you can't, ask your own caller."
+
+
 def intervention(text: str) -> str:
     """A message from a person to an agent below the root."""
     return f"Intervention by the user, addressed to you alone:\n{fenced(clean(text))}"

@@ -152,6 +152,8 @@ class Reply(Content):
     last: Derived[LastTurn] = ""
     """Why this was the agent's last turn. The agent was told so."""
     generation: Annotated[Generation | None, Group()] = None
+    asks: Annotated[Derived[bool], Since("1.3")] = False
+    """Whether a child asks its caller something, instead of an answer."""
     plan: Derived[Literal["", "concluded", "partial", "failed"]] = ""
     """How a plan ended that was not stopped; for the root, the plan whose report it passes on."""
     answer: Derived[JSON] = None

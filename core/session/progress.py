@@ -38,6 +38,8 @@ def progress_line(record: Record) -> str:
             return f"{record.agent}: {node} is {to}{f': {detail}' if detail else ''}"
         case Choose(mode=mode, why=why):
             return f"{record.agent}: {mode}: {why}"
+        case Reply(asks=True):
+            return f"{record.agent}: asks its caller"
         case Reply(status=status) if record.agent != "/":
             return f"{record.agent}: replied ({status})"
         case Notice():

@@ -20,6 +20,7 @@ from iact.core.session.scheduler import Scheduler
 from iact.core.session.session_memory import SessionMemory
 from iact.core.tree import budget, plan_request
 from iact.core.tree.agent import Agent, End, Think
+from iact.core.tree.child_questions import asks_caller
 from iact.core.tree.child_waits import running_children
 from iact.core.tree.contexts import choose_notes, complete, compose, prepare
 from iact.core.tree.interpret import cut_of, summarizer
@@ -229,6 +230,7 @@ class Turns:
                 bound=bound,
                 last=prepared.last,
                 generation=told,
+                asks=not acts and asks_caller(tree, agent, text),
             )
             live.record(reply, agent.path, body=text)
             return
@@ -237,7 +239,8 @@ class Turns:
             live.record(Turn(held="children" if warns else "", generation=told), agent.path, body=text)
             return
         self._scheduler.cancel_children(agent)
-        live.record(Reply(to=agent.caller, status="ok", generation=told), agent.path, body=text)
+        asks = asks_caller(tree, agent, text)
+        live.record(Reply(to=agent.caller, status="ok", generation=told, asks=asks), agent.path, body=text)
 
     def _stands(self, generation: RunningReply) -> bool:
         """Whether a replay would still build the context that was sent."""

@@ -54,7 +54,7 @@ class NodeView:
     lent: int = 0
     ended: str = ""
     """How its last task ended, if it finished incompletely: "partial" or "failed" for a plan, the name of a bound
-    ("tokens", …), or "length" if a limit cut its reply off."""
+    ("tokens", …), "length" if a limit cut its reply off, or "asks" if it asked its caller something."""
     awaited: tuple[str, ...] = ()
     """Paths of the working children that it waits for."""
     awaited_of: int = 0

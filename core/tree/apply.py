@@ -114,6 +114,7 @@ from iact.core.tree import plan_request as errands
 from iact.core.tree.adoption import adopt
 from iact.core.tree.agent import Agent, Errand, Pending, Report
 from iact.core.tree.budget_draws import draw
+from iact.core.tree.child_questions import asks_caller
 from iact.core.tree.contexts import choose_notes, documented, heard, labels_shown, receive, show
 from iact.core.tree.damage import STUMBLES, damaged
 from iact.core.tree.expectations import (
@@ -441,7 +442,10 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         expect_said(tree, record, *passed_on)
     elif agent.plan is None:
         last = reply.last if reply.generation is not None else ""
-        plain = Reply(to=reply.to, status=status, bound=reply.bound, last=last, generation=reply.generation)
+        asks = status == "ok" and asks_caller(tree, agent, record.body)
+        plain = Reply(
+            to=reply.to, status=status, bound=reply.bound, last=last, generation=reply.generation, asks=asks
+        )  # fmt: skip
         expect(tree, record, reply == plain, "tells of a plan, and its agent is none")
     if agent.errand is not None and agent.errand.mode == "auto":
         agent.mail.inbox.insert(0, agent.errand.said)
@@ -493,6 +497,8 @@ def unread(agent: Agent) -> list[Incoming]:
 
 def _short_of(reply: Reply) -> str:
     """How a reply fell short, for people."""
+    if reply.asks:
+        return "asks"
     if reply.plan in ("partial", "failed"):
         return reply.plan
     cut = reply.generation is not None and reply.generation.finish == "length"
@@ -532,6 +538,7 @@ def _return(
     reply = Incoming(
         record.n, "child", child.path, record.body, values,
         child=child.path, status=status, labels=origin.by(child), blocks=blocks,
+        asks=isinstance(record.content, Reply) and record.content.asks,
     )  # fmt: skip
     if caller.plan is not None:
         if waiting is not None:

@@ -261,6 +261,8 @@ def receive(tree: Tree, message: Incoming, table: Table) -> str:
     variable = table.keep(message.child.rsplit("/", 1)[1], reply)
     capture(text, table, message)
     shown = labels.shorten(text, tree.bounds.shown, variable)
+    if message.asks:
+        return labels.question(message.child, shown, variable, brought)
     what = "child" if tree.agents[message.child].plan is None else "plan"
     return labels.message(f"your {what} {message.child}, kept as ${variable}", shown, brought)
 

@@ -17,7 +17,7 @@ class Incoming:
     """A message that waits for the agent's next turn. `n`: its record. `values`: variables that it brings.
 
     `mode`: how an intervention is delivered (queue, deliver, interrupt); "wait": after its agent's current answer.
-    `child`, `status`: of a child's reply. `labels`: the sources of its text. `blocks`: its fenced blocks, if they are
+    `child`, `status`: of a child's reply; `asks`: it is a question. `labels`: the sources of its text. `blocks`: its fenced blocks, if they are
     known. News does not wake an agent.
     """
 
@@ -29,6 +29,7 @@ class Incoming:
     mode: str = ""
     child: str = ""
     status: str = "ok"
+    asks: bool = False
     labels: Labels = NOTHING
     blocks: Sequence[Block] | None = None
 

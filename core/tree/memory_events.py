@@ -45,6 +45,8 @@ def memory_event(tree: Tree, record: Record) -> MemoryEvent | None:
             return _made(tree, record, "failure", f"{function} failed: {shown}")
         case Reply(plan=plan) if plan and record.agent == "/":
             return None  # the plan itself reported it
+        case Reply(asks=True):
+            return None  # a question is no result; what its caller answers may be one
         case Reply(status=status):
             ok = status == "ok"
             return _made(tree, record, "reply" if ok else "failure", record.body)

@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 
 from iact.core.records.calls import Select
+from iact.core.records.dialogue import Reply
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session.replay import replay
+from iact.core.tree.memory_events import memory_events
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 from tests.core.session.plan_scenes import until
 
@@ -97,6 +99,32 @@ def test_a_question_bubbles_up_and_the_answer_travels_down(tmp_path: Path) -> No
     }
     records, _ = play(tmp_path, script, "Build", "green")
     assert last_reply(records) == "Built in green."
+
+
+def test_a_question_of_a_child_is_told_from_an_answer_and_ends_wait_any(tmp_path: Path) -> None:
+    script = {
+        "/": [
+            "```CALL_ASYNC a\nPaint.\n```\n```WAIT any\n```",
+            "```CALL a\ngreen\n```",
+            "Painted.",
+        ],
+        "/a": ["Which colour?", "Painted it green."],
+    }
+    records, model = play(tmp_path, script, "Go")
+    assert "Your child /a asks you, kept as $a_1:\n```\nWhich colour?\n```" in seen_by(model, "/", 1)
+    assert "Answer it with CALL a; if you can't, ask your own caller." in seen_by(model, "/", 1)
+    assert "Message from your child /a, kept as $a_2:" in seen_by(model, "/", 2)
+    asked = [one.content.asks for one in records if isinstance(one.content, Reply)]
+    assert asked == [True, False, False]
+
+    remembered = [event.text for event in memory_events(records, blobs=lambda name: b"")]
+    assert "Painted it green." in remembered
+    assert "Which colour?" not in remembered
+
+
+def test_a_question_to_the_user_is_their_reply(tmp_path: Path) -> None:
+    records, _ = play(tmp_path, {"/": ["Which colour?"]}, "Paint")
+    assert [one.content.asks for one in records if isinstance(one.content, Reply)] == [False]
 
 
 def test_a_sibling_gets_what_another_lacks_by_variable(tmp_path: Path) -> None:

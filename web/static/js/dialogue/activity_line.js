@@ -133,7 +133,7 @@ function timed(text, since, now) {
   return Number.isNaN(at) ? text : `${text} · ${span(now - at)}`;
 }
 
-/** What a finished agent did not achieve, if anything. @param {TreeNode} node */
+/** What a finished agent did not achieve, or that it waits for an answer, if so. @param {TreeNode} node */
 export function endedAs(node) {
   switch (node.ended) {
     case "partial": return t("some steps failed");
@@ -145,6 +145,7 @@ export function endedAs(node) {
     case "time": return t("time limit reached");
     case "context": return t("context is full");
     case "loop": return t("repeated itself");
+    case "asks": return t("asks its caller");
     case "length": return t("cut off at the length limit");
     default: return "";
   }

@@ -294,6 +294,7 @@
  * @property {number} [cut] How many characters were cut off.
  * @property {string} [reasoning] The model's reasoning before it replied. It never enters a context, and no action in it is carried out.
  * @property {(Wait)[]} [waits] What delayed the reply of the model's endpoint: failed attempts, a rate limit, silence.
+ * @property {boolean} [asks] Whether a child asks its caller something, instead of an answer.
  * @property {""|"concluded"|"partial"|"failed"} [plan] How a plan ended that was not stopped; for the root, the plan whose report it passes on.
  * @property {unknown} [answer] The plan's answer, if a model gave one. Otherwise the results of its last steps are the answer.
  * @property {Record<string, string>|null} [missing] Steps of the plan that produced nothing, and why.
