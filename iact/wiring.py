@@ -95,7 +95,12 @@ def models_of(settings: Settings) -> models.Models:
     Raises:
         UsageError: as `roles_of` and `core.session.models.open_models`.
     """
-    return models.open_models(endpoint_of(settings), roles=roles_of(settings), rates=endpoint_rates(settings))
+    return models.open_models(
+        endpoint_of(settings),
+        roles=roles_of(settings),
+        rates=endpoint_rates(settings),
+        windows=settings.data / "windows.json",
+    )
 
 
 def endpoint_rates(settings: Settings) -> dict[str, Rate]:

@@ -25,19 +25,23 @@ from iact.core.errors import (
     ModelUnreachable,
     UsageError,
 )
+from iact.core.models.stated_limits import TooLong, too_long
 
 _WORDS_LIMIT: Final = 200
 _SECRET_LENGTH: Final = 4  # a shorter "key" is a placeholder, and could be part of any word
 _SPACE: Final = re.compile(r"\s+")
 _KEYS: Final = re.compile(r"\b(?:[sp]k-|Bearer )[\w*.\-]{6,}", re.IGNORECASE)
-_TOO_LONG: Final = re.compile(
-    r"context[ _-]?(?:length|window|size)|maximum context|exceed_context|too many tokens|prompt is too long"
-    r"|input is too long|reduce the length",
-    re.IGNORECASE,
-)
 _NO_CREDIT: Final = re.compile(
     r"insufficient_quota|exceeded your current quota|billing|credit", re.IGNORECASE
 )
+
+
+Again = Literal["no", "once", "few", "yes"]
+"""Whether another attempt makes sense. "once": waiting rarely cures it. "few": it may pass. "yes": it is what an
+endpoint looks like that is being restarted, so it is worth the whole patience."""
+
+_RESTARTING: Final = frozenset({429, 502, 503, 504, 529})
+"""HTTP statuses of servers that are starting or overloaded, and of proxies in front of them."""
 
 
 class ContextTooLong(ModelRefused):
@@ -46,19 +50,26 @@ class ContextTooLong(ModelRefused):
 
 @dataclass(frozen=True, slots=True)
 class AttemptFailure:
-    """Why one attempt brought no reply.
-
-    `why` continues "The model endpoint URL …", `remedy` continues it after a semicolon. `again`: whether another
-    attempt makes sense; "once" for errors that waiting rarely cures. `after`: seconds that the endpoint asked us to
-    wait. `limited`: the endpoint's rate limit was exceeded.
-    """
+    """Why one attempt brought no reply."""
 
     kind: type[ModelError]
+
     why: str
+    """Continues "The model endpoint URL …"."""
+
     remedy: str
-    again: Literal["no", "once", "yes"] = "yes"
+    """Continues it after a semicolon."""
+
+    again: Again = "yes"
+
     after: float | None = None
+    """Seconds that the endpoint asked us to wait."""
+
     limited: bool = False
+    """Whether the endpoint's rate limit was exceeded."""
+
+    too_long: TooLong | None = None
+    """What the endpoint says about its window, if the request was too long for it."""
 
     def error(self, endpoint: str, attempts: int) -> ModelError:
         """The error to raise when this was the last of `attempts`."""
@@ -68,21 +79,34 @@ class AttemptFailure:
 
 @dataclass(frozen=True, slots=True)
 class Retries:
-    """When to try again: `attempts` in total, none started later than `seconds` after the first.
+    """When to try again. The waits grow: 0.5, 1, 2, 4, 8, 16, 30, 30, 30 seconds, over two minutes in all.
 
-    The wait before attempt n+1 is `base`·2^(n-1) seconds, at most `cap`, minus up to half of it at random, so that many
-    agents don't come back at the same time. An endpoint's Retry-After is obeyed up to `longest`.
+    A server that loads its model again after a crash or an update needs about that long. To each wait up to a quarter
+    is added at random, so that many agents don't come back at the same moment.
     """
 
-    attempts: int = 5
+    attempts: int = 10
+    """Attempts in total for what an endpoint that restarts looks like."""
+
+    few: int = 5
+    """Attempts in total for other failures that may pass."""
+
     seconds: float = 300.0
+    """No attempt begins later than this after the endpoint's last sign of life."""
+
     base: float = 0.5
+    """The first wait; each one after it is twice as long."""
+
     cap: float = 30.0
+    """The longest of these waits, before its random part."""
+
     longest: float = 60.0
+    """The longest wait that an endpoint may ask for (Retry-After)."""
 
     def limit(self, failure: AttemptFailure) -> int:
         """How many attempts there are in total if they fail like this."""
-        return {"no": 1, "once": min(2, self.attempts), "yes": self.attempts}[failure.again]
+        limits = {"no": 1, "once": 2, "few": self.few, "yes": self.attempts}
+        return min(limits[failure.again], self.attempts)
 
     def wait(
         self, failure: AttemptFailure, *, attempt: int, elapsed: float, rng: random.Random
@@ -90,7 +114,8 @@ class Retries:
         """Seconds to wait after failed attempt number `attempt`; None to give up."""
         if attempt >= self.limit(failure):
             return None
-        backoff = min(self.cap, self.base * 2.0 ** (attempt - 1)) * (1 - rng.random() / 2)
+
+        backoff = min(self.cap, self.base * 2.0 ** (attempt - 1)) * (1 + rng.random() / 4)
         delay = max(backoff, min(failure.after or 0.0, self.longest))
         return delay if elapsed + delay <= self.seconds else None
 
@@ -172,17 +197,35 @@ def from_status(
         return AttemptFailure(
             ModelRefused, f"says that the account has no credit{quoted}", "check its billing page", again="no"
         )
-    if status in (408, 409, 429) or status >= 500:
-        kind = ModelUnreachable if status == 408 else ModelOverloaded
-        remedy = "it is busy or broken for now, so try again later or choose another one"
-        after, limited = retry_after(headers, now), status == 429
-        return AttemptFailure(kind, f"answers HTTP {status}{quoted}", remedy, after=after, limited=limited)
-    if status == 413 or (status in (400, 422) and _TOO_LONG.search(marks)):
+    found = _too_long(status, marks, body)
+    if found is not None:
+        why = f"says that the context is too long{quoted}"
         remedy = "set IACT_CONTEXT to the context size of the model"
-        return AttemptFailure(
-            ContextTooLong, f"says that the context is too long{quoted}", remedy, again="no"
-        )
+        return AttemptFailure(ContextTooLong, why, remedy, again="no", too_long=found)
+    if status in (408, 409, 429) or status >= 500:
+        return _for_now(status, quoted, retry_after(headers, now))
     return _refused(status, quoted, model)
+
+
+def _too_long(status: int, marks: str, body: object) -> TooLong | None:
+    """What a refusal says about the window; None if it is about something else."""
+    if status == 413:
+        return too_long(marks, body) or TooLong()
+    if status in (400, 422):
+        return too_long(marks, body)
+    # llama.cpp called it a fault of its own at first. Other servers' faults may mention a context by chance.
+    return too_long(marks, body) if "exceed_context" in marks else None
+
+
+def _for_now(status: int, quoted: str, after: float | None) -> AttemptFailure:
+    return AttemptFailure(
+        ModelUnreachable if status == 408 else ModelOverloaded,
+        f"answers HTTP {status}{quoted}",
+        "it is busy or broken for now, so try again later or choose another one",
+        again="yes" if status in _RESTARTING else "few",
+        after=after,
+        limited=status == 429,
+    )
 
 
 def _refused(status: int, quoted: str, model: str) -> AttemptFailure:
@@ -196,7 +239,7 @@ def _refused(status: int, quoted: str, model: str) -> AttemptFailure:
     return AttemptFailure(ModelRefused, why, remedy, again="no")
 
 
-def unreachable(why: str, *, again: Literal["no", "once", "yes"] = "yes") -> AttemptFailure:
+def unreachable(why: str, *, again: Again = "yes") -> AttemptFailure:
     """No connection, or no answer."""
     return AttemptFailure(
         ModelUnreachable, why, "check that it runs and that OPENAI_BASE_URL is right", again
@@ -218,7 +261,7 @@ def empty() -> AttemptFailure:
     )
 
 
-def cut(text: str) -> AttemptFailure:
+def cut(text: str, *, again: Again = "yes") -> AttemptFailure:
     """A stream that ended before the reply did."""
     remedy = "check the connection to it"
-    return AttemptFailure(ModelUnreachable, f"broke off in the middle of a reply ({text})", remedy)
+    return AttemptFailure(ModelUnreachable, f"broke off in the middle of a reply ({text})", remedy, again)

@@ -10,11 +10,13 @@ Import this module only if an endpoint is in use: the SDK takes half a second to
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import math
 import random
 import re
+import socket
 import ssl
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
@@ -26,7 +28,9 @@ from iact.core.models import failures
 from iact.core.models.chat import ChunkStream, Completions, ErrorChunk, HttpRefusal, Overlong
 from iact.core.models.dialect import ACT, ActionWriter, ArgumentReader, CallFragment, CallReader
 from iact.core.models.failures import AttemptFailure, Retries
+from iact.core.models.known_windows import KnownWindows
 from iact.core.models.reply_text import Pairs, Piece, Thoughts
+from iact.core.models.stated_limits import LEAST_WINDOW, TooLong, most_reply
 from iact.core.models.structured import Form, FormLadder
 from iact.core.models.transport import ConnectTimeout
 from iact.core.ports import (
@@ -58,6 +62,15 @@ _REPORT_EVERY: Final = 16
 """After how many deltas an estimated usage is reported again, for consumers that close early."""
 
 
+_FITS: Final = 2
+"""How often one reply is asked for again with a smaller limit, because its endpoint says that it has no more room."""
+
+_SPARE: Final = 16
+"""Tokens that stay free between the messages and the limit of a reply, as endpoints count them."""
+
+_LEAST_REPLY: Final = 1 / 16
+"""The share of a window that a reply needs at least. With less, the messages are too long."""
+
 _FAULTS: Final = (HttpRefusal, ErrorChunk, ConnectTimeout, Overlong, OSError, ValueError)
 """The exceptions with which a request can end."""
 
@@ -88,6 +101,8 @@ class _Dialect:
     unmarked: bool | None = None
     """Whether replies contain only the end of reasoning; None if unknown, so that only the model's name can tell."""
     limit_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    most_reply: int | None = None
+    """The most tokens that a request may allow for a reply, if the endpoint has named such a number."""
 
     def learn(self, refusal: Exception) -> bool:
         """Adapt to a refusal. Returns False if it is not about the dialect."""
@@ -98,9 +113,15 @@ class _Dialect:
             self.usage_option = False
         elif self.limit_name == "max_tokens" and "max_completion_tokens" in words:
             self.limit_name = "max_completion_tokens"
+        elif self.most_reply is None and (most := most_reply(words)):
+            self.most_reply = most
         else:
             return False
         return True
+
+    def limit(self, max_tokens: int) -> int:
+        """The limit of a reply that the endpoint accepts."""
+        return max_tokens if self.most_reply is None else min(max_tokens, self.most_reply)
 
 
 @dataclass(slots=True)
@@ -288,8 +309,9 @@ class OpenAIModel:
         extra: Mapping[str, JSON] | None = None,
         direct: bool = False,
         dialect: Literal["text", "tools"] = "text",
+        windows: KnownWindows | None = None,
     ) -> None:
-        """Raises UsageError if `base_url` is not an http or https address."""
+        """`windows`: what is known about the windows of endpoints. Raises UsageError if `base_url` is not an http or https address."""
         self._name = failures.endpoint_name(base_url)
         self._profile = profile
         self._key = key or None
@@ -300,12 +322,16 @@ class OpenAIModel:
         self._extra = dict(extra or {})
         self._tools = dialect == "tools"
         self._dialect = _Dialect()
+        self._windows = windows or KnownWindows()
         self._ladder = FormLadder()
         self._chat = Completions(base_url=base_url, key=key, connect=self._timeouts.connect, direct=direct)
 
     @property
     def profile(self) -> ModelProfile:
-        return self._profile
+        """What is known about the model. Its window is what its endpoint really has, once that is known."""
+        configured = self._profile.context
+        window = self._windows.window(self._name, self._profile.name, configured)
+        return self._profile if window == configured else replace(self._profile, context=window)
 
     @property
     def endpoint(self) -> str:
@@ -358,18 +384,28 @@ class OpenAIModel:
     ) -> AsyncGenerator[ModelEvent]:
         """Like `stream`, with request fields for this call only. `calls` makes the reader of function calls, if any
         come."""
-        began = self._clock.monotonic()
-        attempt = 0
+        alive = self._clock.monotonic()
+        attempt, limit, fits = 0, max_tokens, 0
         while True:
             attempt += 1
             try:
-                async with aclosing(self._attempt(messages, max_tokens, extra, calls)) as events:
+                async with aclosing(self._attempt(messages, limit, extra, calls)) as events:
                     async for event in events:
+                        if isinstance(event, TextDelta | ReasoningDelta):
+                            alive = self._clock.monotonic()
                         yield event
                 return
             except _Failed as failed:
                 failure = failed.failure
-            elapsed = self._clock.monotonic() - began
+
+            if failure.too_long is not None:
+                smaller = self._room(failure.too_long, limit)
+                await self._believe(failure.too_long, fits=smaller is not None)
+                if smaller is not None and fits < _FITS:
+                    limit, fits, attempt = smaller, fits + 1, attempt - 1
+                    continue
+
+            elapsed = self._clock.monotonic() - alive
             wait = self._retries.wait(failure, attempt=attempt, elapsed=elapsed, rng=self._rng)
             if wait is None:
                 raise failure.error(self._name, attempt)
@@ -378,6 +414,29 @@ class OpenAIModel:
             yield StreamRestart(why, attempt + 1, most, wait, limited=failure.limited)
             await self._clock.sleep(wait)
             yield StreamRetry()
+
+    def _room(self, said: TooLong, limit: int | None) -> int | None:
+        """The limit for a reply with which a refused request would fit; None if its messages are too long."""
+        if limit is None or said.window is None or said.prompt is None:
+            return None
+        room = said.window - said.prompt - _SPARE
+        return room if said.window * _LEAST_REPLY <= room < limit else None
+
+    async def _believe(self, said: TooLong, *, fits: bool) -> None:
+        """Lower the window to what the endpoint says that it has.
+
+        If it names no number, the window is halved; if it names the one that is believed already, our count of tokens
+        is too low, and an eighth less is used. Neither is its word, so neither is kept. `fits`: the messages fit, and
+        only the limit of the reply was too high.
+        """
+        model, configured = self._profile.name, self._profile.context
+        believed = self.profile.context
+        if said.window is not None and said.window < believed:
+            self._windows.believe(self._name, model, configured, said.window)
+            await asyncio.to_thread(self._windows.keep, self._name, model, configured)
+        elif not fits and believed > LEAST_WINDOW:
+            less = believed // 2 if said.window is None else believed * 7 // 8
+            self._windows.believe(self._name, model, configured, max(LEAST_WINDOW, less))
 
     async def _attempt(
         self,
@@ -423,7 +482,7 @@ class OpenAIModel:
         while True:
             fields: dict[str, JSON] = {**self._extra, **extra}
             if max_tokens is not None:
-                fields[self._dialect.limit_name] = max_tokens
+                fields[self._dialect.limit_name] = self._dialect.limit(max_tokens)
             if self._dialect.usage_option:
                 fields["stream_options"] = {"include_usage": True}
             request: dict[str, JSON] = {
@@ -450,6 +509,9 @@ class OpenAIModel:
             if reading.finish:
                 return None
             failure = self._failure(error, wait)
+        if not reading.empty and failure.again == "yes":
+            # An endpoint that breaks off again and again after some text is not one that restarts.
+            failure = replace(failure, again="few")
         raise _Failed(failure)
 
     def _failure(self, error: Exception, wait: Literal["first", "between", "ending"]) -> AttemptFailure:
@@ -462,7 +524,7 @@ class OpenAIModel:
                 return failures.unreachable(f"can't be reached within {self._timeouts.connect:g} seconds")
             case TimeoutError():
                 when = "" if wait == "first" else " in the middle of a reply"
-                return failures.unreachable(f"stayed silent for {silence:g} seconds{when}")
+                return failures.unreachable(f"stayed silent for {silence:g} seconds{when}", again="few")
             case OSError():
                 return _no_connection(error, begun=wait != "first")
             case ErrorChunk():
@@ -538,7 +600,7 @@ def _events(reading: _Reading, chunk: object) -> Sequence[ModelEvent]:
 def _unfinished(reading: _Reading) -> AttemptFailure:
     if not reading.events:
         return failures.garbled("it sent no server-sent events")
-    return failures.cut("without a finish reason")
+    return failures.cut("without a finish reason", again="yes" if reading.empty else "few")
 
 
 def _nothing(finish: str) -> AttemptFailure:
@@ -558,7 +620,11 @@ def _no_connection(error: Exception, *, begun: bool) -> AttemptFailure:
     said = failures.words(str(causes[-1])) or type(causes[-1]).__name__
     if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
         return failures.unreachable(f"has no certificate that this machine trusts ({said})", again="no")
-    return failures.cut(said) if begun else failures.unreachable(f"can't be reached ({said})")
+    if begun:
+        return failures.cut(said)
+    # A name that nobody knows is rarely known a minute later; a server that is being restarted is there again.
+    unknown = any(isinstance(cause, socket.gaierror) for cause in causes)
+    return failures.unreachable(f"can't be reached ({said})", again="few" if unknown else "yes")
 
 
 def _status_in(body: object) -> int:

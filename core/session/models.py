@@ -20,6 +20,7 @@ from pydantic import BaseModel
 
 from iact.core.errors import ModelError, UsageError
 from iact.core.models import weights
+from iact.core.models.known_windows import KnownWindows
 from iact.core.models.roles import FAST, SMART
 from iact.core.models.roles import Models as Models
 from iact.core.models.structured import structured
@@ -82,12 +83,13 @@ def open_models(
     *,
     roles: Mapping[str, RoleModel] | None = None,
     rates: Mapping[str, Rate] | None = None,
+    windows: Path | None = None,
     clock: Clock | None = None,
 ) -> Models:
     """The models of an endpoint, or the embedded model if there is none. Cheap: nothing is loaded before it is used.
 
     `roles`: separate models for some roles, which may include "smart" and "fast". `rates`: how often endpoints may be
-    asked, by `host_of` their addresses.
+    asked, by `host_of` their addresses. `windows`: the file that keeps what endpoints say about their windows.
 
     An endpoint that serves one model only (as llama.cpp does) needs no name for it.
 
@@ -96,16 +98,17 @@ def open_models(
     """
     clock = clock or SystemClock()
     at = _Throttles(rates or {}, clock)
-    models = {name: _role_model(one, clock, at) for name, one in (roles or {}).items()}
+    known = KnownWindows(windows)
+    models = {name: _role_model(one, clock, at, known) for name, one in (roles or {}).items()}
     if endpoint is None and SMART not in models:
         from iact.core.models.embedded import EmbeddedModel
 
         models[SMART] = EmbeddedModel(clock=clock, rng=random.Random())
     if endpoint is not None:
         if SMART not in models:
-            models[SMART] = _model(endpoint, endpoint.smart or _only_model(endpoint), clock, at)
+            models[SMART] = _model(endpoint, endpoint.smart or _only_model(endpoint), clock, at, known)
         if endpoint.fast is not None and FAST not in models:
-            models[FAST] = _model(endpoint, endpoint.fast, clock, at)
+            models[FAST] = _model(endpoint, endpoint.fast, clock, at, known)
     return Models(models)
 
 
@@ -127,15 +130,15 @@ class _Throttles:
         return ThrottledModel(model, throttle) if throttle is not None else model
 
 
-def _role_model(one: RoleModel, clock: Clock, at: _Throttles) -> Model:
+def _role_model(one: RoleModel, clock: Clock, at: _Throttles, known: KnownWindows) -> Model:
     there = Endpoint(
         url=one.url, key=one.key, smart=one.model, context=one.context, takes=one.takes, dialect=one.dialect,
         price=one.price,
     )  # fmt: skip
-    return _model(there, one.model or _only_model(there), clock, at)
+    return _model(there, one.model or _only_model(there), clock, at, known)
 
 
-def _model(endpoint: Endpoint, name: str, clock: Clock, at: _Throttles) -> Model:
+def _model(endpoint: Endpoint, name: str, clock: Clock, at: _Throttles, known: KnownWindows) -> Model:
     from iact.core.models.openai import OpenAIModel
 
     model = OpenAIModel(
@@ -147,6 +150,7 @@ def _model(endpoint: Endpoint, name: str, clock: Clock, at: _Throttles) -> Model
         clock=clock,
         rng=random.Random(),
         dialect=endpoint.dialect,
+        windows=known,
     )
     return at.around(model, endpoint.url)
 

@@ -43,9 +43,9 @@ class Failing:
 
 
 _FAILING = {
-    "down": Failing(None, ("can't be reached", "check that it runs and that OPENAI_BASE_URL is right")),
+    "down": Failing(None, ("can't be reached", "check that it runs and that OPENAI_BASE_URL is right"), 10),
     "cut": Failing(Reply("Half a reply, and then", cut_after=12), ("broke off in the middle of a reply",)),
-    "429": Failing(Reply(error=HttpError(429, "Slow down.")), ("answers HTTP 429: Slow down", "try again later")),
+    "429": Failing(Reply(error=HttpError(429, "Slow down.")), ("answers HTTP 429: Slow down", "try again later"), 10),
     "500": Failing(Reply(error=HttpError(500, "Oh no.")), ("answers HTTP 500: Oh no",)),
     "no page": Failing(
         Reply(garbage=b"<!doctype html><title>Router</title>", content_type="text/html"),

@@ -85,7 +85,7 @@ def test_waits_are_bounded(attempt: int, seed: int, after: float | None) -> None
     )
     wait = plan.wait(failure, attempt=attempt, elapsed=0, rng=random.Random(seed))
     assert wait is not None
-    assert min(0.25, plan.cap) <= wait <= max(plan.cap, plan.longest)
+    assert plan.base <= wait <= max(plan.cap * 1.25, plan.longest)
 
 
 def test_waits_are_spread() -> None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import random
 import socket
 from collections.abc import Callable, Coroutine
 from contextlib import aclosing
+from dataclasses import replace
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -20,6 +24,7 @@ from iact.core.errors import (
     UsageError,
 )
 from iact.core.models.failures import ContextTooLong, Retries
+from iact.core.models.known_windows import KnownWindows
 from iact.core.models.openai import OpenAIModel, Timeouts
 from iact.core.ports import JSON, ChatMessage, ModelProfile, StreamEnd, TextDelta, Usage
 from tests.core.models import conformance
@@ -249,8 +254,8 @@ def test_a_busy_endpoint_is_asked_again(status: int) -> None:
     assert [restart.attempt for restart in found.restarts] == [2, 3]
     assert f"HTTP {status}: busy" in found.restarts[0].reason
     assert len(clock.slept) == 2
-    assert 0.25 <= clock.slept[0] <= 0.5
-    assert 0.5 <= clock.slept[1] <= 1.0
+    assert 0.5 <= clock.slept[0] <= 0.625
+    assert 1.0 <= clock.slept[1] <= 1.25
 
 
 def test_retry_after_is_obeyed_but_not_for_ever() -> None:
@@ -313,8 +318,43 @@ def test_one_empty_reply_is_forgiven() -> None:
 
 
 def test_an_endpoint_that_stays_busy() -> None:
-    said = failing(ModelOverloaded, *[Reply(error=HttpError(429, "busy"))] * 5)
-    assert "HTTP 429: busy (5 attempts)" in said
+    said = failing(ModelOverloaded, *[Reply(error=HttpError(429, "busy"))] * 10)
+    assert "HTTP 429: busy (10 attempts)" in said
+
+
+@pytest.mark.parametrize("status", [502, 503, 504])
+def test_an_endpoint_that_restarts_has_over_two_minutes(status: int) -> None:
+    clock = VirtualClock()
+    refused = [Reply(error=HttpError(status, "loading the model"))] * 9
+    found, endpoint = ask(*refused, "Back again.", clock=clock)
+    assert found.text == "Back again."
+    assert len(endpoint.requests) == 10
+    assert sum(clock.slept) >= 120
+    assert clock.slept[0] < 1
+    assert [restart.of for restart in found.restarts] == [10] * 9
+
+
+def test_an_endpoint_that_is_gone_has_over_two_minutes() -> None:
+    clock = VirtualClock()
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{held.getsockname()[1]}/v1"
+        with pytest.raises(ModelUnreachable, match="10 attempts"):
+            run(url, lambda it: collect(it, MESSAGES), model(url, clock))
+    assert sum(clock.slept) >= 120
+
+
+def test_an_endpoint_that_goes_away_in_a_reply_and_comes_back() -> None:
+    clock = VirtualClock()
+    gone = [Reply(error=HttpError(503, "loading"))] * 8
+    found, _ = ask(Reply("Half of", cut_after=4), *gone, "The whole reply.", clock=clock)
+    assert found.text == "The whole reply."
+    assert sum(clock.slept) >= 120
+
+
+def test_a_fault_of_the_server_itself_is_tried_five_times() -> None:
+    said = failing(ModelOverloaded, *[Reply(error=HttpError(500, "a bug"))] * 5)
+    assert "HTTP 500: a bug (5 attempts)" in said
 
 
 def test_no_attempt_begins_after_the_time_limit() -> None:
@@ -390,6 +430,110 @@ def test_a_context_that_is_too_long_is_told_apart(body: dict[str, dict[str, str]
     said = failing(ContextTooLong, Reply(error=HttpError(400, {"error": dict(body["error"])})))
     assert "IACT_CONTEXT" in said
     assert issubclass(ContextTooLong, ModelRefused)
+
+
+def _window_after(*replies: Reply | str, known: KnownWindows, max_tokens: int | None = None) -> int:
+    """The window that a model of 32,768 tokens is believed to have after an endpoint gave these replies."""
+    found: list[int] = []
+
+    async def use(client: OpenAIModel) -> None:
+        with contextlib.suppress(ContextTooLong):
+            await collect(client, MESSAGES, max_tokens=max_tokens)
+        found.append(client.profile.context)
+
+    with Endpoint({"/": list(replies)}) as endpoint:
+        client = OpenAIModel(
+            base_url=endpoint.url, key=None, profile=ModelProfile("scripted", 32_768), clock=VirtualClock(),
+            rng=random.Random(1), windows=known,
+        )  # fmt: skip
+        run(endpoint.url, use, client)
+    endpoint.assert_used()
+    return found[0]
+
+
+def _refusal(message: str) -> Reply:
+    return Reply(error=HttpError(400, {"error": {"message": message, "type": "invalid_request_error"}}))
+
+
+def test_a_stated_window_is_believed_and_kept(tmp_path: Path) -> None:
+    path = tmp_path / "windows.json"
+    said = _refusal("The decoder prompt (length 9001) is longer than the maximum model length of 8192.")
+    assert _window_after(said, known=KnownWindows(path)) == 8192
+    [name] = json.loads(path.read_bytes())
+    endpoint = name.split()[0]
+    again = KnownWindows(path)
+    assert again.window(endpoint, "scripted", 32_768) == 8192
+    assert again.window(endpoint, "scripted", 16_384) == 16_384, "a person set another window since"
+    assert again.window(endpoint, "another", 32_768) == 32_768
+
+
+def test_without_a_number_the_window_is_halved_and_not_kept(tmp_path: Path) -> None:
+    path = tmp_path / "windows.json"
+    said = _refusal("Please reduce the length of the messages or completion.")
+    assert _window_after(said, known=KnownWindows(path)) == 16_384
+    assert not path.exists()
+
+
+def test_halving_ends() -> None:
+    known = KnownWindows()
+    with Endpoint({"/": [replace(_refusal("too many tokens"), repeat=True)]}) as endpoint:
+        client = OpenAIModel(
+            base_url=endpoint.url, key=None, profile=ModelProfile("scripted", 32_768), clock=VirtualClock(),
+            rng=random.Random(1), windows=known,
+        )  # fmt: skip
+
+        async def use(client: OpenAIModel) -> None:
+            for _ in range(10):
+                with pytest.raises(ContextTooLong):
+                    await collect(client, MESSAGES)
+            assert client.profile.context == 1024
+
+        run(endpoint.url, use, client)
+
+
+def test_a_number_that_is_already_believed_lowers_it_a_little(tmp_path: Path) -> None:
+    path = tmp_path / "windows.json"
+    said = _refusal("This model's maximum context length is 32768 tokens.")
+    assert _window_after(said, known=KnownWindows(path)) == 28_672
+    assert not path.exists()
+
+
+def test_a_reply_that_has_less_room_is_asked_for_again_at_once() -> None:
+    said = _refusal(
+        "This model's maximum context length is 8192 tokens. However, you requested 8300 tokens (4204 in the messages, "
+        "4096 in the completion)."
+    )
+    assert _window_after(said, "Done.", known=KnownWindows(), max_tokens=4096) == 8192
+
+
+def test_the_room_that_an_endpoint_names_is_used() -> None:
+    said = _refusal("This model's maximum context length is 4096 tokens and your request has 2104 input tokens.")
+
+    async def use(client: OpenAIModel) -> None:
+        assert (await collect(client, MESSAGES, max_tokens=2000)).text == "Done."
+
+    with Endpoint({"/": [said, "Done."]}) as endpoint:
+        run(endpoint.url, use)
+    assert [request.body["max_tokens"] for request in endpoint.requests] == [2000, 4096 - 2104 - 16]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "max_tokens is too large: 64000. This model supports at most 16384 completion tokens, whereas you provided 64000.",
+        "max_tokens: 64000 > 16384, which is the maximum allowed number of output tokens for this model",
+        "`max_tokens` must be less than or equal to `16384`, the maximum value for `max_tokens` is less than the "
+        "`context_window` for this model",
+    ],
+)
+def test_the_most_that_a_model_writes_is_learnt(message: str) -> None:
+    async def use(client: OpenAIModel) -> None:
+        for _ in range(2):
+            assert (await collect(client, MESSAGES, max_tokens=64_000)).text == "Done."
+
+    with Endpoint({"/": [_refusal(message), "Done.", "Done."]}) as endpoint:
+        run(endpoint.url, use)
+    assert [request.body["max_tokens"] for request in endpoint.requests] == [64_000, 16_384, 16_384]
 
 
 @pytest.mark.parametrize(
