@@ -208,7 +208,9 @@ SENTENCES: Final = (
 _MOST_REPLY: Final = (
     re.compile(r"supports at most (?P<reply>\d[\d,]*) completion tokens", re.IGNORECASE),
     re.compile(r"max_tokens: [\d,]+ > (?P<reply>\d[\d,]*), which is the maximum", re.IGNORECASE),
-    re.compile(r"`max_(?:completion_)?tokens` must be less than or equal to `?(?P<reply>\d[\d,]*)", re.IGNORECASE),
+    re.compile(
+        r"`max_(?:completion_)?tokens` must be less than or equal to `?(?P<reply>\d[\d,]*)", re.IGNORECASE
+    ),
 )
 """How OpenAI, Anthropic and Groq say that a model never writes so much in one reply."""
 

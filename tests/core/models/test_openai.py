@@ -507,7 +507,9 @@ def test_a_reply_that_has_less_room_is_asked_for_again_at_once() -> None:
 
 
 def test_the_room_that_an_endpoint_names_is_used() -> None:
-    said = _refusal("This model's maximum context length is 4096 tokens and your request has 2104 input tokens.")
+    said = _refusal(
+        "This model's maximum context length is 4096 tokens and your request has 2104 input tokens."
+    )
 
     async def use(client: OpenAIModel) -> None:
         assert (await collect(client, MESSAGES, max_tokens=2000)).text == "Done."

@@ -78,7 +78,9 @@ def test_a_size_error_of_llama_cpp_has_had_several_statuses(status: int) -> None
 
 
 def test_a_window_that_is_no_window_is_not_believed() -> None:
-    found = too_long("This model's maximum context length is 3 tokens. However, your request has 8 input tokens.")
+    found = too_long(
+        "This model's maximum context length is 3 tokens. However, your request has 8 input tokens."
+    )
     assert found is not None
     assert found.window is None
 
