@@ -4,6 +4,8 @@
     argument  = key "=" value / value
     value     = '"' text with \\" and \\\\ '"'  /  "$" name  /  JSON array or object  /  bare word
 
+A value inside of a JSON array or object may be `$name`, too (`core.language.nested`).
+
 `split` is total: it returns arguments, or a sentence about the first text that it can't read. `bind` matches arguments
 and body with an action's parameters. Mistakes of models that don't change the meaning are accepted: commas between
 arguments, spaces around "=", single and curly quotes, a quoted number. Every other mistake is returned as a sentence
@@ -21,6 +23,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from iact.core.language.actions import ActionSpec
+from iact.core.language.nested import Nested, end_of, read
 from iact.core.language.variables import Value
 from iact.core.ports import JSON
 
@@ -59,9 +62,10 @@ class Mistake:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """Arguments that match. `attached`: parameters for which a variable was passed by value.
+    """Arguments that match.
 
-    `labels`: the sources of arguments that were read from a variable, by parameter (see `core.gate.provenance`).
+    `attached`: the variables that were passed by value, by parameter, or by JSON Pointer where one is inside of an
+    argument (`core.language.nested`). `labels`: the sources of arguments that were read from a variable, by parameter (see `core.gate.provenance`).
     """
 
     arguments: Mapping[str, JSON]
@@ -71,8 +75,11 @@ class Bound:
     """The digest of both, once it was computed."""
 
 
-def split(info: str) -> tuple[str, tuple[Argument, ...]] | Mistake:
-    """Split an info line into the action's name and its arguments."""
+def split(info: str, *, nested: bool = True) -> tuple[str, tuple[Argument, ...]] | Mistake:
+    """Split an info line into the action's name and its arguments.
+
+    `nested`: `$name` may stand inside of a JSON argument.
+    """
     name, rest = [*info.split(None, 1), "", ""][:2]
     found: list[Argument] = []
     position = _skip(rest, 0)
@@ -80,7 +87,7 @@ def split(info: str) -> tuple[str, tuple[Argument, ...]] | Mistake:
         key_match = _KEY.match(rest, position)
         key = key_match.group(1) if key_match else None
         start = key_match.end() if key_match else position
-        taken = _value(rest, start)
+        taken = _value(rest, start, nested=nested)
         if taken is None:
             return Mistake(_unreadable(name, key, rest[start:]))
         text, form, position = taken
@@ -94,7 +101,9 @@ def _skip(text: str, position: int) -> int:
     return match.end() if match else position
 
 
-def _value(text: str, start: int) -> tuple[str, Literal["bare", "quoted", "reference"], int] | None:
+def _value(
+    text: str, start: int, *, nested: bool
+) -> tuple[str, Literal["bare", "quoted", "reference"], int] | None:
     for pattern in (_DOUBLE, _SINGLE, _CURLY):
         quoted = pattern.match(text, start)
         if quoted is not None and _ends(text, quoted.end()):
@@ -104,6 +113,8 @@ def _value(text: str, start: int) -> tuple[str, Literal["bare", "quoted", "refer
             _, end = _JSON.raw_decode(text, start)
         except (ValueError, RecursionError):
             end = start
+        if end == start and nested:
+            end = end_of(text, start) or start
         if end > start and _ends(text, end):
             return text[start:end], "bare", end
     reference = _REFERENCE.match(text, start)
@@ -155,7 +166,7 @@ def bind(
         else:
             slot = argument.key
             if slot not in spec.properties:
-                return _no_parameter(spec, slot)
+                return _no_parameter(spec, slot, argument)
             if slot in given or slot in attached:
                 return _wrong(spec, f"parameter `{slot}` is given twice")
         if argument.form == "reference":
@@ -174,6 +185,14 @@ def bind(
             # of that.
             fitted = _fit(spec, slot, value.text().strip(), f"${argument.text}")
             labels[slot] = value.labels
+        elif argument.form == "bare" and (inner := _nested(spec, slot, argument.text)) is not None:
+            # Variables inside of an argument travel beside it, as whole ones do.
+            for pointer, name in inner.names.items():
+                value = table.get(name)
+                if value is None:
+                    return _no_variable(spec, slot, name, table)
+                attached[f"/{slot}{pointer}"] = value
+            fitted = _Fitted(inner.value)
         else:
             fitted = _fit(spec, slot, argument.text, _shown(argument.text))
         if isinstance(fitted, Mistake):
@@ -210,6 +229,29 @@ def _fit(spec: ActionSpec, name: str, text: str, shown: str) -> _Fitted | Mistak
         if value is not None:
             return _wrong(spec, f"parameter `{name}` {wait}, not {shown}")
     return _wrong(spec, f"parameter `{name}` expects {_type(schema)}, not {shown}")
+
+
+def _nested(spec: ActionSpec, slot: str, text: str) -> Nested | None:
+    """A JSON argument that names variables; None if it names none, or is not of the parameter's type."""
+    if not text.startswith(("[", "{")) or "$" not in text:
+        return None
+
+    schema = spec.properties[slot]
+    found = read(text, quoted=_holds_content(schema))
+    if found is None or not found.names:
+        return None
+
+    wanted = "array" if isinstance(found.value, list) else "object"
+    return found if wanted in _types(schema) else None
+
+
+def _holds_content(schema: Mapping[str, JSON]) -> bool:
+    """Whether what stands in an object or a list of this schema is content, which nobody writes out by hand."""
+    for key in ("additionalProperties", "items"):
+        inner = schema.get(key)
+        if isinstance(inner, dict) and "contentMediaType" in inner:
+            return True
+    return False
 
 
 def _takes_any_text(schema: Mapping[str, JSON]) -> bool:
@@ -287,9 +329,21 @@ def _wrong(spec: ActionSpec, what: str, *, hint: bool = False) -> Mistake:
     return Mistake(f"`{spec.name}` was not run: {what}.{tail}")
 
 
-def _no_parameter(spec: ActionSpec, name: str) -> Mistake:
+_FOR_CONTENT: Final = ("stdin", "content", "names", "from")
+"""Parameters that take a variable whole, in the order in which they are recommended."""
+
+
+def _no_parameter(spec: ActionSpec, name: str, argument: Argument) -> Mistake:
     close = difflib.get_close_matches(name, list(spec.properties), n=1)
     meant = f" (did you mean `{close[0]}`?)" if close else ""
+    takes = next((one for one in _FOR_CONTENT if one in spec.properties), None)
+    if argument.form == "reference" and takes is not None:
+        example = (
+            f'{takes}={{"{argument.text}": ${argument.text}}}'
+            if takes == "names"
+            else f"{takes}=${argument.text}"
+        )
+        meant = f"; to pass the variable, write {example}"
     return _wrong(spec, f"it has no parameter `{name}`{meant}", hint=True)
 
 

@@ -22,6 +22,7 @@ from iact.core.gate.nobody import unattended
 from iact.core.gate.policy import Then
 from iact.core.gate.rate import Tally
 from iact.core.language.grammar import Bound
+from iact.core.language.nested import put_in
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Gate
 from iact.core.records.parts import AttachedValue, ClearanceRule
@@ -108,8 +109,8 @@ def _settled(
 
 
 def texts(bound: Bound) -> dict[str, JSON]:
-    """All arguments of a call, including those passed by name."""
-    return {**bound.arguments, **{name: value.text() for name, value in bound.attached.items()}}
+    """All arguments of a call, including those passed by name, each where it belongs."""
+    return put_in(bound.arguments, {name: value.text() for name, value in bound.attached.items()})
 
 
 def by_endpoint(pending: Pending) -> bool:
@@ -210,13 +211,13 @@ def ask_content(
     """
     assert pending.bound is not None
     bound = pending.bound
-    params = dict(bound.arguments)
+    inlined: dict[str, JSON] = {}
     attached: dict[str, AttachedValue] = {}
     blobs: dict[str, bytes] = {}
     for name, value in bound.attached.items():
         inline = value.is_text and value.size <= _INLINE
         if inline:
-            params[name] = value.text()
+            inlined[name] = value.text()
         else:
             blobs[value.sha256] = value.load()
         attached[name] = AttachedValue(
@@ -232,7 +233,7 @@ def ask_content(
         why=impact.why,
         reason=asked.question.reason,
         user=asked.user,
-        params=_storable(params),
+        params=_storable(put_in(bound.arguments, inlined)),
         provenance={name: tuple(labels) for name, labels in asked.provenance.items()},
         read=tuple(sorted(agent.labels)),
         attached=attached or None,

@@ -128,6 +128,14 @@ def _reads(pending: Pending) -> bool:
     return pending.spec.module is not None and pending.spec.impact == 0
 
 
+def bind_pending(tree: Tree, agent: Agent, pending: Pending) -> Bound | Mistake:
+    """The arguments of an action as they are written, with the variables that its agent has now."""
+    taken = split(pending.info, nested=tree.follows_1_3)
+    if isinstance(taken, Mistake):
+        return taken
+    return bind(pending.spec, taken[1], pending.body, agent.table)
+
+
 def _look_ahead(tree: Tree, agent: Agent) -> None:
     """Bind the reading calls that follow a reading head, up to the first that must wait for its turn.
 
@@ -139,12 +147,7 @@ def _look_ahead(tree: Tree, agent: Agent) -> None:
         if not _reads(pending) or has_states(tree, pending.spec):
             return
         if pending.bound is None:
-            taken = split(pending.info)
-            bound = (
-                taken
-                if isinstance(taken, Mistake)
-                else bind(pending.spec, taken[1], pending.body, agent.table)
-            )
+            bound = bind_pending(tree, agent, pending)
             if isinstance(bound, Mistake) or (pending.spec.name, digest_of(bound)) in made:
                 return
             pending.bound = bound
@@ -161,10 +164,7 @@ def together(agent: Agent) -> list[Pending]:
 def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
     """Return feedback for an action that is settled now; None if it needs an outcome from outside."""
     if pending.bound is None:
-        taken = split(pending.info)
-        bound = (
-            taken if isinstance(taken, Mistake) else bind(pending.spec, taken[1], pending.body, agent.table)
-        )
+        bound = bind_pending(tree, agent, pending)
         if isinstance(bound, Mistake):
             origin.document(agent, [pending.spec])  # the mistake names parameters
             return bound.sentence

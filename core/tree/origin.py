@@ -28,6 +28,7 @@ from iact.core.gate.provenance import (
 from iact.core.gate.rules import texts_of
 from iact.core.language.actions import ActionSpec
 from iact.core.language.grammar import Bound
+from iact.core.language.nested import parameter_of
 from iact.core.ports import JSON
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.shared_state import Holder
@@ -51,11 +52,29 @@ _FEW: Final = 16
 
 def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
     """The labels of each argument of a call: those of its variable, of the user's words, or of the agent's own."""
-    named = {**bound.labels, **{name: value.labels for name, value in bound.attached.items()}}
+    named, within = _named(bound), _within(bound)
     written = {
-        name: _written(tree, agent, value) for name, value in bound.arguments.items() if name not in named
+        name: _written(tree, agent, value) | within.get(name, NOTHING)
+        for name, value in bound.arguments.items()
+        if name not in named
     }
     return named | written
+
+
+def _named(bound: Bound) -> dict[str, Labels]:
+    """The labels of each argument that is a variable as a whole."""
+    whole = {name: value.labels for name, value in bound.attached.items() if parameter_of(name) == name}
+    return {**bound.labels, **whole}
+
+
+def _within(bound: Bound) -> dict[str, Labels]:
+    """The labels of the variables inside of each argument that has some."""
+    found: dict[str, Labels] = {}
+    for name, value in bound.attached.items():
+        parameter = parameter_of(name)
+        if parameter != name:
+            found[parameter] = found.get(parameter, NOTHING) | value.labels
+    return found
 
 
 def _written(tree: Tree, agent: Agent, value: JSON) -> Labels:
@@ -185,7 +204,9 @@ def strange(tree: Tree, labels: Labels) -> Labels:
 
 def provenance_of(tree: Tree, agent: Agent, bound: Bound) -> Provenance:
     """The sources of a call and of its arguments."""
-    named = {**bound.labels, **{name: value.labels for name, value in bound.attached.items()}}
+    # The model wrote what stands around the variables inside of an argument.
+    around = {name: labels | {MODEL} for name, labels in _within(bound).items()}
+    named = {**_named(bound), **around}
     labels = join([agent.labels, *named.values()])
     plain = frozenset(one for one in labels if inside(tree, one))
     unvouched = frozenset(one for one in labels - plain if not _vouched(tree, one))

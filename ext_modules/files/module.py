@@ -143,11 +143,18 @@ def edit(path: str, changes: str = "", old: str = "", new: str = "") -> str:
 
 @module.function(impact=0, summary="Search files with a regular expression.", body="pattern", timeout=60)
 async def search(
-    call: Call, pattern: str, path: str = ".", glob: str = "", context: int = 0, most: int = 200
+    call: Call,
+    pattern: str,
+    path: str = ".",
+    glob: str = "",
+    context: int = 0,
+    most: int = 200,
+    content: str | None = None,
 ) -> Result:
     """Searches the text files below `path`, line by line, for a Python regular expression; gives PATH:LINE:TEXT.
     `glob`: only files whose name fits ("*.py"; with a slash, whose path fits). `context`: lines around each
     hit. `most`: hits to show (default 200). Hidden files and links are left out. (?i) ignores case.
+    `content=$name` searches a variable instead of files; gives LINE:TEXT.
 
     ```files.search glob=*.py
     def (read|write)\\(
@@ -159,6 +166,13 @@ async def search(
     except re.error as error:
         raise ValueError(f"The pattern is not a regular expression: {error}.") from error
     with contextlib.ExitStack() as stack:
+        if content is not None:
+            memory = stack.enter_context(_memory(content))
+            shown = ["search-text", str(memory), pattern, str(max(0, context)), str(max(1, most))]
+            async for found in _work(call, shown, [memory]):
+                call.output(found)
+            return Result() if call.streamed else Result("[Nothing matches.]\n")
+
         folder = stack.enter_context(place.folder(place.parts_of(path)))
         arguments = ["search", str(folder), pattern, glob, str(max(0, context)), str(max(1, most))]
         async for text in _work(call, arguments, [folder]):

@@ -1,7 +1,7 @@
 """Slow work in a separate process that can be killed: a regular expression search or a comparison.
 
-`worker.py search FOLDER_FD PATTERN GLOB CONTEXT MOST` and `worker.py diff FD FD NAME NAME`, with descriptors that the
-module opened. Python's regular expressions may run forever, and block all other threads meanwhile.
+`worker.py search FOLDER_FD PATTERN GLOB CONTEXT MOST`, `worker.py search-text FD PATTERN CONTEXT MOST` and
+`worker.py diff FD FD NAME NAME`, with descriptors that the module opened. Python's regular expressions may run forever, and block all other threads meanwhile.
 """
 
 from __future__ import annotations
@@ -22,27 +22,51 @@ def main(arguments: Sequence[str]) -> int:
     if arguments[0] == "search":
         folder, pattern, glob, context, most = arguments[1:]
         return search(int(folder), re.compile(pattern), glob, int(context), int(most))
+    if arguments[0] == "search-text":
+        text, pattern, context, most = arguments[1:]
+        lines = opened_text(int(text)).splitlines()
+        shown = hits("", lines, re.compile(pattern), int(context), int(most))
+        return 3 if shown > int(most) else 0
     before, after, old, new = arguments[1:]
     return diff(int(before), int(after), old, new)
 
 
 def search(folder: int, pattern: re.Pattern[str], glob: str, context: int, most: int) -> int:
     """Print the lines that match, as PATH:LINE:TEXT. Return 3 if there are more than `most`."""
-    found = 0
+    left = most
     for path, text in texts(folder, glob):
-        lines = text.splitlines()
-        shown = -1
-        for index, line in enumerate(lines):
-            if not pattern.search(line):
-                continue
-            found += 1
-            if found > most:
-                return 3
-            for near in range(max(shown + 1, index - context), min(len(lines), index + context + 1)):
-                mark = ":" if pattern.search(lines[near]) else "-"
-                print(f"{path}{mark}{near + 1}{mark}{cut(lines[near])}")
-                shown = near
+        left -= hits(path, text.splitlines(), pattern, context, left)
+        if left < 0:
+            return 3
     return 0
+
+
+def hits(path: str, lines: Sequence[str], pattern: re.Pattern[str], context: int, most: int) -> int:
+    """Print the lines of one text that match, behind `path`, if it has one. Return how many there are: at most one more
+    than `most`, which is not printed."""
+    found = 0
+    shown = -1
+    for index, line in enumerate(lines):
+        if not pattern.search(line):
+            continue
+
+        found += 1
+        if found > most:
+            break
+
+        for near in range(max(shown + 1, index - context), min(len(lines), index + context + 1)):
+            mark = ":" if pattern.search(lines[near]) else "-"
+            place = f"{path}{mark}{near + 1}" if path else f"{near + 1}"
+            print(f"{place}{mark}{cut(lines[near])}")
+            shown = near
+    return found
+
+
+def opened_text(descriptor: int) -> str:
+    """The text that an opened file holds."""
+    with open(descriptor, encoding="utf-8", errors="replace", newline="", closefd=False) as stream:
+        stream.seek(0)
+        return stream.read()
 
 
 def texts(folder: int, glob: str) -> Iterator[tuple[str, str]]:

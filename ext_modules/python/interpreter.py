@@ -14,24 +14,29 @@ import asyncio
 import contextlib
 import json
 import os
+import re
 import secrets
 import signal
 import socket
 import tempfile
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from ext_modules.sdk.process import Process
 from ext_modules.sdk.supervisor import descendants, send
-from ext_modules.sdk.values import JSON
+from ext_modules.sdk.values import JSON, Value
 
 _KERNEL: Final = str(Path(__file__).with_name("kernel.py"))
 _STARTS_WITHIN: Final = 30.0
 _GIVES_IN_WITHIN: Final = 0.4
 """Seconds that code has to end after an interrupt; then its interpreter is ended."""
 _LARGEST_LINE: Final = 1 << 20
+_TEXT: Final = re.compile(
+    r"text/.*|application/(?:.*\+(?:json|xml|yaml)|(?:x-)?(?:json|ndjson|xml|yaml|toml|javascript|sh|sql|python))(?:;.*)?"
+)
+"""The types of content that is text."""
 _LARGEST_PICTURES: Final = 48 << 20
 _LAST_OUTPUT: Final = 0.5
 """Seconds after an answer for which output printed before it is still awaited."""
@@ -101,15 +106,21 @@ class Interpreter:
         """The process id of the ancestor of all its processes."""
         return self._process.pid
 
-    async def run(self, code: str) -> AsyncIterator[bytes | Answer]:
+    async def run(self, code: str, names: Mapping[str, Value]) -> AsyncIterator[bytes | Answer]:
         """Run the code. Yields its output as it comes, and finally how it ended.
+
+        `names`: content that is defined before, by name: text as a str, anything else as bytes.
 
         Raises:
             Gone: the interpreter ended meanwhile.
         """
         self._thaw()
         self._mark = f"\0{secrets.token_hex(16)}\0".encode()
-        self._ask({"do": "run", "code": code, "mark": self._mark.decode()})
+        contents = [value.data for value in names.values()]
+        given: list[JSON] = [
+            [name, "text" if is_text(value) else "bytes", len(value.data)] for name, value in names.items()
+        ]
+        self._ask({"do": "run", "code": code, "mark": self._mark.decode(), "given": given}, contents)
         async for item in self._ending():
             yield item
 
@@ -180,10 +191,13 @@ class Interpreter:
     def _thaw(self) -> None:
         send(descendants(self._process.pid), signal.SIGCONT)
 
-    def _ask(self, request: Mapping[str, JSON]) -> None:
+    def _ask(self, request: Mapping[str, JSON], contents: Sequence[bytes] = ()) -> None:
+        """Send a request, and behind it the contents that it announces."""
         if self._writer is None:
             raise Gone("The Python interpreter has ended.")
         self._writer.write(json.dumps(request).encode() + b"\n")
+        for content in contents:
+            self._writer.write(content)
 
     async def _follow(self) -> None:
         """Forward its output, no faster than it is consumed."""
@@ -261,6 +275,17 @@ def _read(said: Mapping[str, JSON], blobs: list[bytes]) -> Answer:
         tuple(str(one)[:500] for one in remarks[:20]) if isinstance(remarks, list) else (),
         tuple(blob for blob in blobs if blob.startswith(b"\x89PNG\r\n\x1a\n")),
     )
+
+
+def is_text(value: Value) -> bool:
+    """Whether content is defined as a str: its type says that it is text, and it is UTF-8."""
+    if not _TEXT.fullmatch(value.media_type.lower()):
+        return False
+    try:
+        value.data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _workspace() -> str:

@@ -1,7 +1,7 @@
 """The interpreter itself: `kernel.py SOCKET_FD`, a separate program that can be interrupted, frozen and killed.
 
-It reads requests from the socket, each a line of JSON. It answers each with a line of JSON, followed by the bytes that
-the line announces. The code prints to standard output; the request's `mark` follows the output and precedes the answer.
+It reads requests from the socket, each a line of JSON, followed by the contents that the line announces. It answers each
+with a line of JSON, followed by the bytes that the line announces. The code prints to standard output; the request's `mark` follows the output and precedes the answer.
 The code shares this process and may break it in any way, so the reader must not trust its answers.
 """
 
@@ -20,6 +20,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from types import CodeType, FrameType, ModuleType
+from typing import BinaryIO
 
 MOST_FIGURES = 12
 LARGEST_FIGURE = 4 << 20
@@ -159,6 +160,15 @@ def answer(connection: socket.socket, said: Mapping[str, object], blobs: Sequenc
     connection.sendall(line.encode("utf-8", "replace") + b"\n" + b"".join(blobs))
 
 
+def received(stream: BinaryIO, announced: Sequence[tuple[str, str, int]]) -> dict[str, str | bytes]:
+    """Read the contents that a request announces, as name, "text" or "bytes", and size."""
+    found: dict[str, str | bytes] = {}
+    for name, kind, size in announced:
+        content = stream.read(size)
+        found[name] = content.decode() if kind == "text" else content
+    return found
+
+
 def main() -> None:
     """Serve until the other side closes the connection."""
     connection = socket.socket(fileno=int(sys.argv[1]))
@@ -175,6 +185,7 @@ def main() -> None:
             if asked["do"] == "names":
                 answer(connection, {"names": kernel.listed()})
                 continue
+            kernel.names.update(received(requests, asked["given"]))
             status, raised, remarks, pictures = kernel.run(asked["code"])
             if os.getpid() != own:
                 os._exit(status)  # a child process that the code forked and did not end

@@ -8,6 +8,8 @@ the interpreter is gone, the next call reports that.
 from __future__ import annotations
 
 import codecs
+import keyword
+from collections.abc import Mapping
 from typing import Final
 
 from ext_modules.sdk import Call, Module, Result, memory
@@ -38,28 +40,40 @@ _LAST_WORDS: Final = 1.5
 """Seconds before the call's deadline at which code is ended, so that its output still arrives."""
 _TIMED_OUT: Final = 124
 _KILLED: Final = 137
+_NO_NAMES: Final[Mapping[str, Value]] = {}
 _THERE: Final = b"there"
 """Carried from call to call: there is an interpreter with content."""
 
 
 @module.function(impact=1, summary="Run Python that finds the variables of earlier runs.", body="code",
                  idempotent=False, exclusive=True, timeout=130)  # fmt: skip
-async def run(call: Call, code: str, timeout: float = 120) -> Result:  # noqa: ASYNC109
+async def run(
+    call: Call,
+    code: str,
+    timeout: float = 120,  # noqa: ASYNC109
+    names: Mapping[str, Value] = _NO_NAMES,
+) -> Result:
     """Runs the block's body in your interpreter, in /workspace. Variables, imports and functions stay for your next
     run. numpy, pandas and matplotlib are there. You get what it prints, the value of its last line, and each
-    open figure as a picture ($figure_1, …), so don't call plt.show(). There is no input and no network.
+    open figure as a picture ($artifact_1, …), so don't call plt.show(). There is no input and no network.
+    `names={"table": $orders}` defines `table` as your variable $orders before the code runs: text is a str,
+    everything else bytes (`pd.read_csv(io.StringIO(table))`, `io.BytesIO(picture)`).
     `timeout`: seconds after which it is interrupted (default 120). Between runs everything that it started
     stands still; for a server or a job that runs on use shell.run.
 
-    ```python.run
+    ```python.run names={"table": $orders}
+    import io
     import pandas as pd
-    counts = pd.read_csv("counts.csv", parse_dates=["day"])
+    counts = pd.read_csv(io.StringIO(table), parse_dates=["day"])
     counts.groupby(counts.day.dt.month).rides.mean().plot.bar(title="Rides by month")
     counts.describe()
     ```
     """
     if "\0" in code:
         raise ValueError("The code holds a NUL character; write it without.")
+    wrong = next((name for name in names if not name.isidentifier() or keyword.iskeyword(name)), None)
+    if wrong is not None:
+        raise ValueError(f"`names`: {wrong!r} can't be the name of a variable in Python.")
     interpreter = await _interpreter(call)
     limit = max(0.1, min(timeout, call.remaining() - _LAST_WORDS))
     killed_before = memory.kills()
@@ -67,7 +81,7 @@ async def run(call: Call, code: str, timeout: float = 120) -> Result:  # noqa: A
     answer: Answer | None = None
     try:
         async with call.limit(limit):
-            async for item in interpreter.run(code):
+            async for item in interpreter.run(code, names):
                 if isinstance(item, Answer):
                     answer = item
                     continue

@@ -11,6 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from ext_modules.sdk import nested
+from ext_modules.sdk.nested import Given
 from ext_modules.sdk.parameters import BadArguments, Schema
 from ext_modules.sdk.values import JSON, Value
 
@@ -56,6 +58,8 @@ class GivenParameters:
         Raises:
             BadArguments: an argument is missing, unknown, given twice or of the wrong type.
         """
+        inside, values = nested.put_in(arguments, values)
+        arguments = {name: _as_json(value) for name, value in inside.items()}
         for name in values:
             if name in arguments:
                 raise BadArguments(f"The parameter {name!r} is given twice; give it once.")
@@ -92,3 +96,15 @@ class GivenParameters:
                 f"The parameter {name!r} takes {' or '.join(kinds)}, but the value is not JSON: {error}."
             ) from error
         return parsed
+
+
+def _as_json(given: Given) -> JSON:
+    """An argument in which content is text."""
+    if isinstance(given, Value):
+        return given.text()
+    if isinstance(given, list):
+        return [_as_json(item) for item in given]
+    if isinstance(given, dict):
+        return {key: _as_json(item) for key, item in given.items()}
+    assert given is None or isinstance(given, (bool, int, float, str))
+    return given

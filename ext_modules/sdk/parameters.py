@@ -8,13 +8,16 @@ from __future__ import annotations
 import collections.abc
 import inspect
 import json
+import keyword
 import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal, Union, get_args, get_origin
 
+from ext_modules.sdk import nested
 from ext_modules.sdk.call import Call
+from ext_modules.sdk.nested import Given
 from ext_modules.sdk.values import JSON, Value
 
 Schema = dict[str, JSON]
@@ -29,9 +32,10 @@ class BadArguments(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter that callers can pass."""
+    """A parameter that callers can pass. `argument`: its name in Python, which ends in _ where `name` is a keyword."""
 
     name: str
+    argument: str
     annotation: object
     required: bool
     schema: Schema
@@ -59,24 +63,27 @@ class Parameters:
         return schema
 
     def bind(self, arguments: Mapping[str, JSON], values: Mapping[str, Value]) -> dict[str, object]:
-        """Return the keyword arguments for the function.
+        """Return the keyword arguments for the function. `values`: content passed by value, by parameter, or by JSON
+        Pointer for content inside of an argument.
 
         Raises:
             BadArguments: an argument is missing, unknown, given twice or of the wrong type.
         """
+        written, values = nested.put_in(arguments, values)
         known = {parameter.name: parameter for parameter in self.listed}
-        for name in [*arguments, *values]:
+        for name in [*written, *values]:
             if name not in known:
                 takes = ", ".join(known) or "none"
                 raise BadArguments(f"There is no parameter {name!r}; the parameters are: {takes}.")
         bound: dict[str, object] = {}
         for name, parameter in known.items():
             if name in values:
-                if name in arguments:
+                if name in written:
                     raise BadArguments(f"The parameter {name!r} is given twice; give it once.")
-                bound[name] = _convert(from_value(values[name], parameter), parameter.annotation, name)
-            elif name in arguments:
-                bound[name] = _convert(arguments[name], parameter.annotation, name)
+                value = from_value(values[name], parameter)
+                bound[parameter.argument] = _convert(value, parameter.annotation, name)
+            elif name in written:
+                bound[parameter.argument] = _convert(written[name], parameter.annotation, name)
             elif parameter.required:
                 raise BadArguments(
                     f"The parameter {name!r} is missing; it takes {_kind(parameter.annotation)}."
@@ -109,8 +116,14 @@ def parameters_of(function: Callable[..., object]) -> Parameters:
         required = parameter.default is inspect.Parameter.empty
         if not required and not isinstance(parameter.default, (bytes, Value)):
             schema = {**schema, "default": parameter.default}
-        listed.append(Parameter(name, annotation, required, schema))
+        listed.append(Parameter(_called(name), name, annotation, required, schema))
     return Parameters(tuple(listed), call)
+
+
+def _called(name: str) -> str:
+    """How callers name a parameter: `from_` is `from`, which Python does not allow as a name."""
+    stem = name.removesuffix("_")
+    return stem if keyword.iskeyword(stem) else name
 
 
 def schema_of(annotation: object, where: str = "annotation") -> Schema:
@@ -195,7 +208,7 @@ def _kind(annotation: object) -> str:
     return json.dumps(schema_of(annotation))
 
 
-def _convert(given: JSON | Value, annotation: object, name: str) -> object:
+def _convert(given: Given, annotation: object, name: str) -> object:
     """Convert `given` to the type that `annotation` names.
 
     Raises:
@@ -240,7 +253,7 @@ def _convert(given: JSON | Value, annotation: object, name: str) -> object:
     raise BadArguments(f"The parameter {name!r} takes {_kind(annotation)}, not {_shown(given)}.")
 
 
-def _convert_union(given: JSON | Value, choices: tuple[object, ...], annotation: object, name: str) -> object:
+def _convert_union(given: Given, choices: tuple[object, ...], annotation: object, name: str) -> object:
     for choice in choices:
         try:
             return _convert(given, choice, name)
@@ -250,6 +263,8 @@ def _convert_union(given: JSON | Value, choices: tuple[object, ...], annotation:
 
 
 def _scalar(given: object, annotation: object) -> tuple[bool, object]:
+    if isinstance(given, Value) and annotation is str:
+        return True, given.text()
     if isinstance(given, bool) or annotation is bool:
         return isinstance(given, bool) and annotation is bool, given
     if annotation is str:
@@ -261,6 +276,6 @@ def _scalar(given: object, annotation: object) -> tuple[bool, object]:
     return annotation is int and isinstance(given, int), given
 
 
-def _shown(given: JSON | Value) -> str:
-    text = f"{len(given.data)} bytes" if isinstance(given, Value) else json.dumps(given)
+def _shown(given: Given) -> str:
+    text = f"{len(given.data)} bytes" if isinstance(given, Value) else json.dumps(given, default=str)
     return text if len(text) <= 80 else text[:77] + "..."

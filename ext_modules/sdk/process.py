@@ -69,8 +69,9 @@ class Process:
         cwd: str,
         environment: Mapping[str, str],
         descriptors: Sequence[int] = (),
+        stdin: int | None = None,
     ) -> Process:
-        """Start `command` with stdin closed, and stdout and stderr as one stream.
+        """Start `command` with stdout and stderr as one stream. `stdin`: an opened file; None: nothing can be read.
 
         Raises:
             OSError: no process can be started (too many processes, too little memory).
@@ -84,7 +85,7 @@ class Process:
             # Returns as soon as the child has been replaced by the supervisor, which takes about a millisecond.
             supervisor = subprocess.Popen(  # noqa: ASYNC220
                 [sys.executable, "-I", "-S", _SUPERVISOR, str(control_end), str(report_end), *command],
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.DEVNULL if stdin is None else stdin,
                 stdout=output_end,
                 stderr=output_end,
                 pass_fds=[control_end, report_end, *descriptors],

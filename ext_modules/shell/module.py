@@ -95,13 +95,15 @@ async def run(
     timeout: float = 120,  # noqa: ASYNC109
     language: Literal["bash", "python"] = "bash",
     background: bool = False,
+    stdin: bytes = b"",
 ) -> Result:
     """Runs the block's body as a bash script; `language=python` runs it as a Python program.
     The working directory (at first /workspace) and exported variables last from call to call.
-    You get stdout and stderr in order, and the exit status. There is no terminal and no input.
-    `timeout`: seconds after which it is killed (default 120). What it leaves running ends with
-    it. `background=true` starts it as a job that runs on, without a time limit, and returns at
-    once. Very long output is shortened in the middle.
+    You get stdout and stderr in order, and the exit status. There is no terminal.
+    `stdin=$name` gives it a variable of yours as its input, byte for byte; your variables are not
+    shell variables. `timeout`: seconds after which it is killed (default 120). What it leaves
+    running ends with it. `background=true` starts it as a job that runs on, without a time limit,
+    and returns at once. Very long output is shortened in the middle.
 
     ```shell.run timeout=20
     ls -la
@@ -116,13 +118,17 @@ async def run(
         )
     here = _place(call)
     if background:
-        return await _start(call, here, command, language)
+        return await _start(call, here, command, language, stdin)
     kept = Kept()
     killed_before = memory.kills()
     limit = max(0.1, min(timeout, call.remaining() - _LAST_WORDS))
-    with _descriptors(here) as (entering, leaving), _script(command) as script:
+    with (
+        _descriptors(here) as (entering, leaving),
+        _script(command) as script,
+        _input(stdin) as given,
+    ):
         try:
-            process = await _process(here, command, script, language, entering, leaving)
+            process = await _process(here, command, script, language, entering, leaving, given)
             try:
                 timed_out = await _stream(process, call, kept, limit)
             finally:
@@ -191,12 +197,18 @@ def _jobs(call: Call) -> Jobs:
     return found
 
 
-async def _start(call: Call, here: Place, command: str, language: Literal["bash", "python"]) -> Result:
+async def _start(
+    call: Call, here: Place, command: str, language: Literal["bash", "python"], stdin: bytes
+) -> Result:
     """Start a job. It inherits the lasting state and changes nothing of it."""
     if _jobs(call).full:
         raise RuntimeError(f"There are {MOST} jobs already; stop one, or read one that ended to its end.")
-    with _descriptors(here) as (entering, leaving), _script(command) as script:
-        process = await _process(here, command, script, language, entering, leaving)
+    with (
+        _descriptors(here) as (entering, leaving),
+        _script(command) as script,
+        _input(stdin) as given,
+    ):
+        process = await _process(here, command, script, language, entering, leaving, given)
     job = _jobs(call).add(process, command)
     call.move(BUSY, note=f"job {job.number} runs")
     return Result(f"Job {job.number} runs in the background.\n", data={"job": job.number, "cwd": here.shown})
@@ -222,12 +234,14 @@ async def _process(
     language: Literal["bash", "python"],
     entering: int,
     leaving: int,
+    stdin: int | None,
 ) -> Process:
     return await Process.start(
         _arguments(command, script, language),
         cwd=here.cwd,
         environment=_environment(entering, leaving),
         descriptors=[entering, leaving, *([] if script is None else [script])],
+        stdin=stdin,
     )
 
 
@@ -301,10 +315,27 @@ def _script(command: str) -> Iterator[int | None]:
     if len(source) <= _LARGEST_ARGUMENT:
         yield None
         return
-    descriptor = os.memfd_create("script")
+    with _in_memory("script", source) as descriptor:
+        yield descriptor
+
+
+@contextlib.contextmanager
+def _input(content: bytes) -> Iterator[int | None]:
+    """A file in memory for what a script reads; None if it reads nothing."""
+    if not content:
+        yield None
+        return
+    with _in_memory("stdin", content) as descriptor:
+        os.lseek(descriptor, 0, os.SEEK_SET)
+        yield descriptor
+
+
+@contextlib.contextmanager
+def _in_memory(name: str, content: bytes) -> Iterator[int]:
+    descriptor = os.memfd_create(name)
     try:
         with open(descriptor, "wb", closefd=False) as file:
-            file.write(source)
+            file.write(content)
         yield descriptor
     finally:
         os.close(descriptor)

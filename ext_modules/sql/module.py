@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from ext_modules.sdk import Call, Module, Result, apart
-from ext_modules.sdk.values import JSON
+from ext_modules.sdk.values import JSON, Value
 
 module = Module(
     "sql",
@@ -25,6 +25,7 @@ module = Module(
 
 _WORKER: Final = Path(__file__).with_name("worker.py")
 _MOST: Final = 100_000
+_NOTHING: Final = Value(b"")
 
 
 @module.function(impact=0, summary="Ask a data base, or CSV, Parquet and JSON files, with SQL.", body="statement",
@@ -36,18 +37,24 @@ async def query(
     form: Literal["table", "csv", "json"] = "table",
     most: int = 100,
     timeout: float = 60,  # noqa: ASYNC109
+    from_: Value = _NOTHING,
 ) -> Result:
     """Runs one SELECT, which can change nothing. Without `database` it is DuckDB's SQL, in which files of the
-    workspace are tables by their names; with it, that of the SQLite or DuckDB file. `form`: a table to read, csv
-    or json. `most`: rows to give (default 100). `timeout`: seconds (default 60).
+    workspace are tables by their names; with it, that of the SQLite or DuckDB file. `from=$name` makes a variable
+    of yours (CSV, JSON or Parquet) the table `data`. `form`: a table to read, csv or json. `most`: rows to give
+    (default 100). `timeout`: seconds (default 60).
 
     ```sql.query
     SELECT weekday, avg(rides) AS mean FROM 'counts.csv' GROUP BY weekday ORDER BY mean DESC
     ```
+    ```sql.query from=$orders
+    SELECT customer, sum(amount) FROM data GROUP BY ALL
+    ```
     """
-    return await _answer(
-        call, {"do": "query", "statement": statement, "database": database}, form, most, timeout
-    )
+    asked: dict[str, JSON] = {"do": "query", "statement": statement, "database": database}
+    if from_.data:
+        asked["from"] = from_.media_type
+    return await _answer(call, asked, form, most, timeout, content=from_.data)
 
 
 @module.function(impact=1, summary="Change a data base, or write tables to files, with SQL.", body="statement",
@@ -84,10 +91,16 @@ async def tables(call: Call, path: str) -> str:
 
 
 async def _answer(
-    call: Call, request: dict[str, JSON], form: Literal["table", "csv", "json"], most: int, limit: float
+    call: Call,
+    request: dict[str, JSON],
+    form: Literal["table", "csv", "json"],
+    most: int,
+    limit: float,
+    *,
+    content: bytes = b"",
 ) -> Result:
     asked = {**request, "form": form, "most": max(1, min(most, _MOST))}
-    said, content = await apart.ask(_WORKER, asked, call, limit=limit)
+    said, content = await apart.ask(_WORKER, asked, call, limit=limit, content=content)
     text = content.decode("utf-8", "replace")
     facts: dict[str, JSON] = {name: said.get(name) for name in ("rows", "columns", "complete", "changed")}
     if form != "table":

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from ext_modules.sdk.apart import inside, serve
+from ext_modules.sdk.apart import NotDone, inside, serve
 from ext_modules.sdk.values import JSON
 
 _SQLITE: Final = b"SQLite format 3\0"
@@ -46,12 +46,34 @@ def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     writes = request["do"] == "run"
     statement, form, most = str(request["statement"]), str(request["form"]), int(str(request["most"]))
     path = inside(database, there=not writes) if database else None
+    table = received(request)
     if path is not None and is_sqlite(path):
+        if table is not None:
+            raise NotDone("`from` makes a table of DuckDB's; leave `database` out, or name a DuckDB file.")
         rows, changed = in_sqlite(path, statement, writes=writes)
     else:
-        rows, changed = in_duckdb(path, statement, writes=writes), None
+        rows, changed = in_duckdb(path, statement, writes=writes, table=table), None
     said, text = given(rows, form, most)
     return {**said, "changed": changed}, text.encode("utf-8", "replace")
+
+
+def received(request: Mapping[str, JSON]) -> Path | None:
+    """The content that came with a request, as a file whose name says what it holds."""
+    if "from" not in request:
+        return None
+    content = Path(f"/proc/self/fd/{request['content']}").read_bytes()
+    file = Path(os.environ["TMPDIR"], f"data.{kind_of(content, str(request['from']))}")
+    file.write_bytes(content)
+    return file
+
+
+def kind_of(content: bytes, media: str) -> str:
+    """What a table is written in: csv, json or parquet. What it looks like decides where the type says nothing."""
+    if content.startswith(b"PAR1"):
+        return "parquet"
+    if "json" in media or (media != "text/csv" and content.lstrip()[:1] in (b"[", b"{")):
+        return "json"
+    return "csv"
 
 
 def is_sqlite(path: Path) -> bool:
@@ -104,15 +126,18 @@ def statements(text: str) -> Iterator[str]:
         yield held
 
 
-def in_duckdb(path: Path | None, statement: str, *, writes: bool) -> Rows | None:
-    """Return the rows of the last statement."""
-    connection = duckdb(path, writes=writes)
+def in_duckdb(path: Path | None, statement: str, *, writes: bool, table: Path | None) -> Rows | None:
+    """Return the rows of the last statement. `table`: the file that is the table `data`."""
+    connection = duckdb(path, writes=writes, table=table)
     connection.execute(statement)
     return connection if connection.description else None
 
 
-def duckdb(path: Path | None, *, writes: bool) -> DuckDB:
-    """Open a connection that loads no extensions and opens nothing outside of the workspace."""
+def duckdb(path: Path | None, *, writes: bool, table: Path | None = None) -> DuckDB:
+    """Open a connection that loads no extensions and opens nothing outside of the workspace.
+
+    `table`: a file outside of it, read now as the table `data`.
+    """
     import duckdb as library
 
     connection: DuckDB = library.connect(
@@ -124,6 +149,9 @@ def duckdb(path: Path | None, *, writes: bool) -> DuckDB:
             "temp_directory": os.environ["TMPDIR"], "max_temp_directory_size": "128MB",
         },
     )  # fmt: skip
+    if table is not None:
+        source = str(table).replace("'", "''")
+        connection.execute(f"CREATE TEMP TABLE data AS SELECT * FROM '{source}'")
     connection.execute(f"SET allowed_directories=['{os.getcwd()}/']")
     for setting in ("enable_external_access=false", "lock_configuration=true"):
         connection.execute(f"SET {setting}")

@@ -126,3 +126,45 @@ def test_a_wrong_argument_comes_back_as_feedback(stage: Stage) -> None:
     assert "the variable $absent, which you don't have" in heard
     assert "There is no function `shell.rum`. The nearest names are `shell.run`" in heard
     assert not [record for record in answer.records if record.kind == "call"]
+
+
+_ORDERS = "item,amount\ntea,3\nbread,4"
+_READ = (
+    "```shell.run stdin=$orders\nwc -l\n```\n\n"
+    "```files.search content=$orders\n^tea\n```\n\n"
+    "```sql.query from=$orders form=csv\nSELECT sum(amount) AS sum FROM data\n```"
+)
+
+
+def test_a_variable_reaches_functions_without_a_file(stage: Stage) -> None:
+    """As input of a script, as names in Python, as the text to search, as a table; a reader can do it, too."""
+    kept = f"```VAR orders type=csv\n{_ORDERS}\n```\n\n"
+    endpoint = stage.endpoint({
+        "/": [
+            f"{kept}{_READ}\n\n"
+            '```python.run names={"table": $orders, "same": "$orders"}\nprint(len(table), table == same)\n```\n\n'
+            "```files.write path=orders.csv content=$orders\n```\n\n"
+            "```CALL reader intent=0\nRead $orders.\n```",
+            "Done.",
+        ],
+        "/reader": [_READ, "Read."],
+    })  # fmt: skip
+    answer = stage.product(endpoint).ask("Read the orders.")
+
+    read = ["2\n", "2:tea,3\n", "sum\n7\n"]
+    root, reader = ([one.body for one in _results(answer, path)] for path in ("/", "/reader"))
+    assert root[:4] == [*read, f"{len(_ORDERS)} True\n"]
+    assert reader == read
+    assert (answer.workspace / "orders.csv").read_text(encoding="utf-8").startswith(_ORDERS)
+
+
+def test_a_variable_under_a_name_that_no_parameter_has_is_answered_with_the_right_one(stage: Stage) -> None:
+    endpoint = stage.endpoint(
+        {"/": ["```VAR words\na b\n```\n```shell.run words=$words\ncat\n```", "I see."]}
+    )
+    stage.product(endpoint).ask("Count.")
+    heard = endpoint.requests[1].last
+    assert (
+        "`shell.run` was not run: it has no parameter `words`; to pass the variable, write stdin=$words"
+        in heard
+    )

@@ -359,3 +359,14 @@ def test_diff_of_two_files_and_of_a_text(workspace: Path) -> None:
     assert given_back("diff", path="a", other="b") == expected
     assert given_back("diff", path="a", content="one\n2").splitlines()[1] == "+++ b/a"
     assert given_back("diff", path="a", content="one\ntwo\n") == "[They are the same.]\n"
+
+
+def test_search_looks_into_a_text_instead_of_files(workspace: Path) -> None:
+    (workspace / "a.txt").write_text("needle\n")
+    text = "hay\na needle\nhay\nneedle\n"
+    assert given_back("search", pattern="needle", content=text) == "2:a needle\n4:needle\n"
+    assert given_back("search", pattern="^a", content=text, context=1) == "1-hay\n2:a needle\n3-hay\n"
+    assert given_back("search", pattern="needle", content="") == "[Nothing matches.]\n"
+    assert given_back("search", pattern="needle", content=text, most=1).startswith(
+        "2:a needle\n[There is more"
+    )

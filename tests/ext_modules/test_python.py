@@ -15,6 +15,7 @@ from ext_modules.sdk.process import Process
 from ext_modules.sdk.runner import Asked, run
 from ext_modules.sdk.supervisor import descendants
 from ext_modules.sdk.testing import Bench, Done
+from ext_modules.sdk.values import JSON, Value
 
 
 @pytest.fixture
@@ -195,5 +196,38 @@ def test_an_interpreter_that_is_gone_is_told_of(workspace: Path) -> None:
         assert isinstance(held, Interpreter)
         await held.end()
         assert (await code(bench, "2")).output.startswith("[The interpreter of before is gone")
+
+    play(workspace, scene)
+
+
+# --- variables of the agent ---------------------------------------------------------------------------
+
+
+async def named(bench: Bench, text: str, **values: Value) -> Done:
+    """Run code with names for contents."""
+    names: dict[str, JSON] = dict.fromkeys(values)
+    inside = {f"/names/{name}": value for name, value in values.items()}
+    return await bench.call("run", {"code": text, "names": names}, values=inside)
+
+
+def test_a_variable_arrives_under_its_name_as_text_or_bytes(workspace: Path) -> None:
+    async def scene(bench: Bench) -> None:
+        orders = Value("a,ä\n".encode() * 100_000, "text/csv")
+        picture = Value(b"\x89PNG" + bytes(range(256)), "image/png")
+        done = await named(bench, "type(df), len(df), type(png), png[:4], len(png)", df=orders, png=picture)
+        assert done.output == "(<class 'str'>, 400000, <class 'bytes'>, b'\\x89PNG', 260)\n"
+        assert (await code(bench, "df[:3]")).output == "'a,ä'\n", "it stays, as what the code itself defines"
+        done = await named(bench, "df", df=Value(b"\xff", "text/plain"))
+        assert done.output == "b'\\xff'\n", "what is no text is not changed to look like one"
+
+    play(workspace, scene)
+
+
+def test_a_name_that_python_can_not_have_is_refused(workspace: Path) -> None:
+    async def scene(bench: Bench) -> None:
+        for name in ("two words", "class", ""):
+            done = await named(bench, "1", **{name: Value(b"x", "text/plain")})
+            assert done.error is not None
+            assert "can't be the name of a variable" in done.error.message
 
     play(workspace, scene)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import os
 import re
 import signal
@@ -17,7 +18,7 @@ from ext_modules.sdk.call import Event, Output
 from ext_modules.sdk.process import MARK
 from ext_modules.sdk.runner import Asked, Ended, Failed, run
 from ext_modules.sdk.testing import Bench, Done
-from ext_modules.sdk.values import JSON
+from ext_modules.sdk.values import JSON, Value
 from ext_modules.shell.module import module
 
 
@@ -337,3 +338,33 @@ def test_the_kernels_count_is_read_from_either_kind_of_control_group(
 def test_the_memory_limit(tmp_path: Path, content: str, limit: int | None) -> None:
     (tmp_path / "max").write_text(content)
     assert memory.limit((tmp_path / "missing", tmp_path / "max")) == limit
+
+
+# --- input --------------------------------------------------------------------------------------------
+
+
+def given_input(shell: Bench, command: str, content: Value, **arguments: JSON) -> Done:
+    """Run a command whose input is `content`."""
+    return asyncio.run(shell.call("run", {"command": command, **arguments}, values={"stdin": content}))
+
+
+@pytest.mark.parametrize("size", [1, 70_000, 3_000_000])
+def test_a_variable_is_the_input_byte_for_byte(shell: Bench, size: int) -> None:
+    content = os.urandom(size)
+    done = given_input(shell, "sha256sum", Value(content))
+    assert done.output == f"{hashlib.sha256(content).hexdigest()}  -\n"
+
+
+def test_the_input_goes_to_the_script_and_to_a_python_program_alike(shell: Bench) -> None:
+    orders = Value(b"a,1\nb,2\n", "text/csv")
+    assert given_input(shell, "read line; echo first: $line; cat", orders).output == "first: a,1\nb,2\n"
+    program = "import sys\nprint(len(sys.stdin.readlines()))"
+    assert given_input(shell, program, orders, language="python").output == "2\n"
+    long = "x = 1\n" * 20_000 + program
+    assert given_input(shell, long, orders, language="python").output == "2\n"
+
+
+def test_without_a_variable_there_is_no_input(shell: Bench) -> None:
+    given_input(shell, "cat", Value(b"of before\n"))
+    assert play(shell, "cat; echo end").output == "end\n"
+    assert play(shell, "cat; echo end", stdin="a text\n").output == "a text\nend\n"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from iact.core.modules.client import Completed
+from iact.core.modules.client import Attached, Completed
 from tests.sandbox.backends import AnyHost, AnyInstance, Backend, either_backend
 from tests.sandbox.inside import Caller, called
 
@@ -199,5 +199,43 @@ def test_calls_at_once_do_not_wait_for_each_other(loop: asyncio.Runner, sql: Sql
                 )
             )
             assert [f"| {60 + n} |" in text for n, text in enumerate(texts)] == [True] * 6
+
+    loop.run(scenario())
+
+
+@pytest.mark.parametrize(
+    ("content", "media"),
+    [
+        (b"day,rides\nMon,10\nTue,20\n", "text/csv"),
+        (b"day,rides\nMon,10\nTue,20\n", "text/plain"),
+        (b'[{"day": "Mon", "rides": 10}, {"day": "Tue", "rides": 20}]', "application/json"),
+        (b'{"day": "Mon", "rides": 10}\n{"day": "Tue", "rides": 20}\n', "text/plain"),
+    ],
+    ids=["csv", "csv that is called text", "json", "json lines"],
+)
+def test_a_variable_is_the_table_data(loop: asyncio.Runner, sql: Sql, content: bytes, media: str) -> None:
+    async def scenario() -> None:
+        async with called(sql.viewer) as look:
+            asked = {"statement": "SELECT sum(rides) AS rides FROM data", "form": "csv"}
+            outcome = await look.outcome("query", asked, attached=(Attached("from", media, content),))
+            assert isinstance(outcome, Completed), outcome
+            assert outcome.output == "rides\n30\n"
+
+    loop.run(scenario())
+
+
+def test_a_parquet_variable_is_a_table_and_nothing_else_outside_is(loop: asyncio.Runner, sql: Sql) -> None:
+    async def scenario() -> None:
+        async with called(sql.worker) as work, called(sql.viewer) as look:
+            await work.text("run", statement="COPY (SELECT 42 AS answer) TO 'kept.parquet'")
+            parquet = Attached("from", "application/octet-stream", (sql.files / "kept.parquet").read_bytes())
+            outcome = await look.outcome(
+                "query", {"statement": "FROM data", "form": "csv"}, attached=(parquet,)
+            )
+            assert isinstance(outcome, Completed), outcome
+            assert outcome.output == "answer\n42\n"
+            for statement in ("SELECT * FROM '/etc/passwd'", "SELECT * FROM read_text('/etc/passwd')"):
+                outcome = await look.outcome("query", {"statement": statement}, attached=(parquet,))
+                assert not isinstance(outcome, Completed), outcome
 
     loop.run(scenario())

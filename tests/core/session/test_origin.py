@@ -8,10 +8,15 @@ from pathlib import Path
 
 import pytest
 
+from iact.core.language.grammar import Bound
+from iact.core.language.variables import text_value
 from iact.core.modules.approval import Approvals
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
 from iact.core.session.replay import Replay, replay
+from iact.core.tree import origin
+from iact.core.tree.decision import texts
+from iact.core.tree.interpret import whole_digest_of
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import FakeHost, World, replies, runtime
 from tests.core.session.test_clearance import clearances, question
@@ -108,6 +113,25 @@ def test_a_value_passed_by_name_taints_only_who_reads_it(tmp_path: Path) -> None
     _, played = play(tmp_path, script)
     assert labels(played.tree, "/carrier", "fetch_1") == {"model", WEB}
     assert played.tree.agents["/carrier"].labels == {WEB}
+
+
+def test_a_value_inside_of_an_argument_carries_its_labels(tmp_path: Path) -> None:
+    """What a rule, a question, the result and the digest are told of an argument includes the variables inside of it."""
+    _, played = play(tmp_path, {"/": ["Hello."]}, "Send the table to bob.")
+    tree, agent = played.tree, played.tree.root
+    evil = text_value("evil", labels=frozenset({WEB}))
+    bound = Bound({"to": "bob", "table": {"rows": None, "note": "mine"}}, {"/table/rows": evil})
+
+    assert texts(bound) == {"to": "bob", "table": {"rows": "evil", "note": "mine"}}
+    assert origin.given(tree, agent, bound) == {"to": {"user"}, "table": {"model", WEB}}
+    assert origin.passed(bound) == {WEB}
+
+    provenance = origin.provenance_of(tree, agent, bound)
+    assert provenance.of("table") == {"model", WEB}
+    assert provenance.strange(provenance.all(), ()) == {WEB}
+
+    other = Bound(bound.arguments, {"/table/rows": text_value("good", labels=frozenset({WEB}))})
+    assert whole_digest_of(other) != whole_digest_of(bound)
 
 
 def test_show_is_reading(tmp_path: Path) -> None:
