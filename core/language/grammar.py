@@ -37,6 +37,9 @@ _SEPARATOR: Final = re.compile(r"[\s,]*")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _JSON: Final = json.JSONDecoder()
+SENTENCE: Final = "Nothing was run: "
+"""How a quote begins that is never closed, and that is itself what its agent is told (`core.models.dialect`)."""
+
 _SHOWN: Final = 200
 """The most characters of a wrong value that a sentence repeats."""
 
@@ -135,6 +138,8 @@ def _unescape(match: re.Match[str]) -> str:
 
 
 def _unreadable(name: str, key: str | None, rest: str) -> str:
+    if rest.startswith(f'"{SENTENCE}'):
+        return rest[1:]
     where = f"the argument `{key}`" if key else "an argument"
     return (
         f"`{name}` was not run: {where} can't be read at {_shown(rest)}. "

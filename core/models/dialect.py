@@ -1,8 +1,9 @@
 """Models that insist on function calls: they are offered one function, and its calls are rewritten as action blocks.
 
 So history, journal and everything after them know only one language. A call is written when it is complete, in the
-order in which text and calls began. A call that can't be expressed as a block (it is not JSON, or a name is invalid)
-becomes a block that can't be parsed, so the model is told what was wrong and nothing is lost.
+order in which text and calls began. Many models call a function of the list in their first message by its own name,
+although only one was offered: such a call is written as well. A call that can't be expressed as a block (it is not
+JSON, or a name is invalid) becomes a block that can't be parsed, so the model is told what to write and nothing is lost.
 
 Pure: fragments in, text out.
 """
@@ -16,9 +17,11 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from iact.core.characters import paired
+from iact.core.language.actions import CORE_ACTIONS
 from iact.core.language.containers import Containers
+from iact.core.language.grammar import SENTENCE
 from iact.core.objects import objects
-from iact.core.ports import JSON
+from iact.core.ports import JSON, ChatMessage
 
 TOOL: Final = "act"
 
@@ -56,6 +59,13 @@ _RUNS: Final = re.compile(r"`{3,}|~{3,}")
 _BREAKS: Final = re.compile(r"[\r\n]")
 _ENDS: Final = ("-->", "</pre>", "?>", "]]>", ">")
 _QUOTED: Final = 160
+_OFFERED: Final = re.compile(r"^functions?[.:/]", re.IGNORECASE)
+"""What models put before the name of a function."""
+
+_HOW: Final = (
+    f'Call `{TOOL}` with "action" (a name of your list of functions, or of an action such as CALL), "arguments" (an '
+    'object) and "body" (a text)'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,9 +126,13 @@ class _Call:
 
 
 class ActionWriter:
-    """Passes text through and turns calls of `ACT` into action blocks."""
+    """Passes text through and turns function calls into action blocks.
 
-    def __init__(self) -> None:
+    `messages`: what the model was sent. The functions that it may use stand there.
+    """
+
+    def __init__(self, messages: Sequence[ChatMessage] = ()) -> None:
+        self._messages = messages
         self._waiting: list[_Text | _Call] = []  # in order of their beginning; the first is a call
         self._calls: dict[int, _Call] = {}  # the newest of each number
         self._written: list[str] = []  # text since the last block
@@ -192,18 +206,57 @@ class ActionWriter:
     def _blocks(self, call: _Call) -> list[str]:
         raw = "".join(call.arguments)
         found = call.decoded() or next(objects(raw), None)
-        if call.name != TOOL:
-            return [_refused(f"there is no function {call.name}, only {TOOL}", raw)]
+        name = _OFFERED.sub("", call.name)
+        if name != TOOL:
+            return self._native(name, found, raw)
+
         if found is None:
             return [_refused("the function call is no complete JSON object", raw)]
         action, arguments, body = _parts(found)
         if not isinstance(action, str) or not _NAME.fullmatch(action):
             return [_refused("the function call names no action", raw)]
+        return self._written_call(self._called(action) or action, arguments, body, raw)
+
+    def _native(self, name: str, found: dict[str, JSON] | None, raw: str) -> list[str]:
+        """A call of a function or an action by its own name, which was not offered as such."""
+        action = self._called(name)
+        if action is None:
+            return [_refused(f"there is no function {name}", raw)]
+        if found is None and raw.strip():
+            return [_refused(f"the arguments of {name} are no complete JSON object", raw)]
+
+        _, arguments, body = _parts({"action": action, **(found or {})})
+        return self._written_call(action, arguments, body, raw)
+
+    def _called(self, name: str) -> str | None:
+        """The action that a name means: many models may not write a dot in it. None if nothing is called so here."""
+        if name.upper() in CORE_ACTIONS:
+            return name.upper()
+
+        readings = [name] if "." in name else _dotted(name)
+        for reading in readings:
+            if self._stands(rf"`{re.escape(reading)}(?!\w)"):
+                return reading
+
+        # Of a module that is rarely needed only the name stands there; it has functions, too.
+        for reading in readings:
+            if self._stands(rf"`{re.escape(reading.split('.', 1)[0])}[.`]"):
+                return reading
+        return None
+
+    def _stands(self, pattern: str) -> bool:
+        """Whether the model was sent a name, which we write between backticks."""
+        wanted = re.compile(pattern)
+        return any(wanted.search(message.content) for message in self._messages)
+
+    def _written_call(self, action: str, arguments: JSON, body: str | None, raw: str) -> list[str]:
+        """The blocks of a call: its own, after those of the variables that hold its texts of several lines."""
         if not isinstance(arguments, Mapping):
             return [_refused("the arguments of the function call are no object", raw)]
         wrong = next((key for key in arguments if not _KEY.fullmatch(key)), None)
         if wrong is not None:
             return [_refused(f"the name of an argument is none: {wrong}", raw)]
+
         blocks: list[str] = []
         words = [action]
         for key, value in arguments.items():
@@ -214,6 +267,14 @@ class ActionWriter:
             elif value is not None:
                 words.append(f"{key}={written(value)}")
         return [*blocks, block(" ".join(words), body)]
+
+
+def _dotted(name: str) -> list[str]:
+    """What a name with underscores can mean, as names of functions: the longest name of a module first."""
+    if name.count("__") == 1:
+        return [name.replace("__", ".")]
+    places = [at for at, letter in enumerate(name) if letter == "_" and 0 < at < len(name) - 1]
+    return [f"{name[:at]}.{name[at + 1 :]}" for at in reversed(places)]
 
 
 def _parts(found: dict[str, JSON]) -> tuple[JSON, JSON, str | None]:
@@ -252,8 +313,9 @@ def written(value: JSON) -> str:
 
 
 def _refused(what: str, raw: str) -> str:
-    """A block whose argument can't be parsed because its quote is never closed; the feedback repeats it."""
-    said = " ".join(f"{what}. It was: {raw[:_QUOTED]}".replace('"', "'").split())
+    """A block that is a sentence for its agent: its quote is never closed, so it can't be run."""
+    given = f" It was: {raw[:_QUOTED]}" if raw.strip() else ""
+    said = " ".join(f"{SENTENCE}{what}. {_HOW}.{given}".replace('"', "'").split())
     return block(f'{FEEDBACK} "{said}', None)
 
 

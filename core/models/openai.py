@@ -21,6 +21,7 @@ import ssl
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Final, Literal
 
 from iact.core.context import tokens
@@ -350,7 +351,10 @@ class OpenAIModel:
         """See `core.ports.Model.stream`. A `StreamRestart` is sent before each wait for another attempt."""
         if self._tools:
             return self.stream_with(
-                messages, max_tokens=max_tokens, extra={"tools": [ACT]}, calls=ActionWriter
+                messages,
+                max_tokens=max_tokens,
+                extra={"tools": [ACT]},
+                calls=partial(ActionWriter, messages),
             )
         return self.stream_with(messages, max_tokens=max_tokens, extra={})
 

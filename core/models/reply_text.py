@@ -2,29 +2,25 @@
 
 An endpoint may send half of a surrogate pair, which JSON can hold and a journal can't: halves are joined if both
 arrive, even in separate pieces, and a single half becomes a replacement character. It may also leave a model's
-reasoning in the text, as `<think>…</think>` before the reply. Reasoning is only a draft: nothing in it acts, and no
-other agent reads it. Some models omit the opening mark, because it was in their prompt: then only `</think>` on its own
-line shows that everything before it was reasoning.
+reasoning in the text, in one of the marks of `MARKS`, or in the channels of the harmony format. Reasoning is only a
+draft: nothing in it acts, and no other agent reads it. Some models omit the opening mark, because it was in their
+prompt: then only the closing mark on its own line shows that everything before it was reasoning.
 
 Pure: pieces in, pieces out, no matter how they were cut.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from iact.core.characters import paired
+from iact.core.language.scanner import Block, Opened, Scanner
 
 _HIGH: Final = re.compile("[\ud800-\udbff]\\Z")
-_NAMES: Final = ("think", "thinking", "reasoning")
-_OPENINGS: Final = tuple(f"<{name}>" for name in _NAMES)
-_LONGEST: Final = max(map(len, _OPENINGS))
-_CLOSING: Final = re.compile(f"</(?:{'|'.join(_NAMES)})>", re.IGNORECASE)
-_CLOSING_HEAD: Final = re.compile("</?[a-z]{0,9}\\Z", re.IGNORECASE)
-_FENCE: Final = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 
 
 class Pairs:
@@ -57,9 +53,134 @@ class Piece:
     recast: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """How one family of models marks its reasoning. Letters match in any case."""
+
+    opening: str
+    closing: str
+
+
+MARKS: Final = (
+    Mark("<think>", "</think>"),
+    Mark("<thinking>", "</thinking>"),
+    Mark("<thought>", "</thought>"),
+    Mark("<thoughts>", "</thoughts>"),
+    Mark("<reasoning>", "</reasoning>"),
+    Mark("<seed:think>", "</seed:think>"),
+    Mark("<|think|>", "<|/think|>"),
+    Mark("<|begin_of_thought|>", "<|end_of_thought|>"),
+    Mark("<|start_thinking|>", "<|end_thinking|>"),
+    Mark("<start_of_thought>", "<end_of_thought>"),
+    Mark("<|channel>thought", "<channel|>"),
+    Mark("<unused94>thought", "<unused95>"),
+    Mark("[THINK]", "[/THINK]"),
+    Mark("◁think▷", "◁/think▷"),
+)
+"""The marks in use."""
+
+_HEADS: Final = ("<|start|>", "<|channel|>")
+"""What begins the header of a message in the harmony format."""
+
+_CONTENT: Final = "<|message|>"
+"""What ends such a header; the message's content follows."""
+
+_ENDS: Final = ("<|end|>", "<|return|>", "<|call|>")
+"""What ends such a message."""
+
+_HEADER: Final = 300
+"""The most characters of a header. What is longer is none, and counts as reasoning that never ends."""
+
+_SAID_IN: Final = ("final", "commentary")
+"""The channels of what is said to somebody. All others are reasoning."""
+
+_CHANNEL_NAME: Final = re.compile(r"<\|channel\|>\s*(\w+)", re.ASCII)
+_ROLE: Final = re.compile(r"<\|start\|>\s*([\w.]*)", re.ASCII)
+_RECIPIENT: Final = re.compile(r"\bto=functions\.([\w.-]+)", re.ASCII)
+
+_SIGNS: Final = "<[◁"
+"""What any mark begins with. A piece of a reply without these is not searched."""
+
+_QUOTES: Final = "`\"'"
+"""A mark in reasoning between two of the same is quoted, and neither ends nor begins it."""
+
+_LONGEST: Final = max(len(mark) for pair in MARKS for mark in (pair.opening, pair.closing))
+_MARGINS: Final = ("", " ")
+_BARE: Final = re.compile(r"[ \t>]*(?:`{3,}|~{3,})[ \t]*")
+
+
+def _pattern(marks: Iterable[str]) -> re.Pattern[str]:
+    """Matches any of these marks."""
+    return re.compile("|".join(map(re.escape, marks)), re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A kind of reasoning, by what ends it. `opens`: what begins it once more inside itself; empty if nothing does."""
+
+    opens: str
+    inside: tuple[str, ...]
+    """What opens and what closes it, in lower case."""
+    pattern: re.Pattern[str]
+    """Matches any of `inside`."""
+
+
+def _draft(opens: str, closings: Iterable[str]) -> _Draft:
+    inside = tuple(word.lower() for word in (opens, *closings) if word)
+    return _Draft(opens.lower(), inside, _pattern(inside))
+
+
+_DRAFTS: Final = {mark.opening.lower(): _draft(mark.opening, [mark.closing]) for mark in MARKS}
+_CLOSINGS: Final = frozenset(mark.closing.lower() for mark in MARKS)
+_UNMARKED: Final = _draft("", sorted(_CLOSINGS))
+_CHANNEL: Final = _draft("", (*_HEADS, *_ENDS))
+
+_OPENINGS: Final = (*_DRAFTS, *_HEADS)
+_FIRST: Final = _pattern(_OPENINGS)
+_WORDS: Final = (*_OPENINGS, *_CLOSINGS, *_ENDS)
+_ANY: Final = _pattern(_WORDS)
+
+
+class _Fences:
+    """Follows a reply to know whether a place in it is in a fenced block, where a mark is quoted."""
+
+    def __init__(self) -> None:
+        self._scanner = Scanner(lambda name: False)
+        self._open = False
+        self._line = ""
+
+    def take(self, text: str) -> None:
+        """Take the next piece of the reply."""
+        for event in self._scanner.feed(text):
+            match event:
+                case Opened():
+                    self._open = True
+                case Block():
+                    self._open = False
+                case _:
+                    pass
+        self._line = (self._line + text).replace("\r", "\n").rpartition("\n")[2]
+
+    @property
+    def begins_line(self) -> bool:
+        """Whether a line outside of fenced blocks begins here. What is indented may be in a block of a list item."""
+        return not self._open and self._line in _MARGINS
+
+    @property
+    def outside(self) -> bool:
+        """Whether this is outside of fenced blocks, if the line ended here."""
+        return not self._open or _BARE.fullmatch(self._line) is not None
+
+
+_Place = Literal["before", "reply", "thought", "header"]
+"""Where a text is: before a reply or between its parts, in it, in reasoning, in the header of a message."""
+
+
 class Thoughts:
-    """Separates a reply from the reasoning before it. After the first word of a reply everything is the reply, unless
-    the end of reasoning shows that its beginning was not marked.
+    """Separates a reply from the reasoning before it and between its parts.
+
+    Inside a reply a mark counts only where it stands at the beginning of a line, outside of fenced blocks: elsewhere
+    it is quoted. A closing mark that stands so shows that the reply's beginning was reasoning that nothing marked.
 
     `unmarked`: unmarked reasoning is expected of this model, so everything counts as reasoning until it ends.
     `closed_alone`: the reply did contain unmarked reasoning.
@@ -67,122 +188,306 @@ class Thoughts:
 
     def __init__(self, *, unmarked: bool = False) -> None:
         self.closed_alone = False
-        self._held = ""
-        self._closing = "</think>" if unmarked else ""
-        self._begun = self._marked = False
-        self._said: list[str] = []  # as text, or as reasoning whose beginning was not marked
+        self._place: _Place = "thought" if unmarked else "before"
         self._unmarked = unmarked
+        self._held = ""
+        self._ended = False
+        self._draft = _UNMARKED
+        """The reasoning that is read now."""
+        self._depth = 1
+        """How often it was begun and not ended."""
+        self._behind = ""
+        """Its last character so far."""
+        self._fresh = True
+        """Whether only blanks followed since it began, or began once more."""
+        self._marked = False
+        """Whether reasoning is marked in this reply, so that its beginning can't have been reasoning without a mark."""
+        self._harmony = False
+        self._calls = False
+        """Whether the message of the harmony format that is read now is a function call."""
+        self._said: list[str] = []
+        """The text so far: said, or reasoning whose beginning was not marked."""
+        self._read = 0
+        """How many pieces of it `_fences` has taken."""
+        self._fences = _Fences()
 
     def feed(self, text: str) -> Iterator[Piece]:
         """Take the next piece; yields what is now certain."""
-        if self._begun and self._marked:
-            text, self._held = self._held + text, ""
-            yield Piece(text, False)
+        if self._place == "reply" and not self._held and not any(sign in text for sign in _SIGNS):
+            # True for nearly every piece of a reply: it can't contain a mark.
+            yield from self._say(text)
             return
+
         self._held += text
-        if (
-            self._begun and "<" not in self._held
-        ):  # true for nearly every piece of a reply: it can't contain an end
-            said, self._held = self._held, ""
-            if said:
-                self._said.append(said)
-                yield Piece(said, False)
-            return
-        while self._held:
-            if self._begun:
-                goes_on = yield from self._going_on()
-            else:
-                goes_on = yield from (self._closed() if self._closing else self._opened())
-            if not goes_on:
-                return
+        goes_on = True
+        while goes_on and self._held:
+            match self._place:
+                case "before":
+                    goes_on = self._before()
+                case "reply":
+                    goes_on = yield from self._reply()
+                case "thought":
+                    goes_on = yield from self._thought()
+                case "header":
+                    goes_on = yield from self._header()
 
     def end(self, *, whole: bool = True) -> Iterator[Piece]:
         """End the text; yields what was held back. Reasoning without an end stays reasoning.
 
         `whole`: the model finished on its own; then text that was only expected to be reasoning was the reply.
         """
+        self._ended = True
+        if self._place == "thought" and not self._unmarked:
+            yield from self._thought()
+
         held, self._held = self._held, ""
         if self._unmarked and whole and (self._said or held):
             yield Piece("", False, recast=True)
             yield Piece("".join(self._said) + held, False)
         elif held:
-            yield Piece(held, bool(self._closing))
+            yield Piece(held, self._place in ("thought", "header"))
+        if whole:
+            yield from self._end_call()
 
     def marked(self) -> Iterator[Piece]:
-        """Note that the endpoint marks reasoning itself, so the text is not searched for it."""
+        """Note that the endpoint marks reasoning itself, so that the text's beginning is not taken for it."""
         if self._unmarked:
-            text, self._held, self._closing = "".join(self._said) + self._held, "", ""
+            text = "".join(self._said) + self._held
+            self._held = ""
+            self._said = []
+            self._place = "before"
             if text:
-                self._begun = True
+                self._place = "reply"
                 yield Piece("", False, recast=True)
-                yield Piece(text, False)
-        self._unmarked, self._marked = False, True
+                yield from self._say(text)
+        self._unmarked = False
+        self._marked = True
 
-    def _opened(self) -> Generator[Piece, None, bool]:
+    # --- before a reply, and between its parts ----------------------------------------------------
+
+    def _before(self) -> bool:
         """Look for the beginning of reasoning, or of the reply. Returns whether there is more to search."""
-        found = self._held.lstrip()
-        lowered = found[:_LONGEST].lower()
-        opening = next((one for one in _OPENINGS if lowered.startswith(one)), "")
-        if opening:
-            self._closing, self._held = f"</{opening[1:]}", found[len(opening) :]
-            self._marked = True
+        text = self._held.lstrip()
+        opening = _FIRST.match(text)
+        if opening is not None:
+            self._held = text[opening.end() :]
+            self._open(opening.group())
             return True
-        if not found or any(one.startswith(lowered) for one in _OPENINGS):
+
+        if not text or _begins(text, _OPENINGS):
             return False
-        self._begun = True
-        if self._marked:
-            text, self._held = self._held, ""
-            yield Piece(text, False)
-            return False
+        self._place = "reply"
         return True
 
-    def _closed(self) -> Generator[Piece, None, bool]:
-        """Look for the end of the reasoning. Returns whether there is more to search."""
-        if self._unmarked and not self._said:
-            found = self._held.lstrip().lower()
-            if found.startswith(_OPENINGS):
-                self._closing, self._unmarked = "", False  # it is marked after all
-                return True
-            if any(one.startswith(found) for one in _OPENINGS):
-                return False
-        at = self._held.lower().find(self._closing)
-        if at < 0:
-            keep = _begun(self._held.lower(), self._closing)
-            thought, self._held = self._held[: len(self._held) - keep], self._held[len(self._held) - keep :]
-        else:
-            thought, self._held = self._held[:at], self._held[at + len(self._closing) :]
-            self.closed_alone = self.closed_alone or self._unmarked
-            self._closing, self._marked, self._unmarked = "", True, False
-        if thought:
-            self._said.append(thought)
-            yield Piece(thought, True)
-        return at >= 0
+    def _open(self, opening: str) -> None:
+        """Begin reasoning, or a header."""
+        self._marked = True
+        if opening.lower() not in _HEADS:
+            self._think(_DRAFTS[opening.lower()])
+            return
 
-    def _going_on(self) -> Generator[Piece, None, bool]:
-        """Continue the reply, and look for the end of reasoning in it. Returns whether there is more to search."""
-        found = next((one for one in _CLOSING.finditer(self._held) if self._stands_alone(one.start())), None)
-        if found is not None:
-            thought, self._held = "".join(self._said) + self._held[: found.start()], self._held[found.end() :]
-            self.closed_alone, self._marked, self._begun = True, True, False
-            yield Piece("", True, recast=True)
-            if thought:
-                yield Piece(thought, True)
-            return True
-        begins = _CLOSING_HEAD.search(self._held)
-        upto = begins.start() if begins else len(self._held)
-        text, self._held = self._held[:upto], self._held[upto:]
-        self._said.append(text)
-        if text:
-            yield Piece(text, False)
+        self._harmony = True
+        self._place = "header"
+        self._held = opening + self._held
+
+    def _think(self, draft: _Draft) -> None:
+        self._place = "thought"
+        self._draft = draft
+        self._depth = 1
+        self._fresh = True
+        self._behind = ""
+
+    # --- a reply ----------------------------------------------------------------------------------
+
+    def _reply(self) -> Generator[Piece, None, bool]:
+        """Continue the reply up to the next mark that counts. Returns whether there is more to search."""
+        for piece in self._said[self._read :]:
+            self._fences.take(piece)
+
+        seen = 0
+        for mark in _ANY.finditer(self._held):
+            self._fences.take(self._held[seen : mark.start()])
+            seen = mark.start()
+            if self._counts(mark.group().lower()):
+                yield from self._until(mark)
+                return True
+
+        upto = len(self._held) - _unfinished(self._held, _WORDS)
+        self._fences.take(self._held[seen:upto])
+        yield from self._say(self._held[:upto])
+        self._read = len(self._said)
+        self._held = self._held[upto:]
         return False
 
-    def _stands_alone(self, at: int) -> bool:
-        """Whether the text at this position begins its line, outside of fenced blocks."""
-        before = "".join(self._said) + self._held[:at]
-        return not before.rpartition("\n")[2].strip() and len(_FENCE.findall(before)) % 2 == 0
+    def _counts(self, word: str) -> bool:
+        """Whether a mark that stands here in the reply is one, and not quoted."""
+        if self._harmony and word in _CHANNEL.inside:
+            return self._fences.outside
+        if word in _ENDS or (word in _CLOSINGS and self._marked):
+            return False
+        return self._fences.begins_line
+
+    def _until(self, mark: re.Match[str]) -> Iterator[Piece]:
+        """End the reply, or a part of it, at this mark."""
+        before = self._held[: mark.start()]
+        self._held = self._held[mark.end() :]
+        word = mark.group().lower()
+        if word in _CLOSINGS:
+            yield from self._was_thought(before)
+            return
+
+        yield from self._say(before)
+        self._read = len(self._said)
+        if word in _DRAFTS:
+            self._open(word)
+            return
+
+        yield from self._end_call()
+        if word in _HEADS:
+            self._open(word)
+        else:
+            self._place = "before"
+
+    def _say(self, text: str) -> Iterator[Piece]:
+        if text:
+            self._said.append(text)
+            yield Piece(text, False)
+
+    def _was_thought(self, before: str) -> Iterator[Piece]:
+        """Take the text so far, which ends in `before`, as reasoning whose beginning was not marked."""
+        thought = "".join(self._said) + before
+        self.closed_alone = True
+        self._marked = True
+        self._said = []
+        self._read = 0
+        self._fences = _Fences()
+        self._place = "before"
+        yield Piece("", True, recast=True)
+        if thought:
+            yield Piece(thought, True)
+
+    # --- reasoning --------------------------------------------------------------------------------
+
+    def _thought(self) -> Generator[Piece, None, bool]:
+        """Look for the end of the reasoning. Returns whether there is more to search."""
+        if self._unmarked and not self._said:
+            text = self._held.lstrip()
+            if _FIRST.match(text):
+                self._place = "before"
+                self._unmarked = False  # it is marked after all
+                return True
+            if _begins(text, _OPENINGS):
+                return False
+
+        at = 0
+        while (mark := self._draft.pattern.search(self._held, at)) is not None:
+            quote = self._held[mark.start() - 1] if mark.start() else self._behind
+            if quote in _QUOTES and mark.end() == len(self._held) and not self._ended:
+                yield from self._think_on(mark.start())  # the next character tells whether it is quoted
+                return False
+            if quote and quote in _QUOTES and self._held[mark.end() : mark.end() + 1] == quote:
+                at = mark.end()
+                continue
+
+            if self._passes(mark):
+                yield from self._think_on(mark.end())
+                at = 0
+                continue
+
+            yield from self._think_on(mark.start())
+            self._close(mark.group())
+            return True
+
+        upto = len(self._held) - _unfinished(self._held, self._draft.inside)
+        yield from self._think_on(max(at, upto))
+        return False
+
+    def _passes(self, mark: re.Match[str]) -> bool:
+        """Count a mark inside the reasoning. Returns whether the reasoning goes on behind it."""
+        if mark.group().lower() != self._draft.opens:
+            self._depth -= 1
+            return self._depth > 0
+
+        # Where a prompt ends in the opening mark, a model may write it once more: that is one beginning.
+        doubled = self._fresh and not self._held[: mark.start()].strip()
+        if not doubled:
+            self._depth += 1
+        return True
+
+    def _think_on(self, upto: int) -> Iterator[Piece]:
+        """Pass on this much of what is held, as reasoning."""
+        thought = self._held[:upto]
+        self._held = self._held[upto:]
+        if not thought:
+            return
+
+        self._behind = thought[-1]
+        begun_again = bool(self._draft.opens) and thought.lower().endswith(self._draft.opens)
+        self._fresh = begun_again or (self._fresh and not thought.strip())
+        if self._unmarked:
+            self._said.append(thought)
+        yield Piece(thought, True)
+
+    def _close(self, mark: str) -> None:
+        """End the reasoning at this mark, which is the first of what is held."""
+        if self._unmarked:
+            self.closed_alone = True
+            self._said = []
+        self._unmarked = False
+        self._marked = True
+        if mark.lower() in _HEADS:
+            self._place = "header"
+            return
+        self._held = self._held[len(mark) :]
+        self._place = "before"
+
+    # --- messages of the harmony format -----------------------------------------------------------
+
+    def _header(self) -> Generator[Piece, None, bool]:
+        """Read the header of a message. Returns whether there is more to search."""
+        header, content, rest = self._held.partition(_CONTENT)
+        if not content:
+            if len(self._held) > _HEADER:
+                self._held = self._held.partition("|>")[2]
+                self._think(_CHANNEL)
+                return True
+            return False
+
+        self._held = rest
+        channel = [*_CHANNEL_NAME.findall(header), "final"][0]
+        role = [*_ROLE.findall(header), "assistant"][0]
+        said = role in ("", "assistant") and channel in _SAID_IN
+        if not said:
+            self._think(_CHANNEL)
+            return True
+
+        self._place = "before"
+        if self._said and not self._said[-1].endswith("\n"):
+            yield from self._say("\n\n")  # a block of this message must begin on a line of its own
+        called = _RECIPIENT.search(header)
+        if called is not None:
+            self._calls = True
+            self._place = "reply"
+            name = json.dumps(called[1])
+            yield from self._say(f'<tool_call>\n{{"name": {name}, "arguments": ')
+        return True
+
+    def _end_call(self) -> Iterator[Piece]:
+        """End a function call of the harmony format, which is written in the form that most models use."""
+        if self._calls:
+            self._calls = False
+            yield from self._say("}\n</tool_call>\n")
 
 
-def _begun(text: str, mark: str) -> int:
-    """How many characters at the end of `text` are the beginning of `mark`."""
-    most = min(len(text), len(mark) - 1)
-    return next((size for size in range(most, 0, -1) if text.endswith(mark[:size])), 0)
+def _begins(text: str, marks: Iterable[str]) -> bool:
+    """Whether `text` is the beginning of one of the marks."""
+    lowered = text[:_LONGEST].lower()
+    return len(text) < _LONGEST and any(mark.startswith(lowered) for mark in marks)
+
+
+def _unfinished(text: str, marks: Iterable[str]) -> int:
+    """How many characters at the end of `text` are the beginning of one of the marks."""
+    for at in range(max(0, len(text) - _LONGEST), len(text)):
+        if text[at] in _SIGNS and _begins(text[at:], marks):
+            return len(text) - at
+    return 0

@@ -48,6 +48,35 @@ def test_function_calls_go_through_the_product_as_action_blocks(stage: Stage) ->
     assert "$sales (text/csv, 7 B)" in endpoint.of("/reader")[0].last
 
 
+def natively(name: str, /, **arguments: str) -> Reply:
+    """A reply that calls a function or an action by its own name, which was not offered."""
+    function: JSON = {"name": name, "arguments": json.dumps(arguments)}
+    call: JSON = {"index": 0, "id": "c1", "type": "function", "function": function}
+    return Reply("", deltas=[{"tool_calls": [call]}], finish="tool_calls")
+
+
+def test_a_function_that_is_called_by_its_own_name_is_run(stage: Stage) -> None:
+    endpoint = stage.endpoint(
+        {
+            "/": [
+                natively("shell_run", command="echo one\necho two"),
+                natively("functions.shell.run", command="echo three"),
+                natively("SHOW", name="$run_1"),
+                natively("open_browser", url="https://example.org"),
+                "One, two, three.",
+            ],
+        }
+    )
+    answer = stage.product(endpoint, IACT_DIALECT="tools").ask("Count.")
+
+    assert answer.reply == "One, two, three."
+    read = [request.last for request in endpoint.requests]
+    assert "one\ntwo" in read[1]
+    assert "three" in read[2]
+    assert "one\ntwo" in read[3]
+    assert "Nothing was run: there is no function open_browser." in read[4]
+
+
 def test_no_function_is_offered_otherwise(stage: Stage) -> None:
     endpoint = stage.endpoint({"/": ["Hello."]})
     assert stage.product(endpoint, **NO_MODULES).ask("Hi.").reply == "Hello."

@@ -48,6 +48,31 @@ def test_a_draft_in_reasoning_neither_acts_nor_cuts_the_reply(stage: Stage) -> N
     assert all("wrong" not in message for message in endpoint.requests[1].messages[-2][1:])
 
 
+THOUGHT = "I could remember something wrong:\n\n```VAR draft\nwrong\n```\n"
+MARKED = [
+    f"<think>Hm. <think>{THOUGHT}</think>\n{THOUGHT}</think>\n",
+    f"<reasoning>{THOUGHT}</reasoning>",
+    f"[THINK]{THOUGHT}[/THINK]",
+    f"<seed:think>{THOUGHT}</seed:think>",
+    f"◁think▷{THOUGHT}◁/think▷",
+    f"<|channel>thought\n{THOUGHT}<channel|>",
+    f"<|channel|>analysis<|message|>{THOUGHT}<|end|><|start|>assistant<|channel|>final<|message|>",
+]
+
+
+def test_no_draft_acts_whatever_marks_it_and_however_it_is_cut(stage: Stage) -> None:
+    replies = [Reply(f"{thought}```VAR note_{at}\nright\n```", chunk=1) for at, thought in enumerate(MARKED)]
+    between = Reply(f"Done.\n<think>\n{THOUGHT}", chunk=1)
+    endpoint = stage.endpoint({"/": [*replies, between]})
+    answer = stage.product(endpoint, **NO_MODULES).ask("Go.")
+    assert (answer.status, answer.reply.strip()) == ("done", "Done.")
+    tree = replay(answer.journal, verify=True).tree
+    assert [name for name, _ in tree.agents["/"].table.items()] == [f"note_{at}" for at in range(len(MARKED))]
+    reasoned = [record for record in answer.records if record.kind in ("turn", "reply")]
+    assert all(THOUGHT.strip() in str(record.fields["reasoning"]) for record in reasoned)
+    assert "VAR draft" not in str(endpoint.requests[-1].messages)
+
+
 def test_reasoning_of_an_endpoint_that_tells_it_apart_is_kept_for_people(stage: Stage) -> None:
     endpoint = stage.endpoint({"/": [Reply("Four.", reasoning="Two and two.")]})
     answer = stage.product(endpoint, **NO_MODULES).ask("2 + 2?")

@@ -282,10 +282,61 @@ def test_a_broken_call_never_becomes_an_action(name: str, arguments: str) -> Non
     assert "there is no function" in refused(text)
 
 
-def test_a_function_that_was_not_offered_comes_back_as_feedback() -> None:
-    writer = ActionWriter()
-    text = "".join([*writer.feed("", [CallFragment(0, "i", "shell_run", '{"script": "ls"}')]), *writer.end()])
-    assert "there is no function shell_run, only act" in refused(text)
+def native(
+    name: str, arguments: str, listed: str = "- `shell.run`: Run bash.\n- `my_tools.do_it`: Do it."
+) -> str:
+    """The reply that consists of one call of a function by its own name."""
+    sent = [
+        *MESSAGES,
+        ChatMessage(
+            "user", f"Functions you can use:\n{listed}\n- rarely needed: `git` versions; open a file."
+        ),
+    ]
+    writer = ActionWriter(sent)
+    return "".join([*writer.feed("", [CallFragment(0, "i", name, arguments)]), *writer.end()])
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "info"),
+    [
+        ("shell.run", '{"script": "ls", "timeout": 20}', 'shell.run script="ls" timeout=20'),
+        ("shell_run", '{"script": "ls"}', 'shell.run script="ls"'),
+        ("shell__run", '{"script": "ls"}', 'shell.run script="ls"'),
+        ("functions.shell.run", '{"script": "ls"}', 'shell.run script="ls"'),
+        ("functions.shell_run", '{"arguments": {"script": "ls"}}', 'shell.run script="ls"'),
+        ("my_tools_do_it", "{}", "my_tools.do_it"),
+        ("git_commit", '{"message": "Go."}', 'git.commit message="Go."'),
+        ("git.commit", "", "git.commit"),
+        ("CALL", '{"name": "coder", "message": "Fix it."}', 'CALL name="coder" message="Fix it."'),
+        ("show", '{"name": "$run_1"}', "SHOW name=$run_1"),
+        ("call_async", '{"name": "a", "message": "b"}', 'CALL_ASYNC name="a" message="b"'),
+        ("functions.act", '{"action": "shell_run", "arguments": {"script": "ls"}}', 'shell.run script="ls"'),
+    ],
+)
+def test_a_function_called_by_its_own_name_is_called(name: str, arguments: str, info: str) -> None:
+    known = {"shell.run", "my_tools.do_it", "git.commit", "CALL_ASYNC"}
+    [block] = blocks(native(name, arguments), *known)
+    assert (block.info, block.body, block.closed) == (info, "", True)
+
+
+def test_the_lines_of_a_native_call_reach_the_function() -> None:
+    text = native("shell_run", json.dumps({"script": "cd /tmp\nls"}))
+    assert [(block.info, block.body) for block in blocks(text, "shell.run")] == [
+        ("VAR given_1", "cd /tmp\nls"),
+        ("shell.run script=$given_1", ""),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [("open_browser", '{"url": "x"}'), ("web.fetch", '{"url": "x"}'), ("shell_run", '{"script')],
+)
+def test_a_call_that_means_nothing_here_is_answered_with_what_to_write(name: str, arguments: str) -> None:
+    said = refused(native(name, arguments))
+    assert said.startswith("Nothing was run: ")
+    assert name in said
+    assert "`act`" in said
+    assert "SHOW" not in said
 
 
 # --- over the wire ----------------------------------------------------------------------------------
