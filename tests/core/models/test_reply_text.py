@@ -182,15 +182,9 @@ def test_only_the_last_channel_of_the_harmony_format_is_the_reply(
     assert told(cut(text, by)) == wanted
 
 
-PARTS = st.sampled_from(
-    [
-        *(word for mark in MARKS for word in (mark.opening, mark.closing)),
-        "<|start|>",
-        "<|channel|>",
-        "<|message|>",
-    ]
-    + ["<|end|>", "final", "analysis", "a", " ", "\n", "```", "`", "'", "<", "[", "to=functions.x"]
-)
+WORDS = [word for mark in MARKS for word in (mark.opening, mark.closing)]
+HARMONY = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "final", "analysis", "to=functions.x"]
+PARTS = st.sampled_from([*WORDS, *HARMONY, "a", " ", "\n", "```", "`", "'", "<", "["])
 
 
 @given(st.lists(PARTS, max_size=12).map("".join), st.booleans(), st.booleans(), sizes)
