@@ -26,8 +26,12 @@ _AIMS: Final = {"notes": "≥ 80 %", "pairs": "100 %", "needless": "≤ 5 %", "u
 
 def main(arguments: Sequence[str]) -> int:
     """Print the tables. Returns the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.contexts", description="What models met in sessions.")
-    parser.add_argument("journals", nargs="+", type=Path, metavar="JOURNAL", help="a session's folder or journal.md")
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.contexts", description="What models met in sessions."
+    )
+    parser.add_argument(
+        "journals", nargs="+", type=Path, metavar="JOURNAL", help="a session's folder or journal.md"
+    )
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the counts")
     parser.add_argument("--each", action="store_true", help="print a table for each session as well")
     options = parser.parse_args(arguments)

@@ -22,7 +22,9 @@ from iact.core.session.replay import contexts_of
 SOON: Final = 3
 """A note is of use if its function is written in this many turns, the one that reads it included."""
 
-_TAUGHT: Final = frozenset({"CALL", "CALL_ASYNC", "WAIT", "QUERY", "VAR", "SHOW", "REMEMBER", "RECALL", "HELP", "ANSWER"})
+_TAUGHT: Final = frozenset(
+    {"CALL", "CALL_ASYNC", "WAIT", "QUERY", "VAR", "SHOW", "REMEMBER", "RECALL", "HELP", "ANSWER"}
+)
 """Actions that the fixed prompt teaches: nothing else has to document them."""
 
 _KEEPS: Final = frozenset({"VAR", "COMPRESS"})
@@ -30,7 +32,9 @@ _KEEPS: Final = frozenset({"VAR", "COMPRESS"})
 
 _READS: Final = frozenset({"SHOW", "HELP"})
 
-_COMMANDS: Final = frozenset({"bash", "sh", "shell", "console", "zsh", "python", "py", "tool_code", "tool_call"})
+_COMMANDS: Final = frozenset(
+    {"bash", "sh", "shell", "console", "zsh", "python", "py", "tool_code", "tool_call"}
+)
 _CALLS: Final = re.compile(r"<tool_call>|<function=|<invoke |\[TOOL_CALLS\]|<\|python_tag\|>")
 _MANIFEST: Final = re.compile(r"`{3,}json\n(.*)\n`{3,}", re.DOTALL)
 """The body of a `module` record, unless it is the reason why the module is gone."""

@@ -23,7 +23,10 @@ KINDS: Final[tuple[Kind, ...]] = (
 
 _LABELS: Final[Sequence[tuple[re.Pattern[str], Kind]]] = [
     (re.compile(r"Documentation of `"), "notes"),
-    (re.compile(r"(?:Result|Error) of `|`?[\w. ]+`? did not complete|It (?:had printed|also brought)"), "results"),
+    (
+        re.compile(r"(?:Result|Error) of `|`?[\w. ]+`? did not complete|It (?:had printed|also brought)"),
+        "results",
+    ),
     (re.compile(r"Functions (?:you can use|that most work needs)|You may read, not change"), "functions"),
     (re.compile(r"Message from |Intervention by |Your child |You are agent |Your role"), "messages"),
     (re.compile(r"\(state\) "), "state"),

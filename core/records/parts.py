@@ -4,7 +4,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, ClassVar, Literal, TypeAlias, TypeVar
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias, TypeVar
 
 from iact.core.ports import ChangeKind, FileType, FragmentKind, Medium
 from iact.core.records.mark import Since
@@ -225,6 +225,10 @@ class SeenFiles:
     more: int = 0
     gone: tuple[str, ...] = ()
     more_gone: int = 0
+
+
+MINUTE: Final = "%Y-%m-%d %H:%M UTC"
+"""How `Seen.now` is written."""
 
 
 @dataclass(frozen=True, slots=True)

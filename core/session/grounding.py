@@ -2,7 +2,7 @@
 
 The folder is inspected when a turn begins, and the text about it is in the turn's record (`Seen`), so a replay needs no
 folder. What an agent was told is remembered only here, and counts once its turn is recorded: a discarded reply is
-written again with the same files. After a restart the whole list is sent again.
+written again with the same files. After a restart, what was not changed since the agent's last turn counts as told.
 
 File names are content: anyone who could write to the folder chose them. They are shown only to an agent that has
 already read from the same sources, or if nothing from outside is in the files. So no agent becomes less trusted because
@@ -19,12 +19,13 @@ import os
 import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from iact.core import path_names
 from iact.core.gate.provenance import join, untrusted
-from iact.core.records.parts import SeenFile, SeenFiles
+from iact.core.records.parts import MINUTE, SeenFile, SeenFiles
 from iact.core.tree.agent import Agent
 from iact.core.tree.tree import Tree
 
@@ -58,16 +59,30 @@ class Grounding:
 
     async def look(self, tree: Tree, agent: Agent) -> SeenFiles | None:
         """What to say about the files in the turn that begins; None if there is nothing to say."""
-        if tree.layout != "changes" or not _concerns(tree, agent) or _hidden(tree, agent):
+        if tree.layout != "changes" or not _concerns(tree, agent):
             return None
+        if _hidden(tree, agent):
+            self._known.setdefault(agent.path, _Known())  # they are told once the agent may know them
+            return None
+
         now = await asyncio.to_thread(_walked, self._folder)
-        known = self._known.setdefault(agent.path, _Known())
+        known = self._known.setdefault(agent.path, _Known(newest=_told_before(agent, now)))
         if agent.turn != known.turn:
             known.files = known.newest
         if agent.context.told is None:
             known.files = {}
         known.newest, known.turn = now, agent.turn
         return _difference(known.files, now)
+
+
+def _told_before(agent: Agent, now: Mapping[str, Stamp]) -> Mapping[str, Stamp]:
+    """Of the files that there are now, those that an agent of a reopened session was told of in its last turn."""
+    told = agent.context.told
+    if told is None:
+        return {}
+    # It is the minute in which that turn began: what was changed in it may be told once more.
+    last = datetime.strptime(told.seen.now, MINUTE).replace(tzinfo=UTC)
+    return {path: stamp for path, stamp in now.items() if stamp[1] < last.timestamp() * 1e9}
 
 
 def _concerns(tree: Tree, agent: Agent) -> bool:

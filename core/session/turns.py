@@ -11,7 +11,7 @@ from iact.core.language.labels import SUMMARIZE
 from iact.core.models.roles import Models
 from iact.core.ports import ChatMessage, Model
 from iact.core.records.dialogue import Compress, Draw, Reply, Turn
-from iact.core.records.parts import Seen
+from iact.core.records.parts import MINUTE, Seen
 from iact.core.records.record import Record
 from iact.core.session.generation import RunningReply
 from iact.core.session.grounding import Grounding
@@ -77,7 +77,7 @@ class Turns:
         running = tuple(running_children(tree, agent))
         notes = choose_notes(tree, agent)
         catalogue = tree.catalogue if agent.context.fresh or notes else None
-        minute = now.strftime("%Y-%m-%d %H:%M UTC")
+        minute = now.strftime(MINUTE)
         seen = Seen(minute, agent.directory, running, budget.low(tree, agent), catalogue, files)
         composed = compose(tree, agent, seen, notes=notes)
         newest = composed.newest
@@ -143,7 +143,7 @@ class Turns:
 
     def _unnoted(self, agent: Agent) -> PreparedContext:
         """The context that the agent would get now, without anything new from others."""
-        minute = self._live.clock.now().strftime("%Y-%m-%d %H:%M UTC")
+        minute = self._live.clock.now().strftime(MINUTE)
         return prepare(self._live.tree, agent, Seen(minute, agent.directory), notes={})
 
     async def compress(self, root: Agent) -> Record:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -117,6 +118,33 @@ def test_a_session_tells_its_agents_of_files_and_verifies(tmp_path: Path) -> Non
     assert ["file" in one for one in told] == [False, True, False, True]
     assert "files, newest first: a.txt (1 B)" in told[1] or "new or changed files: a.txt (1 B)" in told[1]
     assert "files that are gone: a.txt" in told[3]
+    replay(journal, verify=True)
+
+
+def test_a_reopened_session_tells_only_what_was_changed_since(tmp_path: Path) -> None:
+    asked = list[Asked]()
+    old, new = 1_000_000_000, time.time_ns() + 10**15
+
+    def script(one: Asked) -> str:
+        asked.append(one)
+        return "Yes."
+
+    async def scenario() -> Path:
+        async with runtime(tmp_path, script) as opened:
+            session = await opened.open()
+            write(session.workspace, "kept.txt", at=old)
+            write(session.workspace, "edited.txt", at=old)
+            await session.ask("First.")
+        async with runtime(tmp_path, script) as opened:
+            session = await opened.open(session.id)
+            write(session.workspace, "edited.txt", "longer", at=new)
+            await session.ask("Second.")
+            return session.journal
+
+    journal = asyncio.run(scenario())
+    assert "kept.txt" in asked[0].newest
+    assert "new or changed files: edited.txt (6 B)" in asked[1].newest
+    assert "kept.txt" not in asked[1].newest
     replay(journal, verify=True)
 
 
