@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final, Literal
 
 from iact.core.language.labels import describe, inline, path, size
@@ -48,7 +47,7 @@ class Told:
 
 
 def tail(seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
-    """Return the whole state, newest variables first. `memories`: lines that were recalled for this turn."""
+    """Return the whole state. `memories`: lines that were recalled for this turn."""
     parts = [f"time: {seen.now}"]
     if seen.tokens_left is not None:
         parts.append(f"only {seen.tokens_left} tokens of your budget left")
@@ -60,9 +59,10 @@ def tail(seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
         parts.append("children at work: " + _listed(names, len(seen.running)))
     if memories:
         parts.append("memory: " + " ".join(memories))
-    if variables:
-        newest = [describe(*item) for item in islice(variables.newest(), _LISTED)]
-        parts.append("variables: " + _listed(newest, len(variables)))
+    every = variables.listed()
+    if every:
+        described = [describe(name, value) for name, value in every[:_LISTED]]
+        parts.append("variables: " + _listed(described, len(every)))
     return _paragraph(parts)
 
 
@@ -84,9 +84,9 @@ def changes(told: Told, seen: Seen, variables: Table, memories: Sequence[str] = 
         parts.append("children at work: " + (_listed(names, len(seen.running)) or "none"))
     if memories:
         parts.append("memory: " + " ".join(memories))
-    fresh = list(variables.newest(told.bindings))
+    fresh = variables.listed(told.bindings)
     if fresh:
-        described = [describe(*item) for item in fresh[:_LISTED]]
+        described = [describe(name, value) for name, value in fresh[:_LISTED]]
         parts.append("new variables: " + _listed(described, len(fresh)))
     return _paragraph(parts) if parts else ""
 

@@ -135,7 +135,7 @@ VAR: Final = ActionSpec(
 SHOW: Final = ActionSpec(
     name="SHOW",
     summary="Read a variable, or some of its lines.",
-    parameters=_schema(["name"], name=_TEXT, lines=_TEXT),
+    parameters=_schema(["name"], name=_TEXT, lines=_TEXT, chars=_TEXT),
     core=True,
 )
 

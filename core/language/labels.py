@@ -30,6 +30,8 @@ _ANSI: Final = re.compile(
 )
 _SPACES: Final = {ord("\n"): " ", ord("\t"): " "}
 _PLAIN_PATH: Final = re.compile(r"[\w./@+~-]{1,200}")
+_BEGINS: Final = 60
+"""The most characters of a first line in a description."""
 _MEDIA: Final = re.compile(r"[^A-Za-z0-9.+/_=-]")
 
 
@@ -71,9 +73,12 @@ def size(count: int) -> str:
     return f"{count / 1e6:.1f} MB" if count < 999_950_000 else f"{count / 1e9:.1f} GB"
 
 
-def describe(name: str, value: Value) -> str:
-    """One variable in a list: "$run_1 (text/plain, 9 B)"."""
-    return f"${name} ({_MEDIA.sub('?', value.media)[:60]}, {size(value.size)})"
+def describe(name: str, value: Value, begins: str = "") -> str:
+    """One variable in a list: "$run_1 (text/plain, 9 B)". `begins`: its first line, if that is shown."""
+    about = f"{_MEDIA.sub('?', value.media)[:60]}, {size(value.size)}"
+    if begins:
+        about = f"{about}, begins {json.dumps(inline(begins, _BEGINS), ensure_ascii=False)}"
+    return f"${name} ({about})"
 
 
 def opening(agent: str, caller: str, role: str, functions: Iterable[tuple[str, str | None, str]]) -> str:
@@ -126,17 +131,35 @@ def kept_plans(names: Iterable[str]) -> str:
 
 def message(source: str, text: str, variables: Mapping[str, Value]) -> str:
     """A message from `source` ("the user", "your caller /", "your child /a/b") with the variables it brings."""
-    with_it = ", ".join(describe(name, value) for name, value in variables.items())
-    head = f"Message from {source}" + (f", with {with_it}" if with_it else "") + ":"
-    return f"{head}\n{fenced(clean(text))}"
+    about = [describe(name, value) for name, value in variables.items()]
+    return f"{message_label(source, about, {})}\n{fenced(clean(text))}"
 
 
-def question(child: str, text: str, variable: str, variables: Mapping[str, Value]) -> str:
-    """A question of the agent `child` to its caller, with the variables it brings. `variable`: where it is kept."""
-    with_it = ", ".join(describe(name, value) for name, value in variables.items())
-    head = f"Your child {child} asks you, kept as ${variable}" + (f", with {with_it}" if with_it else "")
-    name = child.rsplit("/", 1)[1]
-    return f"{head}:\n{fenced(clean(text))}\nAnswer it with CALL {name}; if you can't, ask your own caller."
+def message_label(source: str, about: Iterable[str], whole: Mapping[str, str]) -> str:
+    """What stands before a message from `source`. `about`: a description of each variable that it brings.
+
+    `whole`: the contents of variables that stand here, by name, so that they are read before the message.
+    """
+    return _bringing(f"Message from {source}", about, whole, "The message:")
+
+
+def question_label(child: str, variable: str, about: Iterable[str], whole: Mapping[str, str]) -> str:
+    """What stands before a question of the agent `child` to its caller. `variable`: where the question is kept."""
+    return _bringing(f"Your child {child} asks you, kept as ${variable}", about, whole, "The question:")
+
+
+def how_to_answer(child: str) -> str:
+    """What stands behind a question of the agent `child`."""
+    return f"Answer it with CALL {child.rsplit('/', 1)[1]}; if you can't, ask your own caller."
+
+
+def _bringing(head: str, about: Iterable[str], whole: Mapping[str, str], then: str) -> str:
+    with_it = ", ".join(about)
+    head = f"{head}, with {with_it}:" if with_it else f"{head}:"
+    if not whole:
+        return head
+    values = [f"${name}:\n{fenced(text)}" for name, text in whole.items()]
+    return "\n".join([head, *values, then])
 
 
 def intervention(text: str) -> str:
@@ -148,11 +171,16 @@ def result(
     called: str, text: str, *, variable: str | None, exit_status: int | None, error: bool = False
 ) -> str:
     """Private feedback about a tool call or a read."""
+    head = result_label(called, variable=variable, exit_status=exit_status, error=error)
+    return f"{head}\n{fenced(clean(text))}"
+
+
+def result_label(called: str, *, variable: str | None, exit_status: int | None, error: bool = False) -> str:
+    """What stands before the text of a result. `variable`: the name under which it is kept, if that is told."""
     kept = f", kept as ${variable}" if variable else ""
     status = f", exit status {exit_status}" if exit_status is not None else ""
     what = "Error of" if error else "Result of"
-    head = f"{what} `{called}` (only you see this){kept}{status}:"
-    return f"{head}\n{fenced(clean(text))}"
+    return f"{what} `{called}` (only you see this){kept}{status}:"
 
 
 def recalled(called: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -170,9 +198,9 @@ def incomplete(function: str) -> str:
     return f"{function} did not complete."
 
 
-def printed(text: str, variable: str) -> str:
-    """What an unfinished call had printed so far."""
-    return f"It had printed this, kept as ${variable}:\n{fenced(clean(text))}"
+def printed_label(variable: str | None) -> str:
+    """What stands before the text that an unfinished call had printed so far."""
+    return f"It had printed this, kept as ${variable}:" if variable else "It had printed this:"
 
 
 def stopped_text(text: str) -> str:
@@ -279,14 +307,3 @@ def forked(path: str, caller: str, role: str) -> str:
 def note(text: str) -> str:
     """A notice by the system."""
     return f"Notice by the system: {text}"
-
-
-def shorten(text: str, limit: int, variable: str | None) -> str:
-    """Shorten to at most about `limit` (1 or more) characters: head, how much is left out, tail."""
-    if len(text) <= limit:
-        return text
-    head, tail = text[: limit * 2 // 3], text[len(text) - limit // 3 :]
-    left = len(text) - len(head) - len(tail)
-    lines = text.count("\n") + 1
-    how = f"; SHOW {variable} lines=1-40 reads more" if variable else ""
-    return f"{head}\n[… {left} characters left out of {len(text)} in {lines} lines{how} …]\n{tail}"

@@ -17,6 +17,9 @@ _MENTION: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)(?!\w)")
 NAME: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 Named = TypeVar("Named")
 
+PERSON: Final = "the user"
+"""The origin of what a person gave."""
+
 _TEXT: Final = re.compile(
     r"text/.*|application/(?:.*\+(?:json|xml|yaml)|(?:x-)?(?:json|ndjson|xml|yaml|toml|javascript|sh|sql|python))(?:;.*)?"
 )
@@ -80,6 +83,8 @@ class Table(Mapping[str, Value]):
         self._values: dict[str, Value] = {}
         self._counts: dict[str, int] = {}
         self._bound: dict[str, int] = {}
+        self._numbered: set[str] = set()
+        self._quiet: set[str] = set()
         self.bindings = 0
 
     def __getitem__(self, name: str) -> Value:
@@ -95,11 +100,20 @@ class Table(Mapping[str, Value]):
         """Iterate over names and values, the last bound first; `since`: only those bound after that many `bindings`."""
         return takewhile(lambda item: self._bound[item[0]] > since, reversed(self._values.items()))
 
+    def listed(self, since: int = 0) -> list[tuple[str, Value]]:
+        """The names and values to tell of, the most telling first; `since`: as for `newest`.
+
+        What a person gave, and what somebody gave a name, comes before what only has a number.
+        """
+        newest = [item for item in self.newest(since) if item[0] not in self._quiet]
+        return sorted(newest, key=lambda item: item[0] in self._numbered and item[1].origin != PERSON)
+
     def copy(self) -> Table:
         """Return an independent copy."""
         other = Table()
         other._values, other._counts = dict(self._values), dict(self._counts)
         other._bound, other.bindings = dict(self._bound), self.bindings
+        other._numbered, other._quiet = set(self._numbered), set(self._quiet)
         return other
 
     def define(self, name: str, value: Value) -> None:
@@ -108,6 +122,8 @@ class Table(Mapping[str, Value]):
             self._values.pop(name, None)
             self.bindings += 1
             self._bound[name] = self.bindings
+            self._numbered.discard(name)
+            self._quiet.discard(name)
         self._values[name] = value
 
     def number(self, stem: str) -> str:
@@ -119,10 +135,13 @@ class Table(Mapping[str, Value]):
         self._counts[stem] = count
         return f"{stem}_{count}"
 
-    def keep(self, stem: str, value: Value) -> str:
-        """Bind the next free numbered name to `value`, and return the name."""
+    def keep(self, stem: str, value: Value, *, quiet: bool = False) -> str:
+        """Bind the next free numbered name to `value`, and return the name. `quiet`: it is in no list."""
         name = self.number(stem)
         self.define(name, value)
+        self._numbered.add(name)
+        if quiet:
+            self._quiet.add(name)
         return name
 
     def receive(self, name: str, value: Value) -> str:

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Literal, get_args
 
+from iact.core.context.excerpt import excerpt
 from iact.core.errors import IactError, JournalUnwritable, SandboxError, Superseded, UsageError
 from iact.core.gate.level import level
-from iact.core.language.labels import shorten
 from iact.core.plan.forms import read_plan
 from iact.core.plan.model import PlanError
 from iact.core.ports import JSON
@@ -925,10 +925,10 @@ def _said(own: Iterable[Record]) -> Iterable[str]:
         match one.content:
             case Say() | Reply():
                 told[one.n] = (
-                    f"{'I said' if one.kind == 'say' else 'You answered'}: {shorten(one.body, _RETOLD, None)}"
+                    f"{'I said' if one.kind == 'say' else 'You answered'}: {excerpt(one.body, _RETOLD)}"
                 )
             case Reword(of=n) if n in told:
-                told[n] = f"I said: {shorten(one.body, _RETOLD, None)}"
+                told[n] = f"I said: {excerpt(one.body, _RETOLD)}"
             case Withdraw(of=n):
                 told.pop(n, None)
     return told.values()

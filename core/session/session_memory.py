@@ -87,7 +87,7 @@ class SessionMemory:
             self._live.record(recall, agent.path, body=body_of(found.rows))
 
     def _ask(self, agent: Agent, now: datetime) -> MemoryQuestion:
-        reads = [*agent.mail.feedback, *(message.text for message in agent.mail.ready)]
+        reads = [*map(str, agent.mail.feedback), *(message.text for message in agent.mail.ready)]
         return MemoryQuestion(
             self._live.tree.session,
             agent.path,

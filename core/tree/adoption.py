@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Final
 
+from iact.core.context.excerpt import as_read
 from iact.core.context.prompt import STANDARD
 from iact.core.gate.clearance import Remembered
 from iact.core.gate.grant import Grant
@@ -22,10 +23,11 @@ from iact.core.gate.rate import Tally
 from iact.core.language import labels
 from iact.core.records.record import Record
 from iact.core.records.session import Adopt
+from iact.core.tree import origin
 from iact.core.tree.account import Account
 from iact.core.tree.agent import Agent
 from iact.core.tree.apply_session import take_roles, take_version
-from iact.core.tree.contexts import heard, show
+from iact.core.tree.contexts import heard, show, sources_of
 from iact.core.tree.expectations import expect
 from iact.core.tree.guards import Guards
 from iact.core.tree.live_folder import LiveFolder
@@ -78,7 +80,8 @@ def _come_to_rest(tree: Tree, agent: Agent) -> None:
         if role is not None:
             for message in agent.mail.inbox:
                 agent.mail.parts += show(tree, agent, message, agent.table)
-        agent.mail.feedback = [*parts, labels.note(_TOLD)]
+        origin.read(agent, sources_of(parts))
+        agent.mail.feedback = [*map(as_read, parts), labels.note(_TOLD)]
     agent.mail.inbox, agent.actions, agent.errand = [], [], None
     if agent.active:
         tree.rest(agent, "cancelled")

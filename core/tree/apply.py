@@ -11,6 +11,7 @@ import dataclasses
 from collections.abc import Callable, Sequence
 from typing import Final, Literal
 
+from iact.core.context.excerpt import Feedback, as_read, excerpt
 from iact.core.errors import IactError, JournalError, ReplayMismatch
 from iact.core.gate.grant import Narrowing
 from iact.core.gate.policy_file import policy_from_json
@@ -115,7 +116,15 @@ from iact.core.tree.adoption import adopt
 from iact.core.tree.agent import Agent, Errand, Pending, Report
 from iact.core.tree.budget_draws import draw
 from iact.core.tree.child_questions import asks_caller
-from iact.core.tree.contexts import choose_notes, documented, heard, labels_shown, receive, show
+from iact.core.tree.contexts import (
+    choose_notes,
+    documented,
+    heard,
+    labels_shown,
+    receive,
+    show,
+    sources_of,
+)
 from iact.core.tree.damage import STUMBLES, damaged
 from iact.core.tree.expectations import (
     NOT_RUN,
@@ -142,6 +151,7 @@ from iact.core.tree.plan_run import BUG
 from iact.core.tree.recall import lines_in, untrusted_in
 from iact.core.tree.spawns import expect_spawn
 from iact.core.tree.tree import Tree
+from iact.core.tree.window import room_for
 
 _LONGEST_PATH: Final = 4096
 """The most characters of a directory's path that are shown."""
@@ -505,7 +515,7 @@ def _short_of(reply: Reply) -> str:
     return reply.bound or ("length" if cut else "")
 
 
-def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[str]:
+def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[Feedback]:
     """What a cancelled agent reads first if it is ever called again: everything that it had not answered yet."""
     # As it may have been sent already, with its notes (the first journals added notes to the turn only).
     notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
@@ -514,19 +524,21 @@ def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[str]:
     for message in agent.mail.inbox:
         origin.read(agent, message.labels)
     parts = heard(tree, agent, agent.mail.inbox, notes, agent.table)
+    origin.read(agent, sources_of(parts))
     for message in agent.mail.inbox:
         origin.read(agent, labels_shown(tree, agent, message, agent.table))
         agent.mail.parts += show(tree, agent, message, agent.table)
     why = "The session was forked here." if forked else "Your work was cancelled here by the user."
-    return [*parts, labels.note(why)]
+    return [*map(as_read, parts), labels.note(why)]
 
 
-def _hear(tree: Tree, agent: Agent, message: Incoming) -> str:
+def _hear(tree: Tree, agent: Agent, message: Incoming) -> Feedback:
     """Let an agent read a message before its next turn begins. Returns the text for it."""
     origin.read(agent, message.labels | labels_shown(tree, agent, message, agent.table))
-    text = receive(tree, message, agent.table)
+    text = receive(tree, agent, message, agent.table)
+    origin.read(agent, sources_of([text]))
     agent.mail.parts += show(tree, agent, message, agent.table)
-    return text
+    return as_read(text)
 
 
 def _return(
@@ -803,7 +815,7 @@ def _discard(tree: Tree, record: Record, discard: Discard) -> None:
         return
     agent.mail.answering |= frozenset(discard.read)
     if discard.reason in ("interrupt", "cancel") and record.body.strip():
-        told = labels.stopped_text(labels.shorten(record.body, tree.bounds.shown, None))
+        told = labels.stopped_text(excerpt(record.body, room_for(tree, agent, record.body)))
         agent.mail.inbox.append(Incoming(record.n, "news", agent.path, told, labels=origin.by(agent)))
 
 

@@ -15,9 +15,9 @@ from dataclasses import replace
 from functools import partial
 from typing import Final
 
+from iact.core.context.excerpt import excerpt
 from iact.core.gate.provenance import join
 from iact.core.language.actions import Registry
-from iact.core.language.labels import shorten
 from iact.core.language.variables import Value, mentions, rename, text_value
 from iact.core.modules.outcome_reader import exit_status
 from iact.core.plan.commands import (
@@ -873,7 +873,7 @@ def _outcome(plan: Agent, pending: Pending, record: Record, result: Result, valu
             kind = "timeout" if facts.get("type") == "TimeoutError" else "raised"
         said = sentence.format(pending.spec.name)
         if said and has_output(record, result) and record.body:
-            said = f"{said} It had printed: {shorten(record.body, _PRINTED, None)}"
+            said = f"{said} It had printed: {excerpt(record.body, _PRINTED)}"
         return StepFailure(kind, said or record.body or "It failed.")
     labels = value.labels | set(run_of(plan, record).state.labels_of(pending.node))
     return StepSuccess(_output(value), tuple(sorted(labels)), exit_status(facts))

@@ -76,6 +76,7 @@ def take_turn(
     for message in agent.mail.inbox:
         if message.n in prepared.took:
             origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
+    origin.read(agent, prepared.sources)
     if prepared.seen.files is not None:  # anyone who could write there chose the names
         origin.read(agent, tree.shared.files | join(tree.shared.writing.values()))
     agent.mail.take(prepared.took)

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from iact.core.context.embeds import MOST, embedded, part
+from iact.core.context.excerpt import Feedback, Passage
 from iact.core.context.tail import changes, tail
+from iact.core.context.values import describe_values
 from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
 from iact.core.language.actions import CORE_ACTIONS, PLAN, ActionSpec
@@ -20,16 +22,15 @@ from iact.core.language.variables import Table, Value, rename, text_value
 from iact.core.ports import Part
 from iact.core.records.dialogue import LastTurn
 from iact.core.records.parts import Seen
+from iact.core.tree import origin
 from iact.core.tree.agent import Agent
 from iact.core.tree.mail import Incoming
 from iact.core.tree.offered_functions import asks_for_plan, is_offered, touches
 from iact.core.tree.prepared_context import Composed, PreparedContext, newest_message
 from iact.core.tree.tree import Tree
-from iact.core.tree.window import fitted
+from iact.core.tree.window import fitted, may_be_cut, room_for
 
 _NOTES: Final = 3
-_LONG: Final = 20_000
-"""Messages of at least this many characters are kept as a variable too."""
 _FRONT: Final = -1
 _WORDS: Final = re.compile(r"[\w.]+")
 _TURNS_LEFT: Final = 3
@@ -60,7 +61,7 @@ def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
     unknown = undocumented(tree, agent)
     names = {spec.name for spec in unknown}
     found: dict[str, int] = {}
-    waiting = [(0, " ".join(agent.mail.feedback), False)]
+    waiting = [(0, " ".join(map(str, agent.mail.feedback)), False)]
     step = agent.caller in tree.agents and tree.agents[agent.caller].plan is not None
     for message in agent.mail.ready:
         child = tree.agents.get(message.child)
@@ -123,13 +124,14 @@ def compose(
     inbox = [message for message in agent.mail.ready if wanted is None or message.n in wanted]
     table = agent.table.copy() if inbox else agent.table
     new = heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue)
+    sources = sources_of(new)
     parts = [*_opening(tree, agent, seen.catalogue), *fitted(tree, agent, new)]
     told, recalled = agent.context.told, agent.mail.recalled
     end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
     shown = [*agent.mail.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
     beside = tuple(dict.fromkeys(shown))[:MOST]
     took, newest = tuple([message.n for message in inbox]), newest_message("\n\n".join(parts), end, beside)
-    return Composed(tuple(parts), end, beside, took, notes, seen, table, newest)
+    return Composed(tuple(parts), end, beside, took, notes, seen, table, newest, sources)
 
 
 def complete(
@@ -151,7 +153,7 @@ def complete(
     newest = newest_message(text, tail_, beside) if more else composed.newest
     return PreparedContext(
         text, tail_, beside, composed.took, composed.notes, composed.seen, composed.table, last, full,
-        agent.context.history.digest((newest,)), newest,
+        agent.context.history.digest((newest,)), newest, composed.sources,
     )  # fmt: skip
 
 
@@ -163,16 +165,24 @@ def heard(
     table: Table,
     *,
     catalogue: int | None = None,
-) -> list[str]:
+) -> list[Feedback]:
     """Return the texts that reached an agent: its feedback and these messages, each followed by its notes.
 
     Puts what the messages bring into `table`. `catalogue`: the record since which the functions are as documented.
     """
     front, behind = (list(_documentation(tree, notes, place, catalogue)) for place in (_FRONT, 0))
-    parts = [*front, *agent.mail.feedback, *behind]
+    parts: list[Feedback] = [*front, *agent.mail.feedback, *behind]
     for message in inbox:
-        parts += [receive(tree, message, table), *_documentation(tree, notes, message.n, catalogue)]
+        parts += [receive(tree, agent, message, table), *_documentation(tree, notes, message.n, catalogue)]
     return parts
+
+
+def sources_of(parts: Iterable[Feedback]) -> Labels:
+    """The labels of the values whose content these texts show.
+
+    Whoever lets an agent read the texts adds them to what it has read, as SHOW does.
+    """
+    return join(part.sources for part in parts if isinstance(part, Passage))
 
 
 def labels_shown(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Labels:
@@ -239,32 +249,58 @@ def _documentation(tree: Tree, notes: Mapping[str, int], place: int, catalogue: 
         yield labels.documentation(spec.name, spec.alias, spec.documentation + kept)
 
 
-def receive(tree: Tree, message: Incoming, table: Table) -> str:
+def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedback:
     """Put what a message brings into `table`. Returns the message's text with its label."""
     if message.kind == "news":
         return labels.note(message.text)
     if message.status != "ok":
         return labels.unfinished(message.child, message.status, message.text)
+
+    held = set(table)
     names = {name: table.receive(name, value) for name, value in message.values.items()}
+    brought = {name: table[name] for name in names.values()}
     text = rename(message.text, names)
+    source, variable = message.source, ""
+
+    if message.kind == "child":
+        reply = text_value(text, media="text/markdown", labels=message.labels, origin=message.child)
+        variable = table.keep(message.child.rsplit("/", 1)[1], reply)
+        what = "child" if tree.agents[message.child].plan is None else "plan"
+        source = f"your {what} {message.child}, kept as ${variable}"
+    capture(text, table, message)
+
+    shown = labels.clean(text)
     if message.kind == "intervention":
-        capture(text, table, message)
         return labels.intervention(text)
-    brought = {new: table[new] for new in names.values()}
-    if message.kind != "child":
-        capture(text, table, message)
-        if len(text) > _LONG:  # if the text does not fit the context, the rest can be read from this variable
+    if message.kind == "child":
+        room = room_for(tree, agent, shown)
+    else:
+        room = len(shown)
+        if may_be_cut(tree, agent, text):  # the rest can then be read from this variable
             variable = table.keep("message", text_value(text, labels=message.labels, origin=message.source))
             brought = {**brought, variable: table[variable]}
-        return labels.message(message.source, text, brought)
-    reply = text_value(text, media="text/markdown", labels=message.labels, origin=message.child)
-    variable = table.keep(message.child.rsplit("/", 1)[1], reply)
-    capture(text, table, message)
-    shown = labels.shorten(text, tree.bounds.shown, variable)
+
+    described = describe_values(
+        brought,
+        new=brought.keys() - held - {variable},
+        begun=_harmless(tree, agent, message, brought),
+        room=room_for(tree, agent, ""),
+    )
     if message.asks:
-        return labels.question(message.child, shown, variable, brought)
-    what = "child" if tree.agents[message.child].plan is None else "plan"
-    return labels.message(f"your {what} {message.child}, kept as ${variable}", shown, brought)
+        label = labels.question_label(message.child, variable, described.about, described.whole)
+        how = f"\n{labels.how_to_answer(message.child)}"
+        return Passage(label, shown, room, variable, how, sources=described.sources)
+    label = labels.message_label(source, described.about, described.whole)
+    return Passage(label, shown, room, variable, sources=described.sources)
+
+
+def _harmless(tree: Tree, agent: Agent, message: Incoming, values: Mapping[str, Value]) -> list[str]:
+    """The values whose first line tells an agent of no source that it does not read of in the message itself.
+
+    An agent must be able to hand on a long text from outside by its name, without having read any of it.
+    """
+    read = agent.labels | message.labels
+    return [name for name, value in values.items() if not origin.strange(tree, value.labels - read)]
 
 
 def capture(text: str, table: Table, message: Incoming) -> None:

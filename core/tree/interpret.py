@@ -16,6 +16,7 @@ from itertools import islice, takewhile
 from typing import Final
 
 from iact.core.context.embeds import MOST, part
+from iact.core.context.excerpt import Feedback, Passage, readable, select
 from iact.core.context.history import History
 from iact.core.gate.gate import arguments_digest
 from iact.core.gate.provenance import Labels, join
@@ -36,6 +37,13 @@ from iact.core.tree.mail import Incoming
 from iact.core.tree.offered_functions import has_states
 from iact.core.tree.recall import lines_in
 from iact.core.tree.tree import Tree
+from iact.core.tree.window import room_for
+
+_NAMED: Final = 12
+"""The most variables that are named to an agent that asks for one that it does not have."""
+
+_LINE: Final = 200
+"""The most characters of a result that is a mere line."""
 
 _NOTHING: Final = ActionSpec("", "", core=True)
 _SETTLED: Final = frozenset({"VAR", "SHOW", "COMPRESS"})
@@ -107,7 +115,7 @@ def advance(tree: Tree, agent: Agent) -> None:
         agent.mail.feedback.append(feedback)
         head = agent.actions.pop(0)
         if head.bound is None or head.spec.name not in _SETTLED:
-            agent.mail.refused.append(feedback)
+            agent.mail.refused.append(str(feedback))
     _look_ahead(tree, agent)
 
 
@@ -161,7 +169,7 @@ def together(agent: Agent) -> list[Pending]:
     return list(islice(now, _TOGETHER)) or agent.actions[:1]
 
 
-def _settle(tree: Tree, agent: Agent, pending: Pending) -> str | None:
+def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
     """Return feedback for an action that is settled now; None if it needs an outcome from outside."""
     if pending.bound is None:
         bound = bind_pending(tree, agent, pending)
@@ -303,44 +311,43 @@ def _define(agent: Agent, bound: Bound) -> str:
     return f"Kept {labels.describe(name, value)}."
 
 
-def _show(tree: Tree, agent: Agent, bound: Bound) -> str:
+def _show(tree: Tree, agent: Agent, bound: Bound) -> Feedback:
     name = str(bound.arguments.get("name", "")).lstrip("$")
-    value = bound.attached.get("name") or agent.table.get(name)
+    value = bound.attached.get("name")
+    if value is not None:
+        name = next((one for one, other in agent.table.items() if other is value), name)
+    else:
+        value = agent.table.get(name)
     if value is None:
-        have = ", ".join(f"${one}" for one in list(agent.table)[-12:]) or "none"
+        have = ", ".join(f"${one}" for one, _ in agent.table.listed()[:_NAMED]) or "none"
         return f"`SHOW` was not run: you have no variable ${name}. You have {have}."
+
     if not value.is_text and _attach(tree, agent, name, value):
         origin.read(agent, value.labels)
         return f"{labels.describe(name, value)} stands behind this message."
     if not value.is_text:
         return f"`SHOW` was not run: {labels.describe(name, value)} is not text."
+
+    # What is wrong with a range tells how long the text is.
     origin.read(agent, value.labels)
-    lines = value.text().split("\n")
-    wanted = str(bound.arguments.get("lines", ""))
-    first, last = _line_range(wanted, len(lines))
-    title = f"SHOW {name}" + (f" lines={first}-{last} of {len(lines)}" if wanted else "")
-    text = labels.clean("\n".join(lines[first - 1 : last]))
-    return labels.result(
-        title, labels.shorten(text, tree.bounds.shown, name), variable=None, exit_status=None
+    selected = select(
+        readable(value), str(bound.arguments.get("lines", "")), str(bound.arguments.get("chars", ""))
     )
+    if isinstance(selected, str):
+        return f"`SHOW` was not run for ${name}: {selected}."
+    label = labels.result_label(f"SHOW {name}{selected.title}", variable=None, exit_status=None)
+    room = room_for(tree, agent, selected.text)
+    beyond = f"\n{selected.beyond}" if selected.beyond else ""
+    return Passage(label, selected.text, room, name, beyond, asked=selected)
 
 
-def _line_range(wanted: str, count: int) -> tuple[int, int]:
-    first, dash, last = (part.strip() for part in wanted.partition("-"))
-    start = int(first) if first.isdigit() else 1
-    stop = int(last) if last.isdigit() else start if wanted and not dash else count
-    start = max(1, min(start, count))
-    return start, max(start, min(stop, count))
-
-
-def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
+def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> Feedback:
     """Return feedback for an action from its `result` record. A value that it brought becomes a variable."""
     match result.status:
         case "incomplete":
             return labels.incomplete(pending.spec.name)
         case "cancelled":
-            what = f"`{pending.written}` was cancelled before it ended."
-            return what + _printed(tree, agent, pending, record, result)
+            return _stopped(tree, agent, pending, record, result)
         case "forked" if pending.call:
             return f"`{pending.written}` had begun where the session was forked; what came of it is not known here."
         case "forked":
@@ -368,26 +375,43 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
             return _answered(tree, agent, pending, record, result)
         case status:
             value = result_value(tree, agent, pending, record, result)
-            variable = agent.table.keep(pending.remote or pending.spec.name.rsplit(".", 1)[-1].lower(), value)
-            told = labels.result(
+            quiet = _is_said_at_once(value)
+            name = pending.remote or pending.spec.name.rsplit(".", 1)[-1].lower()
+            variable = agent.table.keep(name, value, quiet=quiet)
+            label = labels.result_label(
                 pending.written,
-                _shown(tree, agent, value, variable),
-                variable=variable,
+                variable=None if quiet else variable,
                 exit_status=exit_status(dict(result.data or {})),
                 error=status == "error",
             )
-            return "\n".join([told, *_artifacts(tree, agent, result, value.labels)])
+            return _passage(tree, agent, label, value, variable, result)
 
 
-def _answered(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
+def _is_said_at_once(value: Value) -> bool:
+    """Whether a result is no more than a short line. It keeps its name, so that later results have the names that an
+    agent expects and can use in the same reply, but it is not worth being listed."""
+    if not value.is_text or value.size > _LINE * 4:
+        return False
+    text = readable(value)
+    return len(text) <= _LINE and "\n" not in text
+
+
+def _passage(tree: Tree, agent: Agent, label: str, value: Value, variable: str, result: Result) -> Passage:
+    """What an agent reads of a value that an action brought. `result`: what else it brought."""
+    text = _shown(tree, agent, value, variable)
+    artifacts = "".join(f"\n{line}" for line in _artifacts(tree, agent, result, value.labels))
+    return Passage(label, text, room_for(tree, agent, text), variable, artifacts)
+
+
+def _answered(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> Passage:
     """The answer of a remote agent, which is read like the message of a child."""
     value, name = result_value(tree, agent, pending, record, result), pending.remote
     variable, said = agent.table.keep(name, value), remote.source(agent.remote[name], name)
     if value.is_text:
         message = Incoming(record.n, "child", result.function, value.text(), {}, labels=value.labels)
         capture(message.text, agent.table, message)
-    told = labels.message(f"{said}, kept as ${variable}", _shown(tree, agent, value, variable), {})
-    return "\n".join([told, *_artifacts(tree, agent, result, value.labels)])
+    label = labels.message_label(f"{said}, kept as ${variable}", (), {})
+    return _passage(tree, agent, label, value, variable, result)
 
 
 def has_output(record: Record, result: Result) -> bool:
@@ -399,13 +423,17 @@ def has_output(record: Record, result: Result) -> bool:
     return result.status != "incomplete" and (result.blob is not None or bool(record.body))
 
 
-def _printed(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> str:
-    """What a call had printed when it was ended; empty if it had printed nothing."""
+def _stopped(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> Feedback:
+    """That a call was ended, and what it had printed by then."""
+    what = f"`{pending.written}` was cancelled before it ended."
     if not has_output(record, result):
-        return ""
+        return what
     value = result_value(tree, agent, pending, record, result)
-    variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value)
-    return f" {labels.printed(_shown(tree, agent, value, variable), variable)}"
+    quiet = _is_said_at_once(value)
+    variable = agent.table.keep(pending.spec.name.rsplit(".", 1)[-1], value, quiet=quiet)
+    printed = labels.printed_label(None if quiet else variable)
+    text = _shown(tree, agent, value, variable)
+    return Passage(f"{what} {printed}", text, room_for(tree, agent, text), variable)
 
 
 def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
@@ -446,7 +474,7 @@ def _shown(tree: Tree, agent: Agent, value: Value, variable: str) -> str:
         return f"({value.media}, {labels.size(value.size)}; it stands behind this message)"
     if not value.is_text:
         return f"({value.media}, {labels.size(value.size)}, not text)"
-    return labels.shorten(labels.clean(value.text()).rstrip("\n"), tree.bounds.shown, variable)
+    return readable(value)
 
 
 def result_value(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> Value:

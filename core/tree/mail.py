@@ -6,6 +6,7 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from iact.core.context.excerpt import Feedback
 from iact.core.gate.provenance import NOTHING, Labels
 from iact.core.language.scanner import Block
 from iact.core.language.variables import Value
@@ -56,7 +57,7 @@ class Mail:
     """
 
     inbox: list[Incoming] = field(default_factory=list)
-    feedback: list[str] = field(default_factory=list)
+    feedback: list[Feedback] = field(default_factory=list)
     parts: list[Part] = field(default_factory=list)
     refused: list[str] = field(default_factory=list)
     task: str = ""

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from iact.core.context.excerpt import excerpt
 from iact.core.language import labels
 from iact.core.plan.contracts import as_text
 from iact.core.plan.model import WORK
@@ -155,7 +156,7 @@ def _results(run: PlanRun, ending: Ending) -> Iterator[str]:
         return
     for record in last_steps(run):
         if record.output is not None:
-            text = labels.shorten(as_text(record.output).rstrip("\n"), _SHOWN, variable_of(record.node.id))
+            text = excerpt(as_text(record.output).rstrip("\n"), _SHOWN, variable_of(record.node.id))
             yield f"Result of {record.node.id}:\n{text}"
 
 

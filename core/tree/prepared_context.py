@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from iact.core.gate.provenance import NOTHING, Labels
 from iact.core.language.scanner import Scan
 from iact.core.language.variables import Table
 from iact.core.ports import ChatMessage, Part
@@ -28,6 +29,8 @@ class Composed:
     seen: Seen
     table: Table
     newest: ChatMessage
+    sources: Labels = NOTHING
+    """The labels of the values whose content it shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,8 @@ class PreparedContext:
     full: int
     digest: str
     newest: ChatMessage
+    sources: Labels = NOTHING
+    """The labels of the values whose content it shows."""
 
 
 Stamp = tuple[int, int]

@@ -1,34 +1,64 @@
 """Shortens text that can't fit into a model's window, no matter who wrote it: one long text must not end a session.
 
-Half of a window is for what is new in one turn, a quarter for one reply of the agent itself. Longer text loses its
-middle. The whole text stays in a variable, or in the variable that the text itself names.
+An eighth of a window is for one result, half for what is new in one turn, a quarter for one reply of the agent itself.
+Longer text loses its middle (`core.context.excerpt`). The whole text stays in a variable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Final
 
+from iact.core.context.excerpt import Feedback, Passage, excerpt
 from iact.core.context.tokens import estimate
-from iact.core.language import labels
 from iact.core.language.variables import text_value
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
 from iact.core.tree.tree import Tree
 
-_LEAST = 400
+_LONG: Final = 20_000
+"""Messages of more than this many characters are kept as a variable in any window."""
+
+_LEAST: Final = 400
 """The fewest characters kept of each part, even if the total is still too long."""
 
 
-def fitted(tree: Tree, agent: Agent, parts: Sequence[str]) -> list[str]:
+def room_for(tree: Tree, agent: Agent, text: str) -> int:
+    """How many characters of a text an agent reads at once: an eighth of its window, and `Bounds.shown` at least."""
+    least = tree.bounds.shown
+    role = tree.roles.get(agent.model)
+    if len(text) <= least or role is None:
+        return least
+
+    share = role.context // 8
+    tokens = estimate(text)
+    if tokens <= share:
+        return len(text)
+    return max(least, len(text) * share // tokens)
+
+
+def may_be_cut(tree: Tree, agent: Agent, text: str) -> bool:
+    """Whether a message can be so long that, with what comes beside it, a part of it is left out."""
+    room = _window(tree, agent) // 4
+    return len(text) > _LONG or not (_surely_fits(len(text), room) or estimate(text) <= room)
+
+
+def fitted(tree: Tree, agent: Agent, parts: Sequence[Feedback]) -> list[str]:
     """Return the new parts for an agent; if they are too long together, the middles of the longest are left out."""
     room = _window(tree, agent) // 2
-    if _surely_fits(sum(map(len, parts)), room):
-        return list(parts)
-    limit, found = max(map(len, parts)), list(parts)
+    found = [str(part) for part in parts]
+    if _surely_fits(sum(map(len, found)), room):
+        return found
+
+    limit = max(map(len, found))
     while limit > _LEAST and sum(map(estimate, found)) > room:
         limit = max(_LEAST, limit * 3 // 4)
-        found = [labels.shorten(part, limit, None) for part in parts]
+        found = [_within(part, limit) for part in parts]
     return found
+
+
+def _within(part: Feedback, limit: int) -> str:
+    return part.within(limit) if isinstance(part, Passage) else excerpt(part, limit)
 
 
 def own_reply(tree: Tree, agent: Agent, text: str) -> str:
@@ -41,7 +71,7 @@ def own_reply(tree: Tree, agent: Agent, text: str) -> str:
     limit, shown = len(text), text
     while limit > _LEAST and estimate(shown) > room:
         limit = max(_LEAST, limit * 3 // 4)
-        shown = labels.shorten(text, limit, variable)
+        shown = excerpt(text, limit, variable)
     return shown
 
 

@@ -72,7 +72,7 @@ def _told_after(agent: Agent, turn: Record) -> str:
         for message, later in pairwise(messages)
         if message.role == "assistant" and message.content == turn.body
     ]
-    return "\n".join([*after, *agent.mail.feedback])
+    return "\n".join([*after, *map(str, agent.mail.feedback)])
 
 
 def _answered(records: Sequence[Record]) -> Counter[tuple[str, int, int]]:

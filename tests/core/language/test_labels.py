@@ -127,19 +127,6 @@ def test_what_deceives_is_shown(text: str, shown: str) -> None:
     assert labels.clean(text) == shown
 
 
-@given(st.text(), st.integers(1, 60))
-def test_shortening_keeps_both_ends_and_says_how_much_is_missing(text: str, limit: int) -> None:
-    short = labels.shorten(text, limit, "run_1")
-    if len(text) <= limit:
-        assert short == text
-        return
-    head, tail_ = limit * 2 // 3, limit // 3
-    assert short.startswith(text[:head] + "\n[… ")
-    assert short.endswith("…]\n" + text[len(text) - tail_ :])
-    assert f"{len(text) - head - tail_} characters left out of {len(text)}" in short
-    assert "SHOW run_1" in short
-
-
 @pytest.mark.parametrize(
     ("count", "shown"),
     [

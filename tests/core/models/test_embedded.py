@@ -22,6 +22,7 @@ from typing import Literal
 import pytest
 from pydantic import BaseModel, Field
 
+from iact.core.context.excerpt import excerpt
 from iact.core.errors import ModelUnreachable
 from iact.core.language import labels
 from iact.core.models import weights
@@ -114,7 +115,7 @@ async def serve(model: EmbeddedModel, request: str, folder: Path) -> tuple[list[
         done = await asyncio.to_thread(_bash, command.group(1), folder)
         commands.append(command.group(1))
         printed.append((done.stdout + done.stderr).rstrip("\n"))
-        shown = labels.shorten(printed[-1], 2000, f"run_{number}")
+        shown = excerpt(printed[-1], 2000, f"run_{number}")
         text = labels.result("BASH", shown, variable=f"run_{number}", exit_status=done.returncode)
     raise AssertionError(f"no answer after {commands}")
 

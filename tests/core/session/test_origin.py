@@ -265,22 +265,36 @@ steps:
   - {id: page, call: web.fetch, params: {text: "Evil 7"}}
   - {id: look, agent: looker, task: "Look.", refs: {page: {step: page}}}
 """
+LONG = "Evil 7. " * 300
 
 
-def looker(*turns: str) -> dict[str, list[str]]:
+def looker(*turns: str, page: str = LONG) -> dict[str, list[str]]:
     """A child that has a page by name, and has not read it."""
-    return {"/": [f"```PLAN p\n{PASSED}```", "Done."], "/p/looker": [*turns, "Seen."]}
+    plan = PASSED.replace("Evil 7", page)
+    return {"/": [f"```PLAN p\n{plan}```", "Done."], "/p/looker": [*turns, "Seen."]}
 
 
 def read_by(
-    tmp_path: Path, agent: str, *turns: str, more: Mapping[str, Sequence[str]] | None = None
+    tmp_path: Path,
+    agent: str,
+    *turns: str,
+    more: Mapping[str, Sequence[str]] | None = None,
+    page: str = LONG,
 ) -> frozenset[str]:
-    _, played = play(tmp_path, {**looker(*turns), **(more or {})})
+    _, played = play(tmp_path, {**looker(*turns, page=page), **(more or {})})
     return played.tree.agents[agent].labels
 
 
 def test_a_name_alone_is_not_read(tmp_path: Path) -> None:
     assert WEB not in read_by(tmp_path, "/p/looker", "I look.\n\n```VAR mine\nx\n```")
+
+
+def test_a_small_value_is_read_in_the_message_that_brings_it(tmp_path: Path) -> None:
+    """It stands there whole, and taints its reader exactly as SHOW does."""
+    assert WEB in read_by(tmp_path, "/p/looker", page="Evil 7")
+    shown = read_by(tmp_path / "shown", "/p/looker", "```SHOW page\n```", page="Evil 7")
+    assert shown == read_by(tmp_path / "short", "/p/looker", page="Evil 7")
+    assert shown == read_by(tmp_path / "long", "/p/looker", "```SHOW page\n```")
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,7 @@ def test_an_interrupt_ends_what_the_agent_called_and_both_read_what_it_printed(t
     it = scene(tmp_path, act, DEEP)
     assert results(it.records, "/a/b") == [("cancelled", "held"), ("skipped", "")]
     heard = it.seen("/a/b", 1)
-    assert (
-        "`WRITE` was cancelled before it ended. It had printed this, kept as $write_1:\n```\nheld\n```"
-        in heard
-    )
+    assert "`WRITE` was cancelled before it ended. It had printed this:\n```\nheld\n```" in heard
     assert heard.index("held") < heard.index("Stop now.")
     assert [text for _, _, text in it.world.done] == ["held"]
 
@@ -114,7 +111,7 @@ def test_what_was_printed_before_a_cancel_stays(tmp_path: Path) -> None:
 
     it = scene(tmp_path, act, script)
     assert results(it.records, "/a") == [("cancelled", "held")]
-    assert "It had printed this, kept as $write_1:\n```\nheld\n```" in it.seen("/a", 1)
+    assert "It had printed this:\n```\nheld\n```" in it.seen("/a", 1)
 
 
 def test_what_a_module_printed_before_it_died_stays_for_the_person_alone(tmp_path: Path) -> None:

@@ -41,7 +41,10 @@ async def test_an_upload_waits_for_the_next_turn_and_is_passed_on_by_name(tmp_pa
         await session.ask("Have it read.")
         child = session.state.agents["/reader"].table
         assert child["sales_csv"].load() == CSV
-        assert "year,revenue" not in model.asked[0].newest
+        # Small files are read where they are handed over, and so is what an agent hands to a child.
+        assert f"$sales_csv:\n```\n{CSV.decode()}```" in model.asked[0].newest
+        assert f"$sales_csv:\n```\n{CSV.decode()}```" in model.asked[2].newest
+        assert session.state.agents["/reader"].labels >= {"upload"}
         journal = session.journal
     assert replay(journal, verify=True).tree.root.table["sales_csv"].load() == CSV
 

@@ -1,0 +1,282 @@
+"""The one place where a text is cut for a model: at lines, with true numbers, and with how to read the rest.
+
+A model reads a text whole if there is room for it. Otherwise it reads the head and the tail, and between them one line:
+
+    [… lines 46–977 of 1,000 are left out: `SHOW run_1 lines=46-145` …]
+
+Lines and characters are counted in the text as a model reads it (`readable`), from 1, in the notice and by SHOW alike. So
+the head, what SHOW gives for the lines that the notice names, and the tail are the whole text. A text whose lines are too
+long to be cut there is cut between characters, and the notice then counts characters.
+
+A text is cut once. Until it is known how much room there is beside other texts, it stays whole in a `Passage`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Final, TypeAlias
+
+from iact.core.language import labels
+from iact.core.language.variables import Value
+
+AT_ONCE: Final = 6_000
+"""The characters that a notice proposes to read at once, and the least that an agent reads of a result."""
+
+_LINES_AT_ONCE: Final = 100
+"""The lines that a notice proposes to read at once."""
+
+_OPEN: Final = 1 << 62
+"""The end of a range that goes to the end."""
+
+_RANGE: Final = re.compile(r"\s*([0-9]{1,18})?\s*([-–:]|\.\.)?\s*([0-9]{1,18})?\s*")
+
+
+def readable(value: Value) -> str:
+    """The text of a value as models read it: safe to show, and without the end of its last line."""
+    return labels.clean(value.text()).removesuffix("\n")
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Numbers from `first` to `last`, both counted from 1 and both included."""
+
+    first: int
+    last: int
+
+    def __len__(self) -> int:
+        return self.last - self.first + 1
+
+    def __str__(self) -> str:
+        return f"{self.first}-{self.last}" if self.first != self.last else f"{self.first}"
+
+    def up_to(self, count: int) -> Range | None:
+        """The part of the range that exists if there are `count`; None if there is none."""
+        return Range(self.first, min(self.last, count)) if self.first <= count else None
+
+    def told(self) -> str:
+        """The range for a reader: "46–977", or "46" if it is one number."""
+        if self.first == self.last:
+            return f"{self.first:,}"
+        return f"{self.first:,}–{self.last:,}"
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The part of a text that a SHOW asks for."""
+
+    text: str
+    """What was selected."""
+    title: str
+    """The range, for the label of the answer: " lines=3-9 of 1,000". Empty for the whole text."""
+    chosen: str = ""
+    """The argument for the selected lines, if characters within them are counted: "lines=3-9 "."""
+    first: int = 1
+    """The number of the first selected line or, if characters were selected, of the first character."""
+    of: int = 0
+    """How many lines the whole text has or, if characters were selected, how many characters the lines have."""
+    by_lines: bool = True
+    """Whether whole lines were selected."""
+    beyond: str = ""
+    """A sentence, if the range goes on behind the end of the text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A text with its label, whole for as long as it is not known how much of it can be shown."""
+
+    label: str
+    """What stands before the text: where it comes from."""
+    text: str
+    """The whole text, as a model reads it."""
+    room: int
+    """The most characters of it that are shown."""
+    variable: str = ""
+    """The name under which an agent can read all of it; empty if there is none."""
+    after: str = ""
+    """What follows the text."""
+    sources: frozenset[str] = frozenset()
+    """The labels of the values that the label shows (`core.gate.provenance`)."""
+    asked: Selection | None = None
+    """The part of the variable that the text is, if an agent asked for it: it is then read from its beginning."""
+
+    def within(self, room: int) -> str:
+        """The passage, with at most about `room` characters of its text."""
+        room = min(room, self.room)
+        if self.asked is not None:
+            shown = beginning(self.asked, room, self.variable)
+        else:
+            shown = excerpt(self.text, room, self.variable)
+        return f"{self.label}\n{labels.fenced(shown)}{self.after}"
+
+    def __str__(self) -> str:
+        return self.within(self.room)
+
+
+Feedback: TypeAlias = str | Passage
+"""What an agent reads next: a sentence of ours, or a text with its label."""
+
+
+def as_read(part: Feedback) -> Feedback:
+    """The same text for an agent whose labels already name its sources."""
+    return replace(part, sources=frozenset()) if isinstance(part, Passage) else part
+
+
+def excerpt(text: str, room: int, variable: str = "") -> str:
+    """Show at most about `room` characters of a text: head, a line about what is left out, tail.
+
+    The text stays whole if the cut would save less than the notice costs. `variable`: the name by which an agent reads the
+    rest; without one, the notice says only what is left out.
+    """
+    if len(text) <= room:
+        return text
+
+    lines = text.split("\n")
+    whole = Selection(text, "", of=len(lines))
+    head = _lines_within(lines, room * 2 // 3)
+    tail = _lines_within(lines[::-1], room // 3)
+    shown = sum(map(len, lines[:head])) + sum(map(len, lines[len(lines) - tail :]))
+
+    if head and tail and shown * 2 >= room:
+        notice = _lines_left_out(whole, lines, Range(head + 1, len(lines) - tail), variable)
+        parts = [*lines[:head], notice, *lines[len(lines) - tail :]]
+        left_out = len(text) - shown
+    else:
+        begin, end = room * 2 // 3, len(text) - room // 3
+        notice = _characters_left_out(whole, Range(begin + 1, end), len(text), variable)
+        parts = [text[:begin], notice, text[end:]]
+        left_out = end - begin
+
+    saves = left_out - len(notice) > len(notice)
+    return "\n".join(parts) if saves else text
+
+
+def select(text: str, lines: str = "", characters: str = "") -> Selection | str:
+    """Select lines of a text ("3-9"), characters of it, or characters of its selected lines.
+
+    Returns what is wrong, as the end of a sentence, if a range can't be read, or if nothing stands where it points.
+    """
+    every = text.split("\n")
+    if not lines and not characters:
+        return Selection(text, "", of=len(every))
+
+    wanted_lines = _range(lines, "lines") if lines else Range(1, len(every))
+    if isinstance(wanted_lines, str):
+        return wanted_lines
+    taken = wanted_lines.up_to(len(every))
+    if taken is None:
+        return f"it has {len(every):,} lines, so there is nothing at lines={lines.strip()}"
+
+    within = "\n".join(every[taken.first - 1 : taken.last])
+    title = f" lines={taken} of {len(every):,}" if lines else ""
+    beyond = _beyond(wanted_lines, len(every), "lines")
+    if not characters:
+        return Selection(within, title, f"lines={taken} ", taken.first, len(every), beyond=beyond)
+
+    chosen = f"lines={taken} " if lines else ""
+    wanted_characters = _range(characters, "chars")
+    if isinstance(wanted_characters, str):
+        return wanted_characters
+    part = wanted_characters.up_to(len(within))
+    if part is None:
+        where = "its lines have" if lines else "it has"
+        return f"{where} {len(within):,} characters, so there is nothing at chars={characters.strip()}"
+
+    beyond = beyond or _beyond(wanted_characters, len(within), "characters")
+    title = f"{title} chars={part} of {len(within):,}"
+    return Selection(
+        within[part.first - 1 : part.last],
+        title,
+        chosen,
+        part.first,
+        len(within),
+        by_lines=False,
+        beyond=beyond,
+    )
+
+
+def beginning(selected: Selection, room: int, variable: str) -> str:
+    """Show the beginning of what a SHOW selected, as far as there is room, and say how to read on."""
+    text = selected.text
+    if len(text) <= room:
+        return text
+
+    lines = text.split("\n")
+    head = _lines_within(lines, room)
+    last = selected.first + len(lines) - 1
+    shown = sum(map(len, lines[:head]))
+
+    if selected.by_lines and head and shown * 2 >= room:
+        left = Range(selected.first + head, last)
+        notice = _lines_left_out(selected, lines, left, variable)
+        return "\n".join([*lines[:head], notice])
+
+    if selected.by_lines:
+        left, of = Range(room + 1, len(text)), len(text)
+    else:
+        left, of = Range(selected.first + room, selected.first + len(text) - 1), selected.of
+    notice = _characters_left_out(selected, left, of, variable)
+    return f"{text[:room]}\n{notice}"
+
+
+def _lines_within(lines: list[str], room: int) -> int:
+    """How many lines, from the first on, have room together with the ends of lines between them."""
+    for count, line in enumerate(lines):
+        room -= len(line) + 1
+        if room < -1:
+            return count
+    return len(lines)
+
+
+def _lines_left_out(selected: Selection, lines: list[str], left: Range, variable: str) -> str:
+    """The notice about lines. `lines`: those selected, of which the first has the number `selected.first`."""
+    verb = "is" if len(left) == 1 else "are"
+    noun = "line" if len(left) == 1 else "lines"
+    what = f"{noun} {left.told()} of {selected.of:,} {verb} left out"
+    if not variable:
+        return f"[… {what} …]"
+
+    behind = lines[left.first - selected.first : left.last - selected.first + 1][:_LINES_AT_ONCE]
+    next_lines = Range(left.first, left.first + max(1, _lines_within(behind, AT_ONCE)) - 1)
+    arguments = f"lines={next_lines}"
+    if len(behind[0]) > AT_ONCE:
+        arguments = f"lines={left.first} chars={Range(1, AT_ONCE)}"
+    return f"[… {what}: `SHOW {variable} {arguments}` …]"
+
+
+def _characters_left_out(selected: Selection, left: Range, of: int, variable: str) -> str:
+    """The notice about characters. `of`: how many there are where they are counted."""
+    where = f" of {selected.chosen.strip()}" if selected.chosen else ""
+    verb = "is" if len(left) == 1 else "are"
+    noun = "character" if len(left) == 1 else "characters"
+    what = f"{noun} {left.told()} of {of:,}{where} {verb} left out"
+    if not variable:
+        return f"[… {what} …]"
+
+    next_characters = Range(left.first, min(left.last, left.first + AT_ONCE - 1))
+    return f"[… {what}: `SHOW {variable} {selected.chosen}chars={next_characters}` …]"
+
+
+def _range(wanted: str, parameter: str) -> Range | str:
+    """Read a range: "3-9", "3-" and "-9" (to either end), or "3". Returns what is wrong, if it is none."""
+    match = _RANGE.fullmatch(wanted)
+    if match is None or (match[1] is None and match[3] is None):
+        return f"{labels.inline(wanted, 60)!r} is no range; write {parameter}=3-9"
+
+    first = int(match[1]) if match[1] else 1
+    if match[3]:
+        last = int(match[3])
+    elif match[2]:
+        last = _OPEN
+    else:
+        last = first
+
+    if not 1 <= first <= last:
+        return f"{labels.inline(wanted, 60)!r} is no range; write {parameter}=3-9, counted from 1"
+    return Range(first, last)
+
+
+def _beyond(wanted: Range, count: int, what: str) -> str:
+    if wanted.last <= count or wanted.last == _OPEN:
+        return ""
+    return f"It has {count:,} {what}; nothing follows."
