@@ -305,7 +305,9 @@ def _addressed(record: Record, is_action: IsAction) -> Iterator[tuple[int, str, 
 def _turn(turn: Turn, text: str, is_action: IsAction, known: Known) -> Markup:
     note = NOTHING
     if turn.generation.cut:
-        note = aside("The model kept writing after its tool calls; that text was dropped.")
+        note = aside(
+            "The model went on with a result or a message that it had invented; that text was left out."
+        )
     if turn.generation.finish == "length":
         note = aside("Cut off at the length limit.")
     return joined((_reasoning(turn.generation), reply_with_actions(text, is_action, known), note))

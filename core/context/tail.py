@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from iact.core.language.labels import describe, inline, path, size
+from iact.core.language.labels import STATE, describe, inline, path, size
 from iact.core.language.variables import Table
 from iact.core.records.parts import Seen, SeenFiles
 
@@ -110,7 +110,7 @@ def _files(files: SeenFiles | None, head: str) -> list[str]:
 
 
 def _paragraph(parts: Sequence[str]) -> str:
-    text = "(state) " + "; ".join(parts)
+    text = STATE + "; ".join(parts)
     return text if len(text) <= BUDGET else text[: BUDGET - 1] + "…"
 
 

@@ -298,6 +298,14 @@ FRONTEND: Final = ActionSpec(
     core=True,
 )
 
+ANSWER: Final = ActionSpec(
+    name="ANSWER",
+    summary="Make what you wrote before, or the body, your answer.",
+    parameters=_schema([], text=_TEXT),
+    body="text",
+    core=True,
+)
+
 CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
     spec.name: spec
     for spec in (
@@ -315,6 +323,7 @@ CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
         DEPLOY,
         SKILL,
         FRONTEND,
+        ANSWER,
     )
 }
 

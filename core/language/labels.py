@@ -34,6 +34,32 @@ _BEGINS: Final = 60
 """The most characters of a first line in a description."""
 _MEDIA: Final = re.compile(r"[^A-Za-z0-9.+/_=-]")
 
+_RESULT: Final = "Result of"
+_ERROR: Final = "Error of"
+_DOCUMENTATION: Final = "Documentation of"
+_MESSAGE: Final = "Message from"
+_INTERVENTION: Final = "Intervention by the user, addressed to you alone:"
+_CHILD: Final = "Your child"
+_NOTICE: Final = "Notice by the system:"
+_RECALLED: Final = "Memory has this for your"
+_INCOMPLETE: Final = "did not complete."
+_OR_ANSWER: Final = "If your message was your answer, write ANSWER."
+STATE: Final = "(state) "
+"""How the line begins that tells what is new in an agent's surroundings (`core.context.tail`)."""
+
+IMITATION: Final = re.compile(
+    rf"^ {{0,3}}(?:(?:{_RESULT}|{_ERROR}|{_DOCUMENTATION}|{_RECALLED}) `"
+    rf"|{_MESSAGE} (?:the user|your (?:caller|child|plan)|[\w-]{{1,64}}, an agent elsewhere)\b"
+    rf"|{_CHILD} /\S{{0,200}} (?:asks you|did not finish)"
+    rf"|{_INTERVENTION}|{_NOTICE}|{re.escape(STATE)}"
+    rf"|(?:[a-z]\w{{0,80}}\.\w{{1,80}}|[A-Z_]{{2,40}}) {re.escape(_INCOMPLETE)})",
+    re.MULTILINE,
+)
+"""A line that begins as only the system writes. In a reply, behind an action, it begins what the model has invented.
+
+The labels below are written with the same constants, so that a label can't change without this.
+"""
+
 
 def clean(text: str) -> str:
     """Make text from outside safe to read: without terminal sequences, deceptive characters as `\\u….`"""
@@ -121,7 +147,7 @@ def state(
 def documentation(name: str, alias: str | None, text: str) -> str:
     """A documentation note for a function; it is in history once."""
     also = f" (alias `{alias}`)" if alias else ""
-    return f"Documentation of `{name}`{also}:\n{fenced(clean(text))}"
+    return f"{_DOCUMENTATION} `{name}`{also}:\n{fenced(clean(text))}"
 
 
 def kept_plans(names: Iterable[str]) -> str:
@@ -140,12 +166,12 @@ def message_label(source: str, about: Iterable[str], whole: Mapping[str, str]) -
 
     `whole`: the contents of variables that stand here, by name, so that they are read before the message.
     """
-    return _bringing(f"Message from {source}", about, whole, "The message:")
+    return _bringing(f"{_MESSAGE} {source}", about, whole, "The message:")
 
 
 def question_label(child: str, variable: str, about: Iterable[str], whole: Mapping[str, str]) -> str:
     """What stands before a question of the agent `child` to its caller. `variable`: where the question is kept."""
-    return _bringing(f"Your child {child} asks you, kept as ${variable}", about, whole, "The question:")
+    return _bringing(f"{_CHILD} {child} asks you, kept as ${variable}", about, whole, "The question:")
 
 
 def how_to_answer(child: str) -> str:
@@ -164,7 +190,7 @@ def _bringing(head: str, about: Iterable[str], whole: Mapping[str, str], then: s
 
 def intervention(text: str) -> str:
     """A message from a person to an agent below the root."""
-    return f"Intervention by the user, addressed to you alone:\n{fenced(clean(text))}"
+    return f"{_INTERVENTION}\n{fenced(clean(text))}"
 
 
 def result(
@@ -179,23 +205,19 @@ def result_label(called: str, *, variable: str | None, exit_status: int | None, 
     """What stands before the text of a result. `variable`: the name under which it is kept, if that is told."""
     kept = f", kept as ${variable}" if variable else ""
     status = f", exit status {exit_status}" if exit_status is not None else ""
-    what = "Error of" if error else "Result of"
+    what = _ERROR if error else _RESULT
     return f"{what} `{called}` (only you see this){kept}{status}:"
 
 
 def recalled(called: str, rows: Iterable[tuple[str, str]]) -> str:
     """The results of a RECALL. `rows`: the line of each memory, and its id."""
     lines = "\n".join(f"{line} (id {identity})" for line, identity in rows)
-    return (
-        f"Memory has this for your `{called}`:\n{fenced(clean(lines))}"
-        if lines
-        else "Memory has nothing on that."
-    )
+    return f"{_RECALLED} `{called}`:\n{fenced(clean(lines))}" if lines else "Memory has nothing on that."
 
 
 def incomplete(function: str) -> str:
     """The one sentence for a call that was denied or could not be reached (law 7)."""
-    return f"{function} did not complete."
+    return f"{function} {_INCOMPLETE}"
 
 
 def printed_label(variable: str | None) -> str:
@@ -211,9 +233,48 @@ def stopped_text(text: str) -> str:
     )
 
 
+def closed_early(action: str, fence: str, *, others: bool) -> str:
+    """For an action whose body seems to hold the fence that ended it."""
+    behind = ", nor were the actions behind it" if others else ""
+    return note(
+        f"`{action}` was not run{behind}: a line {fence} ends its block, and more text and another {fence} stand behind "
+        f"it. If they belong to the body, use a longer fence: {fence}{fence[0]}{action}. If not, leave a blank line "
+        "after each block."
+    )
+
+
+def unclosed(action: str, fence: str, *, cut_off: bool) -> str:
+    """For an action block that has no end."""
+    if cut_off:
+        return note(
+            f"Your message was cut off by the length limit; its unfinished last block, `{action}`, was not run."
+        )
+    return note(
+        f"`{action}` was not run: its block was never closed with {fence}. Write it again as a whole."
+    )
+
+
+def cut_off() -> str:
+    """For a reply that went on as only the system writes."""
+    return note(
+        "The end of your message was left out: it began like a result or a message to you, and only the system writes "
+        "those."
+    )
+
+
+def quoted(action: str) -> str:
+    """For an action in a block quote."""
+    return f"A block in a quote is not run: `{action}`. Write it without the > if it is meant. {_OR_ANSWER}"
+
+
+def not_run(language: str, function: str) -> str:
+    """For a reply without an action that ends in a block of commands or code."""
+    return f"Nothing was run. To run the block, write ```{function} instead of ```{language}. {_OR_ANSWER}"
+
+
 def unfinished(child: str, status: str, reason: str) -> str:
     """The note about a child that failed, hit a bound or was cancelled, instead of its reply."""
-    return f"Your child {child} did not finish ({status}):\n{fenced(clean(reason))}"
+    return f"{_CHILD} {child} did not finish ({status}):\n{fenced(clean(reason))}"
 
 
 def still_running(children: Iterable[str]) -> str:
@@ -272,7 +333,7 @@ def compressed(summary: str | None) -> str:
 
 
 SUMMARIZE: Final = (
-    "Notice by the system: your context is full. Write now, in plain text and without any action block, a summary of "
+    f"{_NOTICE} your context is full. Write now, in plain text and without any action block, a summary of "
     "everything above that must survive: the task, decisions, findings, names of variables and files, and what is left "
     "to do. Everything but your last turns will be cut."
 )
@@ -306,4 +367,4 @@ def forked(path: str, caller: str, role: str) -> str:
 
 def note(text: str) -> str:
     """A notice by the system."""
-    return f"Notice by the system: {text}"
+    return f"{_NOTICE} {text}"

@@ -1,5 +1,9 @@
 """Finds fenced blocks in a reply while it streams in, and where the reply must be cut.
 
+A reply may go on after an action block, with sentences, ordinary blocks and more actions: all of it counts. It is cut
+only before a line that begins as only the system writes (`labels.IMITATION`: a result, a message), since from there on
+the model invents what it has not been told.
+
 The idea: a line can open or close a fence only if it starts, after at most three spaces, with three backticks or
 tildes. Everything else is skipped by one compiled search, so a scanner costs nearly nothing; a chunk without a line
 ending costs one list append. Only where a candidate could be inside a list item or an HTML block (an indented fence
@@ -22,6 +26,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from iact.core.language.containers import Containers
+from iact.core.language.labels import IMITATION
 
 _FIRST: Final = re.compile(r" {0,3}(?:```|~~~)")
 _LATER: Final = re.compile(r"\n {0,3}(?:```|~~~)")
@@ -60,7 +65,9 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """Prose follows a run of action blocks: the reply counts only up to `at`, and generation can stop."""
+    """A text follows an action block that only the system writes: the reply counts only up to `at`, where that text
+    begins, and generation can stop.
+    """
 
     at: int
 
@@ -87,8 +94,7 @@ class Scanner:
         self._body: list[str] = []
         self._outside: list[str] = []  # lines since the last block that `_containers` has not read
         self._containers = Containers()
-        self._after_action: int | None = None
-        self._may_be_fence = False  # the line after an action block starts like a fence
+        self._acted = False  # an action block is complete, so a result can be invented
         self._blocks: list[Block] = []
         self.cut: int | None = None
 
@@ -99,10 +105,9 @@ class Scanner:
 
     @property
     def kept(self) -> str:
-        """The text that counts: if it was cut, up to the end of the last action block before the cut."""
+        """The text that counts: all of it, or what stands before the cut."""
         text = self.text
-        end = self.cut if self.cut is not None else self._after_action
-        return (text if end is None else text[:end]).rstrip()
+        return (text if self.cut is None else text[: self.cut]).rstrip()
 
     def result(self) -> Scan:
         """What `scan` finds in the text that counts, without reading it again. Call it only at the end."""
@@ -113,13 +118,14 @@ class Scanner:
 
     def feed(self, chunk: str) -> list[ScanEvent]:
         """Take the next piece. Returns the events that are now certain."""
+        if self.cut is not None:
+            return []
         if self._simple and "\n" not in chunk and "\r" not in chunk:
             self._line.append(chunk)
             return []
         events: list[ScanEvent] = []
-        if self.cut is None:
-            self._take(self._normalise(chunk), events)
-            self._simple = self._after_action is None and not self._carry
+        self._take(self._normalise(chunk), events)
+        self._simple = not self._carry
         return events
 
     def end(self) -> list[ScanEvent]:
@@ -149,20 +155,19 @@ class Scanner:
         return chunk
 
     def _take(self, chunk: str, events: list[ScanEvent]) -> None:
-        """Judge every line that `chunk` completes, and the start of the line after them."""
+        """Judge every line that `chunk` completes."""
         self._line.append(chunk)
-        if "\n" in chunk:
-            lines = "".join(self._line)
-            split = lines.rindex("\n") + 1
-            chunk = lines[split:]
-            self._line, self._may_be_fence = [chunk] if chunk else [], False
-            if chunk:
-                lines = lines[:split]
-            self._settled.append(lines)
-            start, self._at = self._at, self._at + split
-            self._judge(lines, start, events)
-        if self._after_action is not None and self.cut is None and not self._may_be_fence:
-            self._cut_early(chunk, events)
+        if "\n" not in chunk:
+            return
+
+        lines = "".join(self._line)
+        split = lines.rindex("\n") + 1
+        rest = lines[split:]
+        self._line = [rest] if rest else []
+        lines = lines[:split]
+        self._settled.append(lines)
+        start, self._at = self._at, self._at + split
+        self._judge(lines, start, events)
 
     def _judge(self, lines: str, start: int, events: list[ScanEvent]) -> None:
         """Read whole lines; `start` is the offset of the first."""
@@ -172,7 +177,7 @@ class Scanner:
             if not _FIRST.match(lines, position):
                 later = _LATER.search(lines, position)
                 found = later.start() + 1 if later is not None else len(lines)
-                self._plain(lines[position:found], events)
+                self._plain(lines[position:found], start + position, events)
                 if later is None or self.cut is not None:
                     return
             line_end = lines.find("\n", found)
@@ -180,30 +185,19 @@ class Scanner:
             self._candidate(lines[found:line_end], start + found, events)
             position = line_end + 1
 
-    def _cut_early(self, piece: str, events: list[ScanEvent]) -> None:
-        """After an action block, the first characters of a line show whether it is prose; `piece` is the newest."""
-        if not piece or piece.isspace():
-            return
-        line = "".join(self._line)
-        head = line.lstrip(" ")
-        begun = head[:3]
-        if len(line) - len(head) > 3 or not ("```".startswith(begun) or "~~~".startswith(begun)):
-            self._cut(events)
-        self._may_be_fence = len(begun) == 3
-
-    def _cut(self, events: list[ScanEvent]) -> None:
-        assert self._after_action is not None
-        self.cut = self._after_action
-        events.append(Cut(self.cut))
-
-    def _plain(self, lines: str, events: list[ScanEvent]) -> None:
-        """Handle lines that can neither open nor close a fence."""
+    def _plain(self, lines: str, start: int, events: list[ScanEvent]) -> None:
+        """Handle lines that can neither open nor close a fence; `start` is the offset of the first."""
         if self._open is not None:
             self._body.append(lines)
-        elif self._after_action is not None and not lines.isspace():
-            self._cut(events)
-        else:
-            self._outside.append(lines)
+            return
+
+        imitation = IMITATION.search(lines) if self._acted else None
+        if imitation is not None:
+            self.cut = start + imitation.start()
+            events.append(Cut(self.cut))
+            return
+
+        self._outside.append(lines)
 
     def _candidate(self, line: str, start: int, events: list[ScanEvent]) -> None:
         """Handle one line, without its end, that starts like a fence."""
@@ -217,13 +211,10 @@ class Scanner:
         opens = self._opens(indent, mark, info)
         words = info.split(None, 1)
         action = opens and bool(words) and self._is_action(words[0])
-        if self._after_action is not None and not action:
-            self._cut(events)
-        elif opens:
+        if opens:
             self._open = Opened(start, info, action)
             self._levels, self._indent = [mark], indent
             self._body, self._outside = [], []
-            self._after_action = None
             events.append(self._open)
         else:
             self._outside.append(line + "\n")
@@ -261,8 +252,7 @@ class Scanner:
         self._blocks.append(Block(opened.start, end, opened.info, body, opened.action, closed))
         events.append(self._blocks[-1])
         self._containers, self._outside = Containers(), []
-        if opened.action:
-            self._after_action = end
+        self._acted = self._acted or opened.action
 
 
 def _outdent(body: str, columns: int) -> str:

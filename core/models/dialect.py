@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from iact.core.characters import paired
 from iact.core.language.actions import CORE_ACTIONS
 from iact.core.language.containers import Containers
 from iact.core.language.grammar import SENTENCE
+from iact.core.language.writer import block, written
 from iact.core.objects import objects
 from iact.core.ports import JSON, ChatMessage
 
@@ -54,7 +54,6 @@ FEEDBACK: Final = "SHOW"
 
 _NAME: Final = re.compile(r"[A-Za-z_][\w.-]*")
 _KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_REFERENCE: Final = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _RUNS: Final = re.compile(r"`{3,}|~{3,}")
 _BREAKS: Final = re.compile(r"[\r\n]")
 _ENDS: Final = ("-->", "</pre>", "?>", "]]>", ">")
@@ -290,26 +289,6 @@ def _parts(found: dict[str, JSON]) -> tuple[JSON, JSON, str | None]:
     if body is not None and not isinstance(body, str):
         body = json.dumps(body, ensure_ascii=False)
     return found.get("action"), arguments, body
-
-
-def block(info: str, body: str | None) -> str:
-    """A fenced block whose fence nothing inside can close. `info`: one line."""
-    mark = "~" if "`" in info else "`"
-    longest = max((len(run) for run in re.findall(f"{mark}+", body or "")), default=0)
-    fence = mark * max(3, longest + 1)
-    return (
-        f"{fence}{paired(info)}\n{fence}" if not body else f"{fence}{paired(info)}\n{paired(body)}\n{fence}"
-    )
-
-
-def written(value: JSON) -> str:
-    """A value in the argument grammar, which has no line ends in texts; they become spaces."""
-    if isinstance(value, str) and _REFERENCE.fullmatch(value):
-        return value
-    if isinstance(value, str):
-        text = _BREAKS.sub(" ", value).replace("\\", "\\\\").replace('"', '\\"')
-        return f'"{text}"'
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _refused(what: str, raw: str) -> str:

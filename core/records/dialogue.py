@@ -20,6 +20,10 @@ functions changed while the model wrote its first reply."""
 LastTurn: TypeAlias = Literal["", "turns", "tokens"]
 """Why a turn is the agent's last one, if it is."""
 
+Held: TypeAlias = Literal["", "children", "unread"]
+"""Why a text is not a reply yet: children of its agent are at work, or it holds something that was perhaps meant to be
+run and was not, and its agent is asked (since format 1.3)."""
+
 BoundName: TypeAlias = Literal["", "turns", "tokens", "time", "context", "loop", "money", "quota"]
 """Which bound of a task was hit: turns, tokens, time, the model's window, or a loop; the session's money, or the
 user's model quota."""
@@ -131,8 +135,8 @@ class Turn(Content):
     KIND: ClassVar[str] = "turn"
     BODY: ClassVar[Mark | None] = OUTCOME
 
-    held: Derived[Literal["", "children"]] = ""
-    """Why a text without actions is not a reply yet: children of the agent are still at work."""
+    held: Derived[Held] = ""
+    """Why a text that could be a reply is none yet."""
     generation: Annotated[Generation, Group()]
 
 
@@ -154,6 +158,9 @@ class Reply(Content):
     generation: Annotated[Generation | None, Group()] = None
     asks: Annotated[Derived[bool], Since("1.3")] = False
     """Whether a child asks its caller something, instead of an answer."""
+    of: Annotated[Derived[int], Since("1.3")] = 0
+    """The turn in which the text was written, if it was a turn first: actions were done beside it, or its agent was
+    asked whether it is its answer."""
     plan: Derived[Literal["", "concluded", "partial", "failed"]] = ""
     """How a plan ended that was not stopped; for the root, the plan whose report it passes on."""
     answer: Derived[JSON] = None

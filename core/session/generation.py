@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Final, Literal
 
 from iact.core.context.tokens import estimate
+from iact.core.language.rewriting import in_our_language
 from iact.core.language.scanner import Cut, Scan, Scanner, scan
 from iact.core.ports import (
     ChatMessage,
@@ -76,10 +77,13 @@ class RunningReply:
         return self._scanner.text
 
     def scanned(self) -> Scan:
-        """The part that counts, and the blocks in it."""
-        if self._live.tree.stamp(self.agent) == self.stamp:
+        """The part that counts, in our language, and the blocks in it."""
+        registry = self._live.tree.registry(self.agent.path)
+        kept = self._scanner.kept
+        rewritten = in_our_language(kept, registry)
+        if rewritten == kept and self._live.tree.stamp(self.agent) == self.stamp:
             return self._scanner.result()
-        return scan(self._scanner.kept, self._live.tree.registry(self.agent.path).is_action)
+        return scan(rewritten, registry.is_action)
 
     def stop(self, reason: StopReason, why: str) -> None:
         """Stop the reply; what was written is recorded as discarded."""
@@ -178,8 +182,8 @@ class RunningReply:
         self._scanner, self._finish = Scanner(self._is_action), "stop"
         live.publish(Delta(agent.path, "", restart=True))
 
-    def told(self, text: str) -> says.Generation:
-        """What the record of the turn or reply says about it. `text`: the part that counts."""
+    def told(self) -> says.Generation:
+        """What the record of the turn or reply says about it."""
         live, agent, prepared = self._live, self.agent, self.prepared
         now = live.clock.monotonic()
         return says.Generation(
@@ -196,7 +200,7 @@ class RunningReply:
             full=prepared.full,
             reasoning=_shown(self._reasoning),
             waits=tuple(self._asking.waits),
-            cut=len(self.text) - len(text) if self._finish == "cut" else 0,
+            cut=len(self.text) - len(self._scanner.kept) if self._finish == "cut" else 0,
         )
 
     def usage(self) -> Tokens:

@@ -12,7 +12,7 @@ from iact.core.session.results import drop
 from iact.core.session.routing import Routing
 from iact.core.session.scheduler import Ending, Scheduler
 from iact.core.session.turns import Turns
-from iact.core.tree.agent import Act, Agent, ChooseWay, End, Execute, Relay, Step, Think
+from iact.core.tree.agent import Act, Agent, ChooseWay, Deliver, End, Execute, Relay, Step, Think
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +38,8 @@ class StepExecutor:
                 await self.planning.execute(agent)
             case ChooseWay():
                 await self.routing.choose(agent, step)
+            case Deliver():
+                self.turns.deliver(agent, step)
             case Relay():
                 self.turns.relay(agent)
             case End():

@@ -19,12 +19,13 @@ from iact.core.session.person import signed
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.session_memory import SessionMemory
 from iact.core.tree import budget, plan_request
-from iact.core.tree.agent import Agent, End, Think
+from iact.core.tree.agent import Agent, Deliver, End, Think
 from iact.core.tree.child_questions import asks_caller
 from iact.core.tree.child_waits import running_children
 from iact.core.tree.contexts import choose_notes, complete, compose, prepare
 from iact.core.tree.interpret import cut_of, summarizer
 from iact.core.tree.prepared_context import Foreseen, PreparedContext
+from iact.core.tree.replies import read_reply
 from iact.core.tree.tree import Tree
 
 _TELL: Final = 0.7
@@ -215,32 +216,39 @@ class Turns:
             generation.discard("changed")
             return
         scanned = generation.scanned()
-        text, acts = scanned.kept, any(block.action for block in scanned.blocks)
+        text = scanned.kept
         tree.foreseen[agent.path] = Foreseen(tree.stamp(agent), prepared, scanned)
-        held = agent.caller != "user" and any(
+        interrupted = agent.caller != "user" and any(
             message.kind == "intervention" and message.n not in prepared.took for message in agent.mail.inbox
         )
-        told = generation.told(text)
+        told = generation.told()
+        read = read_reply(tree, agent, text, scanned.blocks, told, interrupted=interrupted)
         if prepared.last:
             self._scheduler.cancel_children(agent)
-            bound = prepared.last if acts else ""
+            bound = prepared.last if read.acts else ""
             reply = Reply(
                 to=agent.caller,
-                status="bound" if acts else "ok",
+                status="bound" if read.acts else "ok",
                 bound=bound,
                 last=prepared.last,
                 generation=told,
-                asks=not acts and asks_caller(tree, agent, text),
+                asks=not read.acts and asks_caller(tree, agent, text),
             )
             live.record(reply, agent.path, body=text)
             return
-        warns = not acts and not held and not agent.guards.warned and bool(running_children(tree, agent))
-        if acts or held or warns:
-            live.record(Turn(held="children" if warns else "", generation=told), agent.path, body=text)
+        if read.acts or interrupted or read.held:
+            live.record(Turn(held=read.held, generation=told), agent.path, body=text)
             return
         self._scheduler.cancel_children(agent)
         asks = asks_caller(tree, agent, text)
         live.record(Reply(to=agent.caller, status="ok", generation=told, asks=asks), agent.path, body=text)
+
+    def deliver(self, agent: Agent, answer: Deliver) -> None:
+        """Record an answer that was written in an earlier turn."""
+        self._scheduler.cancel_children(agent)
+        asks = asks_caller(self._live.tree, agent, answer.text)
+        reply = Reply(to=agent.caller, status="ok", of=answer.of, asks=asks)
+        self._live.record(reply, agent.path, body=answer.text)
 
     def _stands(self, generation: RunningReply) -> bool:
         """Whether a replay would still build the context that was sent."""

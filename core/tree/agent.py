@@ -124,6 +124,15 @@ class Errand:
     report: Report | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Deliver:
+    """Next step: return a text to the caller that was written in an earlier turn."""
+
+    text: str
+    of: int
+    """The record of that turn."""
+
+
 @dataclass(slots=True)
 class Agent:
     """One agent. `active`: it owes its caller a reply. `rest`: how it came to rest if it does not. `ended`: how its
@@ -170,6 +179,13 @@ class Agent:
     usage: Usage = field(default_factory=Usage)
     plan: PlanRun | None = None
     errand: Errand | None = None
+    answer: Deliver | None = None
+    """What it returns to its caller once the actions that it wrote beside its answer are done."""
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a person's message must be read before it answers its caller."""
+        return self.caller != "user" and any(message.kind == "intervention" for message in self.mail.inbox)
 
     @property
     def name(self) -> str:
@@ -240,4 +256,4 @@ class Relay:
     """Next step: pass on the result of the plan that a person asked for."""
 
 
-Step = Think | Act | End | Execute | ChooseWay | Relay
+Step = Think | Act | Deliver | End | Execute | ChooseWay | Relay

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Final, Literal
+from typing import Final
 
 from iact.core.context.excerpt import Feedback, as_read, excerpt
 from iact.core.errors import IactError, JournalError, ReplayMismatch
@@ -20,6 +20,7 @@ from iact.core.language import labels
 from iact.core.language.actions import CALL_ASYNC, FRONTEND, SKILL
 from iact.core.language.grammar import Bound
 from iact.core.language.scanner import Block
+from iact.core.language.unread import prose
 from iact.core.language.variables import mentions
 from iact.core.modules.outcome_reader import exit_status
 from iact.core.modules.state_names import of_step
@@ -113,7 +114,7 @@ from iact.core.tree import (
 from iact.core.tree import apply_turn as turns
 from iact.core.tree import plan_request as errands
 from iact.core.tree.adoption import adopt
-from iact.core.tree.agent import Agent, Errand, Pending, Report
+from iact.core.tree.agent import Agent, Deliver, Errand, Pending, Report
 from iact.core.tree.budget_draws import draw
 from iact.core.tree.child_questions import asks_caller
 from iact.core.tree.contexts import (
@@ -149,6 +150,7 @@ from iact.core.tree.interpret import (
 from iact.core.tree.mail import Incoming
 from iact.core.tree.plan_run import BUG
 from iact.core.tree.recall import lines_in, untrusted_in
+from iact.core.tree.replies import read_reply
 from iact.core.tree.spawns import expect_spawn
 from iact.core.tree.tree import Tree
 from iact.core.tree.window import room_for
@@ -421,24 +423,29 @@ def _activate(tree: Tree, agent: Agent, record: Record) -> None:
 def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     agent = agent_of(tree, record)
     blocks = turns.take_turn(tree, agent, record, turn.generation)
-    expect(tree, record, turn.held == _held(tree, agent, blocks), "is held, or not, for another reason")
-    begin(tree, agent, blocks, cut_off=turn.generation.finish == "length")
+    read = read_reply(tree, agent, record.body, blocks, turn.generation, interrupted=agent.interrupted)
+    expect(tree, record, turn.held == read.held, "is held, or not, for another reason")
+
+    agent.mail.feedback += read.remarks
+    if read.remarks and tree.follows_1_3:
+        agent.mail.refused += read.remarks
+    if turn.held == "unread":
+        agent.guards.asked = True
     if turn.held == "children":
         agent.guards.warned = True
+
+    begin(tree, agent, read.run, cut_off=turn.generation.finish == "length")
+    if turn.held == "children":
         agent.mail.feedback.append(labels.still_running(child_waits.running_children(tree, agent)))
-    goes_on = bool(agent.actions or agent.mail.feedback or agent.mail.ready)
+
+    left = prose(record.body, blocks)
+    if read.answer:
+        agent.answer = Deliver(read.answer, record.n)
+    elif left:
+        agent.guards.wrote = left, record.n
+
+    goes_on = bool(agent.actions or agent.mail.feedback or agent.mail.ready or agent.answer)
     expect(tree, record, goes_on, "holds no action and should be a reply")
-
-
-def _held(tree: Tree, agent: Agent, blocks: Sequence[Block]) -> Literal["", "children"]:
-    """Why a text without actions is no reply yet.
-
-    Empty if it is one, or if the agent must read a waiting message first.
-    """
-    acts = any(block.action for block in blocks)
-    waits = agent.caller != "user" and any(one.kind == "intervention" for one in agent.mail.inbox)
-    told = agent.guards.warned
-    return "" if acts or waits or told or not child_waits.running_children(tree, agent) else "children"
 
 
 def _reply(tree: Tree, record: Record, reply: Reply) -> None:
@@ -448,26 +455,31 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         tree, record, reply.to == agent.caller, f"is for {reply.to[:_LONGEST_PATH]}, and not for its caller"
     )
     passed_on = errands.relay(agent)
+    answer = agent.answer if reply.of else None
     if passed_on is not None and status != "cancelled" and record.body != BUG:
         expect_said(tree, record, *passed_on)
     elif agent.plan is None:
         last = reply.last if reply.generation is not None else ""
         asks = status == "ok" and asks_caller(tree, agent, record.body)
         plain = Reply(
-            to=reply.to, status=status, bound=reply.bound, last=last, generation=reply.generation, asks=asks
+            to=reply.to, status=status, bound=reply.bound, last=last, generation=reply.generation, of=reply.of, asks=asks
         )  # fmt: skip
         expect(tree, record, reply == plain, "tells of a plan, and its agent is none")
+        as_written = not reply.of or answer == Deliver(record.body, reply.of)
+        expect(tree, record, as_written, "is another text than its agent wrote")
     if agent.errand is not None and agent.errand.mode == "auto":
         agent.mail.inbox.insert(0, agent.errand.said)
     agent.errand = None
     blocks: Sequence[Block] | None = None
     if reply.generation is not None:
         blocks = turns.take_turn(tree, agent, record, reply.generation, last=reply.last)
-        acts = any(block.action for block in blocks) and status == "ok"
-        expect(tree, record, not acts, "holds an action and should be a turn")
+        if status == "ok" and not reply.last:
+            read = read_reply(tree, agent, record.body, blocks, reply.generation, interrupted=False)
+            expect(tree, record, not read.acts, "holds an action and should be a turn")
+            expect(tree, record, read.held != "unread", "holds what its agent is asked about first")
         for block in blocks:
             name_block(agent, block)
-    agent.actions = []
+    agent.actions, agent.answer = [], None
     tree.rest(
         agent, "done" if status in ("ok", "bound") else "cancelled" if status == "cancelled" else "failed"
     )
@@ -484,7 +496,7 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         if queued:
             _activate(tree, agent, record)
     elif agent.mail.release() or (
-        (reply.generation is not None or passed_on is not None) and agent.mail.wakes
+        (reply.generation is not None or passed_on is not None or answer is not None) and agent.mail.wakes
     ):
         _activate(tree, agent, record)
     if agent.plan is not None:
@@ -877,7 +889,8 @@ def _raise_budget(tree: Tree, root: Agent, record: Record, tokens: int, money: f
     more = None if bounded is None else bounded + money
     tree.bounds = dataclasses.replace(tree.bounds, tokens=tree.bounds.tokens + tokens, money=more)
     root.account.allowance += tokens
-    if not root.active and root.rest != "cancelled" and (root.mail.wakes or root.mail.feedback):
+    unanswered = root.mail.wakes or (root.mail.feedback and root.ended)
+    if not root.active and root.rest != "cancelled" and unanswered:
         _activate(tree, root, record)
 
 

@@ -93,6 +93,7 @@ def take_turn(
     agent.context.known.update(prepared.notes)
     origin.document(agent, documented(tree, prepared.notes, prepared.seen.catalogue))
     agent.turn = record.n
+    agent.answer = None
     agent.guards.turns += 1
     agent.all_turns += 1
     count(tree, agent, made.usage)

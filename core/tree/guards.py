@@ -26,6 +26,10 @@ class Guards:
     pauses: list[tuple[str, str]] = field(default_factory=list)
     turns: int = 0
     warned: bool = False
+    asked: bool = False
+    """Whether it was asked if a text is its answer of which a part was perhaps meant to be run."""
+    wrote: tuple[str, int] = ("", 0)
+    """The last text of this task that can be its answer, and the record of its turn."""
     repeats: Repeats = field(default_factory=dict)
     incomplete: dict[Call, int] = field(default_factory=dict)
     sent: dict[str, str] = field(default_factory=dict)
@@ -34,6 +38,7 @@ class Guards:
     def begin(self, at: str) -> None:
         """Start counting: a message wakes the agent."""
         self.began, self.turns, self.warned, self.ended = at, 0, False, ""
+        self.asked, self.wrote = False, ("", 0)
         self.repeats.clear()
 
     def pause(self, at: str) -> None:

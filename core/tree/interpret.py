@@ -21,7 +21,7 @@ from iact.core.context.history import History
 from iact.core.gate.gate import arguments_digest
 from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
-from iact.core.language.actions import ActionSpec, Registry
+from iact.core.language.actions import ANSWER, ActionSpec, Registry
 from iact.core.language.grammar import Bound, Mistake, bind, split
 from iact.core.language.scanner import Block
 from iact.core.language.variables import NAME, Value, media_of, text_value
@@ -31,7 +31,7 @@ from iact.core.records.calls import Result
 from iact.core.records.parts import Artifact, Blob
 from iact.core.records.record import Record
 from iact.core.tree import child_waits, loops, origin, plan_checks, remote
-from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.agent import Agent, Deliver, Pending
 from iact.core.tree.contexts import capture, code_value
 from iact.core.tree.mail import Incoming
 from iact.core.tree.offered_functions import has_states
@@ -46,7 +46,14 @@ _LINE: Final = 200
 """The most characters of a result that is a mere line."""
 
 _NOTHING: Final = ActionSpec("", "", core=True)
-_SETTLED: Final = frozenset({"VAR", "SHOW", "COMPRESS"})
+BESIDE_ANSWER: Final = frozenset({"ANSWER", "REMEMBER", "VAR", "SKILL"})
+"""Actions that can be done beside an answer: nothing that they bring is needed for it."""
+
+_NOT_ALONE: Final = (
+    "`ANSWER` was not done: other actions stand in the same message. Read their results first, then write ANSWER or a "
+    "message without an action."
+)
+_SETTLED: Final = frozenset({"VAR", "SHOW", "COMPRESS", "ANSWER"})
 """Actions that are complete once they are settled. For any other action, settling means that it can't begin, and why.
 """
 
@@ -63,7 +70,8 @@ KEPT: Final = 5
 def begin(tree: Tree, agent: Agent, blocks: Sequence[Block], *, cut_off: bool) -> None:
     """Queue the actions of a reply with these blocks.
 
-    `cut_off`: it ended at a length limit, so an unclosed block is not run.
+    `cut_off`: it ended at a length limit, so an unclosed block is not run. Since format 1.3 no unclosed block comes
+    here (`core.tree.replies`).
     """
     registry = tree.registry(agent.path)
     for block in blocks:
@@ -76,7 +84,17 @@ def begin(tree: Tree, agent: Agent, blocks: Sequence[Block], *, cut_off: bool) -
             agent.mail.feedback.append(labels.note(unfinished))
         else:
             agent.actions.append(_pend(tree, agent, registry, len(agent.actions), block))
+    _answers_alone(agent)
     advance(tree, agent)
+
+
+def _answers_alone(agent: Agent) -> None:
+    """Refuse an ANSWER beside actions whose results it should have waited for."""
+    alone = all(pending.spec.name in BESIDE_ANSWER for pending in agent.actions)
+    for pending in agent.actions:
+        if pending.spec.name == ANSWER.name and not alone:
+            pending.spec = _NOTHING
+            pending.bound = Bound({"sentence": _NOT_ALONE}, {})
 
 
 def name_block(agent: Agent, block: Block) -> None:
@@ -112,7 +130,8 @@ def advance(tree: Tree, agent: Agent) -> None:
         feedback = _settle(tree, agent, agent.actions[0])
         if feedback is None:
             break
-        agent.mail.feedback.append(feedback)
+        if feedback:
+            agent.mail.feedback.append(feedback)
         head = agent.actions.pop(0)
         if head.bound is None or head.spec.name not in _SETTLED:
             agent.mail.refused.append(str(feedback))
@@ -191,6 +210,8 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
             return str(pending.bound.arguments["sentence"])
         case "VAR":
             return _define(agent, pending.bound)
+        case "ANSWER":
+            return _answer(agent, pending.bound)
         case "SHOW":
             return _show(tree, agent, pending.bound)
         case "COMPRESS":
@@ -295,6 +316,19 @@ def whole_digest_of(bound: Bound) -> str:
         attached = {name: value.sha256 for name, value in bound.attached.items()}
         bound.digests.append(arguments_digest(bound.arguments, attached))
     return bound.digests[0]
+
+
+def _answer(agent: Agent, bound: Bound) -> str:
+    """Make the body, or what the agent wrote last in this task, its answer. Returns a sentence if there is nothing."""
+    text, of = argument_text(bound, "text"), agent.turn
+    if not text.strip():
+        text, of = agent.guards.wrote
+    if not text:
+        return (
+            "`ANSWER` was not done: you have written no answer yet. Write it as a message without an action."
+        )
+    agent.answer = Deliver(text, of)
+    return ""
 
 
 def _define(agent: Agent, bound: Bound) -> str:

@@ -17,7 +17,7 @@ from iact.core.gate.hosts import Hosts
 from iact.core.gate.nobody import Spent
 from iact.core.gate.policy import Policy
 from iact.core.gate.rate import Tally
-from iact.core.language.actions import CALL_AT, CORE_ACTIONS, ActionSpec, Registry
+from iact.core.language.actions import ANSWER, CALL_AT, CORE_ACTIONS, ActionSpec, Registry
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.ports import ChatMessage, Usage
 from iact.core.records.forms import FormAsk
@@ -197,9 +197,10 @@ class Tree:
         functions = [spec for spec in self.functions.values() if contains(spec.name)]
         loaded = self.modules.get("a2a")
         elsewhere = loaded is not None and loaded.origin == "shipped" and contains("a2a.ask")
-        own = [spec for spec in CORE_ACTIONS.values() if contains(spec.name)]
+        core = [spec for spec in CORE_ACTIONS.values() if self.follows_1_3 or spec != ANSWER]
+        own = [spec for spec in core if contains(spec.name)]
         return Registry(
-            [*CORE_ACTIONS.values(), *([CALL_AT] if elsewhere else ()), *functions],
+            [*core, *([CALL_AT] if elsewhere else ()), *functions],
             documented=[spec for spec in own if spec.documentation],
         )
 
@@ -278,6 +279,8 @@ class Tree:
             return End("loop", agent.guards.ended)
         if agent.actions:
             return Act(agent.actions[0])
+        if agent.answer is not None and not agent.interrupted:
+            return agent.answer
         if agent.errand is None:
             return Think()
         return ChooseWay(agent.errand) if agent.errand.mode == "auto" else Relay()

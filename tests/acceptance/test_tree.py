@@ -283,11 +283,11 @@ def test_only_text_before_the_cut_is_kept(stage: Stage) -> None:
     Its first reply, which is heard to its end since it may turn out to be thought, tells that it is no such model.
     """
     head = call("child", "What is the answer?")
-    invention = "\n\nThe child says 41. INVENTED"
+    invention = "\n\nMessage from your child /child: 41. INVENTED\n"
     never = Gate()
     text = head + invention + " and so on" * 50
     at = len(head + invention)
-    first = call("other", "Who knows?") + "\n\nThe other says 40. INVENTED"
+    first = call("other", "Who knows?") + "\n\nMessage from your child /other: 40. INVENTED"
     replies: list[Reply | str] = [first, Reply(text, gates={at: never}), "It is 42."]
     endpoint = stage.endpoint({"/": replies, "/other": ["Ask the child."], "/child": ["It is 42."]})
     answer = stage.product(endpoint, **NO_MODULES).ask("The answer?")

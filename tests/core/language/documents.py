@@ -58,6 +58,9 @@ _LEAVES = [
     "\\```",
     "&amp;",
     "    indented",
+    "Result of `BASH` (only you see this):",
+    "Message from the user:",
+    "shell.run did not complete.",
 ]
 _PREFIXES = [
     "",

@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from iact.core.language.containers import Containers
+from iact.core.language.labels import IMITATION
 from iact.core.language.scanner import Block, Cut, Opened, ScanEvent, Scanner, scan
 from tests.rounds import rounds
 
@@ -130,8 +131,8 @@ def test_events_fit_the_text(text: str) -> None:
                 opened, position = None, event.end
             case Cut():
                 assert event is events[-1]
-                assert event.at == position == scanner.cut
-                assert normal[event.at :].strip()
+                assert position <= event.at == scanner.cut
+                assert IMITATION.match(normal, event.at)
     assert opened is None
 
 
@@ -151,6 +152,7 @@ def test_what_was_kept_reads_the_same_again(text: str) -> None:
 @example("```BASH\nls\n\n", [1])
 @example("```BASH\nls\n```  \n", [3])
 @example("```BASH\nls\n```\nSo it is.", [4])
+@example("```BASH\nls\n```\nSo it is.\n\nResult of `BASH`:\n```\nx\n```", [1])
 @example("```text\nls\n\u00a0\n", [9])
 def test_what_was_read_in_pieces_is_what_one_look_at_the_kept_text_finds(text: str, sizes: list[int]) -> None:
     scanner, at, turn = Scanner(is_action), 0, 0
@@ -163,33 +165,19 @@ def test_what_was_read_in_pieces_is_what_one_look_at_the_kept_text_finds(text: s
 
 def test_after_a_cut_nothing_is_read() -> None:
     scanner = Scanner(is_action)
-    scanner.feed("```BASH\nls\n```\nand")
+    scanner.feed("```BASH\nls\n```\nand\nResult of `BASH`:\n")
     assert scanner.cut is not None
     assert scanner.feed("\n```BASH\nrm x\n```\n") == []
     assert scanner.end() == []
-    assert scanner.kept == "```BASH\nls\n```"
+    assert scanner.kept == "```BASH\nls\n```\nand"
 
 
-@pytest.mark.parametrize(
-    ("start", "certain"),
-    [
-        ("x", True),
-        ("X", True),
-        ("`x", True),
-        ("``", False),
-        ("```", False),
-        ("```te", False),
-        ("    ```", True),
-        ("\t`", True),
-        (" ~", False),
-        ("   ```", False),
-    ],
-)
-def test_a_cut_is_told_as_soon_as_it_is_certain(start: str, certain: bool) -> None:
+@pytest.mark.parametrize("ended", ["\n", None])
+def test_a_cut_is_told_when_its_line_is_complete(ended: str | None) -> None:
     scanner = Scanner(is_action)
     scanner.feed("```BASH\nls\n```\n")
-    events = [event for character in start for event in scanner.feed(character)]
-    assert bool(events) is certain
+    assert [event for character in "Message from the user:" for event in scanner.feed(character)] == []
+    assert (scanner.feed(ended) if ended else scanner.end()) == [Cut(15)]
 
 
 def test_ending_twice_says_nothing_new() -> None:
@@ -208,18 +196,19 @@ def test_ending_twice_adds_no_line_to_the_text() -> None:
 
 
 def test_events_say_exactly_where_a_block_lies() -> None:
-    text = "a\n\n~~~ py\nx\n~~~\nb\n```BASH now\nls\n```\nand"
+    text = "a\n\n~~~ py\nx\n~~~\nb\n```BASH now\nls\n```\nand\n(state) x"
     first, second = text.index("~~~ py"), text.index("```BASH")
     end = text.index("\nand")
+    cut = text.index("(state)")
     assert fed(text, [1]) == (
         [
             Opened(first, "py", False),
             Block(first, text.index("\nb"), "py", "x", action=False, closed=True),
             Opened(second, "BASH now", True),
             Block(second, end, "BASH now", "ls", action=True, closed=True),
-            Cut(end),
+            Cut(cut),
         ],
-        text[:end],
+        text[: cut - 1],
     )
 
 
@@ -262,6 +251,8 @@ ADVERSARIAL: dict[str, Callable[[int], str]] = {
     "a tag with one long value": lambda n: '<a b="' + "x" * n + "\n ```\n",
     "nested action": lambda n: "```BASH\n" + "```x\n" * (n // 5),
     "blank line behind an action": lambda n: "```BASH\n```\n" + " " * n,
+    "labels that are none behind an action": lambda n: "```BASH\n```\n" + "Result of a\n" * (n // 12),
+    "words behind an action": lambda n: "```BASH\n```\n" + "shell.runs " * (n // 11),
     "fence line behind an action": lambda n: "```BASH\n```\n```" + "x" * n,
     "html": lambda n: "<div>\n ```\n\n" * (n // 12),
     "carriage returns": lambda n: "\r" * n,

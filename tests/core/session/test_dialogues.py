@@ -63,17 +63,6 @@ def test_the_first_message_says_who_is_called_by_whom(tmp_path: Path) -> None:
     assert "Fix it." in first
 
 
-def test_what_follows_a_run_of_actions_is_cut(tmp_path: Path) -> None:
-    script = {"/": ["```READ\na\n```\n\n```READ\nb\n```\nThe result is c.\n```WRITE\nx\n```", "Done."]}
-    world = World()
-    records, model = play(tmp_path, script, "Go", world=world)
-    turn = next(record for record in records if record.kind == "turn")
-    assert turn.body == "```READ\na\n```\n\n```READ\nb\n```"
-    assert turn.text("finish") == "cut"
-    assert [text for _, _, text in world.done] == ["a", "b"]
-    assert "The result is c." not in "".join(message.content for message in model.asked[-1].messages)
-
-
 def test_a_child_is_corrected_in_the_same_dialogue(tmp_path: Path) -> None:
     script = {
         "/": ["```CALL coder\nAdd 2 and 2.\n```", "Wrong.\n\n```CALL coder\nNo, try again.\n```", "It is 4."],

@@ -257,7 +257,7 @@
  * A model's text that contains actions, or that is not an answer yet.
  * @typedef {object} TurnRecord
  * @property {"turn"} kind
- * @property {""|"children"} [held] Why a text without actions is not a reply yet: children of the agent are still at work.
+ * @property {""|"children"|"unread"} [held] Why a text that could be a reply is none yet.
  * @property {string} model The model's name.
  * @property {string} role The role that the model plays for the agent.
  * @property {string} context The digest of everything that the model was sent.
@@ -295,6 +295,7 @@
  * @property {string} [reasoning] The model's reasoning before it replied. It never enters a context, and no action in it is carried out.
  * @property {(Wait)[]} [waits] What delayed the reply of the model's endpoint: failed attempts, a rate limit, silence.
  * @property {boolean} [asks] Whether a child asks its caller something, instead of an answer.
+ * @property {number} [of] The turn in which the text was written, if it was a turn first: actions were done beside it, or its agent was asked whether it is its answer.
  * @property {""|"concluded"|"partial"|"failed"} [plan] How a plan ended that was not stopped; for the root, the plan whose report it passes on.
  * @property {unknown} [answer] The plan's answer, if a model gave one. Otherwise the results of its last steps are the answer.
  * @property {Record<string, string>|null} [missing] Steps of the plan that produced nothing, and why.

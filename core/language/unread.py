@@ -1,0 +1,109 @@
+"""What stands in a reply and is not run: blocks that end too early, blocks in quotes, commands without an action.
+
+Each is found from the text and its fenced blocks alone, so whoever reads a recorded reply again finds the same. The
+sentences about it, one line each, are in `core.language.labels`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from iact.core.language.scanner import Block, IsAction
+
+_MARK: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
+_QUOTED: Final = re.compile(
+    r"^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*>[ \t>]*(?:`{3,}|~{3,})[ \t]*([^\s`]+)", re.MULTILINE
+)
+
+SHELLS: Final = frozenset({"bash", "sh", "shell", "console", "zsh", "terminal", "shell-session"})
+PYTHONS: Final = frozenset({"python", "py", "python3"})
+RUNNERS: Final = {**dict.fromkeys(SHELLS, "shell.run"), **dict.fromkeys(PYTHONS, "python.run")}
+"""The languages of blocks that are meant to be run, each with the function that runs it."""
+
+
+def closed_early(text: str, blocks: Sequence[Block], *, writes: Sequence[bool]) -> int | None:
+    """The first action block whose body probably goes on behind the fence that closed it; None if there is none.
+
+    `writes`: for each block, whether its body is a text that is kept or sent, and not a program.
+
+    The fences of such a block can't be told from those of an action with text and an ordinary block behind it:
+
+        ```files.write path=README.md      ```shell.run
+        Install it:                        ls
+        ```                                ```
+        pip install it                     It prints
+        ```                                ```
+        Then use it.                       a.txt
+        ```                                ```
+
+    What tells them apart are blank lines. Code within a fence touches both of its fences; a sentence between two blocks
+    has a blank line on each side, or at least on one. So text between the closing fence and a bare fence of the same
+    length or longer, without another block between them, makes a block doubtful
+
+    - if its body is a text: unless the text between has a blank line on both sides. A file that lost its end does more
+      harm than one more turn.
+    - if its body is a program: only if the text between has a blank line on neither side.
+    """
+    for index, block in enumerate(blocks[:-1]):
+        following = blocks[index + 1]
+        if not block.action or following.info or not block.closed:
+            continue
+
+        same_kind = _mark(text, following).startswith(_mark(text, block)[0])
+        between = text[block.end : following.start].removeprefix("\n").removesuffix("\n")
+        if not same_kind or not between.strip():
+            continue
+
+        lines = between.split("\n")
+        touches = (bool(lines[0].strip()), bool(lines[-1].strip()))
+        doubtful = any(touches) if writes[index] else all(touches)
+        if doubtful:
+            return index
+    return None
+
+
+def fence_of(text: str, block: Block) -> str:
+    """The fence that opens a block."""
+    return _mark(text, block)
+
+
+def _mark(text: str, block: Block) -> str:
+    found = _MARK.match(text, block.start)
+    return found.group(1) if found is not None else ""
+
+
+def outside(text: str, blocks: Sequence[Block]) -> Iterator[str]:
+    """Yield the pieces of text before, between and behind the blocks."""
+    position = 0
+    for block in blocks:
+        yield text[position : block.start]
+        position = block.end
+    yield text[position:]
+
+
+def prose(text: str, blocks: Sequence[Block]) -> str:
+    """A reply without its action blocks, as its caller reads it."""
+    acting = [block for block in blocks if block.action]
+    pieces = [piece.strip() for piece in outside(text, acting)]
+    return "\n\n".join(piece for piece in pieces if piece)
+
+
+def quoted(text: str, blocks: Sequence[Block], is_action: IsAction) -> str:
+    """The name of the first action block that stands in a block quote; empty if there is none."""
+    if ">" not in text:
+        return ""
+    for piece in outside(text, blocks):
+        for match in _QUOTED.finditer(piece):
+            if is_action(match.group(1)):
+                return match.group(1)
+    return ""
+
+
+def command_at_end(text: str, blocks: Sequence[Block]) -> str:
+    """The language of a block of commands or code with which a reply ends; empty if it ends otherwise."""
+    if not blocks or blocks[-1].action or text[blocks[-1].end :].strip():
+        return ""
+    language = blocks[-1].info.split(None, 1)[0] if blocks[-1].info else ""
+    return language if language.lower() in RUNNERS else ""

@@ -1,0 +1,136 @@
+"""What becomes of a model's reply: which of its blocks are run, what its agent is told, whether it is the answer.
+
+A reply either does what it meant, or its agent is told in one line what to write instead: nothing of it is dropped in
+silence. The shell asks this before it records a reply, and the fold again when it applies the record, so both come to
+the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from iact.core.language import labels, unread
+from iact.core.language.actions import ANSWER, ActionSpec, Registry
+from iact.core.language.scanner import Block
+from iact.core.records.dialogue import Generation, Held
+from iact.core.tree.agent import Agent
+from iact.core.tree.child_waits import running_children
+from iact.core.tree.interpret import BESIDE_ANSWER
+from iact.core.tree.tree import Tree
+
+_TEXTS: Final = frozenset(
+    {"content", "changes", "message", "text", "summary", "source", "value", "plan", "folder"}
+)
+"""Names of parameters whose body is a text that is kept or sent. Other bodies are programs."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadReply:
+    """A reply as it is understood."""
+
+    run: tuple[Block, ...]
+    """Its blocks, without the actions that are not run."""
+    remarks: tuple[str, ...]
+    """What its agent is told about it, if it gets another turn."""
+    held: Held
+    """Why it is no reply yet although it holds no action that is run."""
+    acts: bool
+    """Whether it holds an action, or something that was meant as one, so that another turn follows."""
+    answer: str = ""
+    """The text that is the reply, if its actions are done beside it."""
+
+
+def read_reply(
+    tree: Tree, agent: Agent, text: str, blocks: Sequence[Block], made: Generation, *, interrupted: bool
+) -> ReadReply:
+    """Understand a reply. `interrupted`: its agent must read a message first, so that it is no answer in any case."""
+    acts = any(block.action for block in blocks)
+    if not tree.follows_1_3:
+        return ReadReply(tuple(blocks), (), _held(tree, agent, acts, interrupted), acts)
+
+    registry = tree.registry(agent.path)
+    run, remarks = _runs(text, blocks, made, registry)
+    if made.finish == "cut":
+        remarks.append(labels.cut_off())
+
+    question = _question(agent, text, blocks, registry)
+    if not acts and question and not interrupted:
+        return ReadReply(run, (*remarks, labels.note(question)), "unread", acts)
+
+    held = _held(tree, agent, acts, interrupted)
+    answer = "" if held or interrupted else _answer(text, blocks, run, registry)
+    if answer and _held(tree, agent, False, interrupted):
+        # It would be an answer, and so it is held as any other.
+        return ReadReply(run, tuple(remarks), "children", acts)
+    if acts and question:
+        remarks.append(labels.note(question))
+    return ReadReply(run, tuple(remarks), held, acts, answer)
+
+
+def _held(tree: Tree, agent: Agent, acts: bool, interrupted: bool) -> Held:
+    """Whether a text without actions has to wait for children of the agent that are still at work."""
+    if acts or interrupted or agent.guards.warned or not running_children(tree, agent):
+        return ""
+    return "children"
+
+
+def _runs(
+    text: str, blocks: Sequence[Block], made: Generation, registry: Registry
+) -> tuple[tuple[Block, ...], list[str]]:
+    """The blocks that are run, and what is said about the others."""
+    remarks: list[str] = []
+    run = list(blocks)
+    early = unread.closed_early(text, blocks, writes=[_writes(block, registry) for block in blocks])
+    if early is not None:
+        # What stands behind it may be a part of its body, quoted examples of actions included.
+        fence = unread.fence_of(text, blocks[early])
+        others = any(block.action for block in blocks[early + 1 :])
+        remarks.append(labels.closed_early(_name(blocks[early]), fence, others=others))
+        run = [block for index, block in enumerate(blocks) if index < early or not block.action]
+    elif blocks and blocks[-1].action and not blocks[-1].closed:
+        fence = unread.fence_of(text, blocks[-1])
+        remarks.append(labels.unclosed(_name(blocks[-1]), fence, cut_off=made.finish == "length"))
+        run = run[:-1]
+    return tuple(run), remarks
+
+
+def _question(agent: Agent, text: str, blocks: Sequence[Block], registry: Registry) -> str:
+    """What is asked or said about something that was perhaps meant to be run; empty if there is nothing.
+
+    Said once in a task.
+    """
+    if agent.guards.asked:
+        return ""
+    quoted = unread.quoted(text, blocks, registry.is_action)
+    if quoted:
+        return labels.quoted(quoted)
+    language = unread.command_at_end(text, blocks)
+    function = unread.RUNNERS.get(language.lower(), "")
+    acts = any(block.action for block in blocks)
+    if function in registry and not acts:
+        return labels.not_run(language, function)
+    return ""
+
+
+def _answer(text: str, blocks: Sequence[Block], run: Sequence[Block], registry: Registry) -> str:
+    """What remains of a reply if it is an answer whose actions are done beside it; else empty.
+
+    A text that ends with a colon announces its block, and is no answer.
+    """
+    acting = [block for block in run if block.action]
+    names = {spec.name for block in acting if isinstance(spec := registry.find(_name(block)), ActionSpec)}
+    if len(run) < len(blocks) or not acting or not names <= BESIDE_ANSWER or ANSWER.name in names:
+        return ""
+    left = unread.prose(text, blocks)
+    return "" if left.endswith((":", "：")) else left
+
+
+def _name(block: Block) -> str:
+    return block.info.split(None, 1)[0] if block.info else ""
+
+
+def _writes(block: Block, registry: Registry) -> bool:
+    spec = registry.find(_name(block)) if block.action else None
+    return isinstance(spec, ActionSpec) and spec.body in _TEXTS

@@ -1,0 +1,251 @@
+"""Replies as models write them: each does what it meant, or its agent is told in one line what to write instead.
+
+Every reply is streamed whole and one character at a time, and every journal is verified.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from iact.core.language import unread
+from iact.core.records.record import Record
+from iact.core.session.replay import replay
+from tests.core.session.fakes import ScriptedModel, World, replies, runtime
+
+RUN_READ = "```t.read\na\n```"
+ANSWER = "```ANSWER\n```"
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """A session of which every reply was written by hand."""
+
+    records: Sequence[Record]
+    model: ScriptedModel
+    done: Sequence[str]
+    """The texts that functions were called with, in order."""
+
+    def heard(self, turn: int, path: str = "/") -> str:
+        """What the agent read before its reply number `turn`."""
+        return next(asked.newest for asked in self.model.asked if (asked.path, asked.turn) == (path, turn))
+
+    @property
+    def answers(self) -> list[str]:
+        """What the root replied."""
+        return [record.body for record in self.records if record.kind == "reply" and record.agent == "/"]
+
+    @property
+    def turns(self) -> list[str]:
+        """The texts of the root's turns."""
+        return [record.body for record in self.records if record.kind == "turn" and record.agent == "/"]
+
+
+class Stage:
+    """Plays sessions whose replies arrive in chunks of one size."""
+
+    def __init__(self, data: Path, chunk: int) -> None:
+        self._data = data
+        self._chunk = chunk
+
+    def play(self, *root: str, says: Sequence[str] = ("Go",), **children: Sequence[str]) -> Played:
+        """Let the root write these replies, and its children theirs."""
+        script = replies({"/": root, **{f"/{name}": texts for name, texts in children.items()}})
+        model, world = ScriptedModel(script, chunk=self._chunk), World()
+
+        async def main() -> Path:
+            async with runtime(self._data, script, model=model, world=world) as opened:
+                session = await opened.open()
+                for text in says:
+                    await session.ask(text)
+                return session.journal
+
+        records = list(replay(asyncio.run(main()), verify=True).records)
+        return Played(records, model, [text for _, _, text in world.done])
+
+
+@pytest.fixture(params=[1, 1 << 20], ids=["by 1", "whole"])
+def stage(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    monkeypatch.setattr(unread, "RUNNERS", {"bash": "t.write", "python": "t.none"})
+    return Stage(tmp_path, request.param)
+
+
+# --- actions with text between them -------------------------------------------------------------
+
+
+def test_actions_with_sentences_and_blocks_between_them_are_all_run_in_order(stage: Stage) -> None:
+    reply = f"First:\n\n{RUN_READ}\n\nThen this, as in\n\n```text\nan example\n```\n\n```t.write\nb\n```\n\nThat is all."
+    played = stage.play(reply, "Done.")
+    assert played.done == ["a", "b"]
+    assert played.turns == [reply]
+    assert played.answers == ["Done."]
+
+
+def test_an_invented_result_is_cut_and_its_author_is_told(stage: Stage) -> None:
+    invented = "Result of `t.read` (only you see this):\n```\nINVENTED\n```\n\n```t.write\nb\n```"
+    played = stage.play(f"I look.\n\n{RUN_READ}\n\nNow I wait.\n\n{invented}", "Done.")
+    assert played.done == ["a"]
+    assert played.turns == [f"I look.\n\n{RUN_READ}\n\nNow I wait."]
+    assert "The end of your message was left out" in played.heard(1)
+    assert "INVENTED" not in played.heard(1)
+
+
+def test_an_invented_result_without_its_label_stays_text(stage: Stage) -> None:
+    reply = f"{RUN_READ}\n\n```output\nINVENTED\n```"
+    played = stage.play(reply, "Done.")
+    assert played.turns == [reply]
+    assert "left out" not in played.heard(1)
+
+
+# --- blocks that are not run --------------------------------------------------------------------
+
+
+def test_a_block_that_was_never_closed_is_not_run(stage: Stage) -> None:
+    played = stage.play(f"{RUN_READ}\n\n```t.write\nhalf a scri", "Done.")
+    assert played.done == ["a"]
+    assert "`t.write` was not run: its block was never closed with ```." in played.heard(1)
+
+
+CLOSED_EARLY = "```t.write\n# Title\n\n```\npip install it\n```\n\nThen use it.\n```"
+
+
+def test_a_body_that_ends_at_a_fence_of_its_own_is_not_run(stage: Stage) -> None:
+    played = stage.play(CLOSED_EARLY, "Done.")
+    assert played.done == []
+    assert played.turns == [CLOSED_EARLY]
+    told = played.heard(1)
+    assert "`t.write` was not run: a line ``` ends its block" in told
+    assert "use a longer fence: ````t.write" in told
+
+
+def test_what_stands_behind_a_body_that_ends_too_early_is_not_run_either(stage: Stage) -> None:
+    played = stage.play(f"{RUN_READ}\n\n{CLOSED_EARLY}\n\n```t.write\nrm\n```", "Done.")
+    assert played.done == ["a"]
+    assert "nor were the actions behind it" in played.heard(1)
+
+
+def test_a_longer_fence_is_the_way_out(stage: Stage) -> None:
+    body = CLOSED_EARLY.removeprefix("```t.write\n").removesuffix("\n```")
+    played = stage.play(f"````t.write\n{body}\n````", "Done.")
+    assert played.done == [body]
+
+
+def test_text_and_a_block_behind_an_action_are_no_rest_of_its_body(stage: Stage) -> None:
+    reply = "```t.write\nls\n```\n\nIt will print\n\n```\na.txt\n```"
+    played = stage.play(reply, "Done.")
+    assert played.done == ["ls"]
+
+
+def test_an_action_in_a_quote_is_not_run(stage: Stage) -> None:
+    played = stage.play(f"{RUN_READ}\n\n> As you wrote:\n> ```t.write\n> x\n> ```\n", "Done.")
+    assert played.done == ["a"]
+    assert "A block in a quote is not run: `t.write`." in played.heard(1)
+
+
+def test_an_answer_with_a_quoted_action_is_asked_about(stage: Stage) -> None:
+    text = "You wrote:\n\n> ```t.write\n> x\n> ```"
+    played = stage.play(text, "ANSWER")
+    assert played.done == []
+    assert played.answers == [text]
+
+
+# --- commands without an action, and ANSWER -----------------------------------------------------
+
+COMMAND = "You need this:\n\n```bash\nls\n```"
+
+
+def test_commands_at_the_end_are_asked_about(stage: Stage) -> None:
+    played = stage.play(COMMAND, "```t.write\nls\n```", "Done.")
+    assert played.done == ["ls"]
+    assert played.answers == ["Done."]
+    told = "Nothing was run. To run the block, write ```t.write instead of ```bash. If your message was your answer, "
+    assert told + "write ANSWER." in played.heard(1)
+
+
+@pytest.mark.parametrize(
+    "written", [ANSWER, "ANSWER", "ANSWER.", "**ANSWER**", "`ANSWER`", "```\nANSWER\n```"]
+)
+def test_the_reply_before_an_answer_is_the_reply(stage: Stage, written: str) -> None:
+    played = stage.play(COMMAND, written)
+    assert played.answers == [COMMAND]
+    assert len(played.model.asked) == 2
+
+
+def test_who_repeats_a_reply_has_answered(stage: Stage) -> None:
+    played = stage.play(COMMAND, COMMAND)
+    assert played.answers == [COMMAND]
+
+
+def test_each_task_is_asked_about_once(stage: Stage) -> None:
+    played = stage.play(COMMAND, "It is done.", COMMAND, ANSWER, says=("Go", "Again"))
+    assert played.answers == ["It is done.", COMMAND]
+
+
+def test_code_of_a_function_that_the_agent_may_not_use_is_an_answer(stage: Stage) -> None:
+    text = "It is this:\n\n```python\nprint(1)\n```"
+    assert stage.play(text).answers == [text]
+
+
+def test_commands_with_text_behind_them_are_an_answer(stage: Stage) -> None:
+    text = f"{COMMAND}\n\nIt lists your files."
+    assert stage.play(text).answers == [text]
+
+
+def test_the_body_of_an_answer_is_the_reply(stage: Stage) -> None:
+    played = stage.play(RUN_READ, "```ANSWER\nIt is a.\n```")
+    assert played.answers == ["It is a."]
+
+
+def test_an_answer_without_a_reply_before_it_is_told(stage: Stage) -> None:
+    played = stage.play(ANSWER, "It is a.")
+    assert "`ANSWER` was not done: you have written no answer yet." in played.heard(1)
+    assert played.answers == ["It is a."]
+
+
+def test_an_answer_beside_other_actions_waits_for_their_results(stage: Stage) -> None:
+    played = stage.play(f"It is b.\n\n{RUN_READ}\n\n{ANSWER}", "It is a.")
+    assert played.done == ["a"]
+    assert "`ANSWER` was not done: other actions stand in the same message." in played.heard(1)
+    assert played.answers == ["It is a."]
+
+
+def test_a_child_answers_like_that_too(stage: Stage) -> None:
+    played = stage.play("```CALL child\nDo it.\n```", "Done.", child=[COMMAND, ANSWER])
+    assert "You need this:" in played.heard(1)
+    assert [record.agent for record in played.records if record.kind == "reply"] == ["/child", "/"]
+
+
+# --- answers with actions beside them -----------------------------------------------------------
+
+BESIDE = "```REMEMBER kind=fact\nThe sum is 42.\n```"
+
+
+@pytest.mark.parametrize(
+    "text", [f"It is 42.\n\n{BESIDE}", f"{BESIDE}\n\nIt is 42.", "It is 42.\n\n```VAR sum\n42\n```"]
+)
+def test_an_answer_with_actions_beside_it_is_the_reply(stage: Stage, text: str) -> None:
+    played = stage.play(text, "It is nothing.", says=("Go", "And now?"))
+    assert played.answers == ["It is 42.", "It is nothing."]
+    assert played.turns == [text]
+    assert len(played.model.asked) == 2
+
+
+def test_a_text_that_announces_what_it_keeps_is_no_answer(stage: Stage) -> None:
+    played = stage.play("I keep this first:\n\n```VAR sum\n42\n```", "It is $sum.")
+    assert played.answers == ["It is $sum."]
+
+
+def test_actions_alone_are_no_answer(stage: Stage) -> None:
+    played = stage.play(BESIDE, "It is 42.")
+    assert played.answers == ["It is 42."]
+
+
+def test_an_answer_that_works_beside_is_held_for_children_as_any_other(stage: Stage) -> None:
+    first = "```CALL_ASYNC child\nDo it.\n```"
+    wait = "```WAIT\n```"
+    played = stage.play(first, f"It is 42.\n\n{BESIDE}", wait, "It is 43.", child=["43"])
+    assert played.answers in (["It is 42."], ["It is 43."])
