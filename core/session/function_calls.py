@@ -28,11 +28,13 @@ from iact.core.language.actions import FRONTEND, SKILL, ActionSpec
 from iact.core.language.grammar import Bound
 from iact.core.language.variables import Value
 from iact.core.modules.client import Completed, Outcome, Raised, TimedOut
+from iact.core.modules.error_text import error_text
 from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.outcome import StateChange
 from iact.core.modules.quota import FolderUse
 from iact.core.modules.registry import Start
 from iact.core.modules.state_names import step_of
+from iact.core.ports import JSON
 from iact.core.records.calls import Call, Result, State
 from iact.core.records.parts import Artifact, Blob
 from iact.core.session.effects import Underway
@@ -60,6 +62,9 @@ _LAST_WORDS: Final = 2.0
 
 _PRINTED: Final = 1 << 17
 """How many characters of a call's output are kept at its beginning and its end, in case the call does not finish."""
+
+_LONGEST_TRACE: Final = 8_000
+"""The most characters of a module's trace that are kept with its error, for people."""
 
 NotRun = Literal["cancelled", "incomplete"]
 """Why a call has no outcome of its own."""
@@ -317,9 +322,13 @@ class FunctionCalls:
                 made = replace(result, ms=took, media=media, data=dict(outcome.data) or None)
                 self._record_completed(agent, made, outcome, spool, key)
             case Raised():
-                raised = replace(result, status="error", ms=took, data={"type": outcome.type})
-                text = "\n".join(part for part in (outcome.output, outcome.message, outcome.trace) if part)
-                record_result(self._live, agent, raised, text)
+                facts: dict[str, JSON] = {"type": outcome.type}
+                if outcome.trace:
+                    facts["trace"] = outcome.trace[-_LONGEST_TRACE:]
+                raised = replace(result, status="error", ms=took, data=facts)
+                record_result(
+                    self._live, agent, raised, error_text(outcome, shipped=self._is_shipped(result))
+                )
             case TimedOut():
                 late = replace(result, status="error", ms=took, data={"type": "TimeoutError"})
                 text = f"{outcome.output}\nIt was stopped after {limit:g} s, its time limit."
@@ -327,6 +336,11 @@ class FunctionCalls:
             case status:  # it may have written before that
                 printed = self._live.printed.get(result.call, "")
                 record_result(self._live, agent, replace(result, status=status, ms=took), printed)
+
+    def _is_shipped(self, result: Result) -> bool:
+        """Whether a call was of a module that comes with the product. An action of the core is of no module."""
+        loaded = self._live.tree.modules.get(result.function.partition(".")[0])
+        return loaded is not None and loaded.origin == "shipped"
 
     def _record_completed(
         self, agent: Agent, result: Result, outcome: Completed, spool: Spool, key: str

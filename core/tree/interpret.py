@@ -11,6 +11,7 @@ nor the names of results depend on which call ended first.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from itertools import islice, takewhile
 from typing import Final
@@ -488,10 +489,16 @@ def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
 def _artifacts(tree: Tree, agent: Agent, result: Result, provenance: Labels) -> Iterator[str]:
     """Keep what a call produced in addition to its result. Yields one line about each."""
     for one in result.artifacts:
-        name = one.name.rsplit("/", 1)[-1].rsplit(".", 1)[0]
         value = _blob_value(tree, one, one.media or "application/octet-stream", result.function, provenance)
-        variable = agent.table.keep(name if NAME.fullmatch(name) else "artifact", value)
+        variable = agent.table.keep(_stem(one.name), value)
         yield f"It also brought {labels.describe(variable, value)}."
+
+
+def _stem(file: str) -> str:
+    """The name for the variables of a file, which gets a number: "figure" for "figures/figure-1.png"."""
+    name = file.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    stem = re.sub(r"[^A-Za-z0-9_]+", "_", re.sub(r"[-_ ]?[0-9]+$", "", name)).strip("_")
+    return stem if NAME.fullmatch(stem) else "artifact"
 
 
 def _attach(tree: Tree, agent: Agent, name: str, value: Value) -> bool:

@@ -28,7 +28,7 @@ module = Module(
     ],
 )  # fmt: skip
 
-_LONGEST: Final = 60_000
+_LONGEST: Final = 500_000
 """The most characters returned."""
 _SKILLS: Final = 50
 

@@ -37,7 +37,7 @@ module = Module(
 )  # fmt: skip
 
 _OPEN: Final = ("page", "form")
-_LONGEST: Final = 40_000
+_LONGEST: Final = 500_000
 """The most characters of a page that are returned at once."""
 _SUBMIT: Final = """element => {
     const form = element.closest('form') || document.querySelector('form');

@@ -38,6 +38,7 @@ module = Module(
 _WORKER: Final = str(Path(__file__).with_name("worker.py"))
 _LONGEST_READ: Final = 2000
 """The most lines in one reading, unless a range is given."""
+_NO_TEXT: Final = Value(b"")
 _LARGEST_OUTPUT: Final = 256 * 1024
 
 
@@ -104,16 +105,27 @@ def _lines(file: int, start: int, end: int) -> Result:
 @module.function(
     impact=1, summary="Write a file, as a whole.", body="content", exclusive=True, idempotent=True
 )
-def write(path: str, content: bytes) -> str:
+def write(path: str, content: Value, newline: bool = True) -> str:
     """Makes the block's body the whole content of the file; missing folders are made. To change part of a
-    file use files.edit. `content=$name` writes a variable instead of a body, byte for byte.
+    file use files.edit. The file ends with a newline, as a text file does; not with `newline=false`.
+    `content=$name` writes a variable instead of a body, byte for byte.
 
     ```files.write path=src/hello.py
     print("hello")
     ```
     """
-    new = place.replace(path, content)
-    return f"{'Created' if new else 'Replaced'} {path}, {len(content):,} bytes.\n"
+    data = content.data
+    if newline and content.written:
+        data = _ended(data)
+    new = place.replace(path, data)
+    return f"{'Created' if new else 'Replaced'} {path}, {len(data):,} bytes.\n"
+
+
+def _ended(data: bytes) -> bytes:
+    """The text with the end of its last line, in the kind of its first line."""
+    if not data or data.endswith(b"\n"):
+        return data
+    return data + (b"\r\n" if data.partition(b"\n")[0].endswith(b"\r") else b"\n")
 
 
 @module.function(impact=1, summary="Change part of a file by exact replacement.", body="changes",
@@ -181,13 +193,17 @@ async def search(
 
 
 @module.function(impact=0, summary="Compare two files, or a file with a text.", body="content", timeout=60)
-async def diff(call: Call, path: str, other: str = "", content: str = "") -> Result:
+async def diff(call: Call, path: str, other: str = "", content: Value = _NO_TEXT) -> Result:
     """Gives a unified diff from `path` to the file `other`, or to the text in the body (or `content=$name`).
 
     ```files.diff path=old.py other=new.py
     ```
     """
-    before, after = place.text(path), place.text(other) if other else content
+    before = place.text(path)
+    if other:
+        after = place.text(other)
+    else:
+        after = (_ended(content.data) if content.written else content.data).decode("utf-8", "replace")
     with _memory(before) as first, _memory(after) as second:
         arguments = ["diff", str(first), str(second), path, other or path]
         async for text in _work(call, arguments, [first, second]):

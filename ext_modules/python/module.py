@@ -55,7 +55,7 @@ async def run(
 ) -> Result:
     """Runs the block's body in your interpreter, in /workspace. Variables, imports and functions stay for your next
     run. numpy, pandas and matplotlib are there. You get what it prints, the value of its last line, and each
-    open figure as a picture ($artifact_1, …), so don't call plt.show(). There is no input and no network.
+    open figure as a picture ($figure_1, …), so don't call plt.show(). There is no input and no network.
     `names={"table": $orders}` defines `table` as your variable $orders before the code runs: text is a str,
     everything else bytes (`pd.read_csv(io.StringIO(table))`, `io.BytesIO(picture)`).
     `timeout`: seconds after which it is interrupted (default 120). Between runs everything that it started

@@ -223,7 +223,7 @@ def _convert(given: Given, annotation: object, name: str) -> object:
         return given
     if annotation is Value:
         if isinstance(given, str):
-            return Value(given.encode(), "text/plain")
+            return Value(given.encode(), "text/plain", written=True)
         if isinstance(given, Value):
             return given
     elif annotation is bytes:

@@ -16,6 +16,8 @@ class Value:
     data: bytes
     media_type: str = "application/octet-stream"
     name: str = ""
+    written: bool = field(default=False, compare=False)
+    """Whether it was written in the call, and not passed by value."""
 
     def text(self) -> str:
         """The content as text; bytes that are not UTF-8 become U+FFFD."""

@@ -103,7 +103,7 @@ async def run(
     `stdin=$name` gives it a variable of yours as its input, byte for byte; your variables are not
     shell variables. `timeout`: seconds after which it is killed (default 120). What it leaves
     running ends with it. `background=true` starts it as a job that runs on, without a time limit,
-    and returns at once. Very long output is shortened in the middle.
+    and returns at once. Of more than 1 MB of output the middle is left out.
 
     ```shell.run timeout=20
     ls -la

@@ -50,6 +50,37 @@ def refused(function: str, **arguments: JSON) -> str:
     return done.error.message
 
 
+@pytest.mark.parametrize(
+    ("body", "kept"),
+    [
+        ("one\ntwo", b"one\ntwo\n"),
+        ("one\n", b"one\n"),
+        ("one\n\n", b"one\n\n"),
+        ("one\r\ntwo", b"one\r\ntwo\r\n"),
+        ("tab\t é \u2028 end", "tab\t é \u2028 end\n".encode()),
+        ("", b""),
+    ],
+)
+def test_a_file_written_as_a_body_ends_as_a_text_file_does(workspace: Path, body: str, kept: bytes) -> None:
+    assert given_back("write", path="f", content=body) == f"Created f, {len(kept)} bytes.\n"
+    assert (workspace / "f").read_bytes() == kept
+    given_back("write", path="f", content=body, newline=False)
+    assert (workspace / "f").read_bytes() == body.encode()
+
+
+def test_an_edit_keeps_the_end_of_the_file(workspace: Path) -> None:
+    change = "<<<<<<<\ntwo\n=======\nthree\n>>>>>>>"
+    for end in ("", "\n", "\n\n"):
+        (workspace / "f").write_text(f"one\ntwo{end}", encoding="utf-8")
+        given_back("edit", path="f", changes=change)
+        assert (workspace / "f").read_text(encoding="utf-8") == f"one\nthree{end}"
+
+
+def test_a_body_is_compared_as_the_text_file_that_it_would_be(workspace: Path) -> None:
+    given_back("write", path="f", content="one\ntwo")
+    assert given_back("diff", path="f", content="one\ntwo") == "[They are the same.]\n"
+
+
 def test_the_manifest_is_one_that_the_core_takes() -> None:
     manifest = Manifest.from_proto(
         wire.manifest(load(ROOT / "ext_modules/files/module.py")).SerializeToString()

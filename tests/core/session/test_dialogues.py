@@ -289,7 +289,7 @@ def test_an_agent_that_answers_while_children_work_is_told_once_then_they_are_ca
         ("```t.lose\nx\n```", "t.lose did not complete."),
         (
             "```t.fail\nx\n```",
-            "Error of `t.fail` (only you see this), kept as $fail_1:\n```\nit failed\nTraceback …\n```",
+            "Error of `t.fail` (only you see this):\n```\nValueError: it failed\n```",
         ),
     ],
 )
