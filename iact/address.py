@@ -1,5 +1,7 @@
 """Where the running server of a data directory is: a small file, `server.json`, and a lock next to it.
 
+A running `iact run` has such a file, too, for its one session.
+
 A data directory has at most one server. Two would not harm each other, because each session has its own lock, but a
 command that controls a session could not know which server holds it.
 
@@ -24,6 +26,8 @@ from iact.core.errors import IactError, UsageError
 
 FILE: Final = "server.json"
 LOCK: Final = "server.lock"
+RUN: Final = "run."
+"""How the names of files begin that say where a running `iact run` is reached."""
 
 
 class Address(BaseModel):
@@ -91,6 +95,42 @@ def publish(data: Path, address: Address) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         stream.write(address.model_dump_json() + "\n")
     temporary.rename(data / FILE)
+
+
+@contextmanager
+def announced(data: Path, session: str, address: Address) -> Iterator[None]:
+    """Say where the process that runs one session is reached, while it is, for `find_run`."""
+    descriptor = os.open(_run_file(data, session), os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        # A reader holds it for a moment only. A file without this lock was left by a process that was killed.
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        os.ftruncate(descriptor, 0)
+        os.write(descriptor, address.model_dump_json().encode() + b"\n")
+        try:
+            yield
+        finally:
+            _run_file(data, session).unlink(missing_ok=True)
+    finally:
+        os.close(descriptor)
+
+
+def find_run(data: Path, session: str) -> Address | None:
+    """Return where the `iact run` that runs this session now is reached, if there is one."""
+    if Path(session).name != session:
+        return None
+    try:
+        with _run_file(data, session).open("rb") as stream:
+            try:
+                fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except BlockingIOError:
+                return Address.model_validate_json(stream.read())
+    except (OSError, ValidationError):
+        return None
+    return None
+
+
+def _run_file(data: Path, session: str) -> Path:
+    return data / f"{RUN}{session}.json"
 
 
 def find(data: Path) -> Address:

@@ -32,7 +32,7 @@ _ABOUT: Final = "iact-backup.json"
 _MOST_ABOUT: Final = 64 * 1024
 _FIRST: Final = "journal.md"
 _ACCOUNTS: Final = "accounts.db"
-_DERIVED: Final = ("index.sqlite", "accounts.db-", "server.json")
+_DERIVED: Final = ("index.sqlite", "accounts.db-", "server.json", "run.")
 """Prefixes of names in a data directory that can be rebuilt, or belong to a database that is copied as a whole."""
 
 _LARGEST_OPENING: Final = 16 * 1024

@@ -125,6 +125,7 @@ def host_answer_html(answer: HostAnswer) -> Markup:
         ("user", False): "You did not allow the host",
         ("time", False): "Nobody answered in time, so the host was not reached",
         ("core", False): "This answer is no longer needed",
+        ("policy", False): "No one could be asked, so the host was not reached",
     }.get((answer.by, answer.allow), "")
     return html('<p class="aside"><span class="badge {} t">{}</span></p>', verdict, words)
 
@@ -234,6 +235,7 @@ def form_answer_html(answer: FormAnswer) -> Markup:
         ("user", "decline"): "You did not answer it",
         ("time", "cancel"): "Nobody answered it in time",
         ("core", "cancel"): "This answer is no longer needed",
+        ("policy", "cancel"): "No one could be asked",
     }.get((answer.by, answer.decision), "")
     rows = [
         html("<dt>{}</dt><dd>{}</dd>", in_full(name), code_block(exact(_shown(value))))

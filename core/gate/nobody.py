@@ -27,7 +27,7 @@ _STRICTEST_FIRST: Final[tuple[Then, ...]] = ("deny", "hold", "allow")
 
 
 def unattended(policy: Policy, function: str, arguments: Mapping[str, JSON], spent: Spent) -> Then | None:
-    """What happens to a question about a call. None: no rule matches, so it waits as if a person were available."""
+    """What happens to a question about a call. None: no rule matches, so it is denied."""
     said = {_verdict(rule, arguments, spent) for rule in rules_of(policy, function)}
     return next((one for one in _STRICTEST_FIRST if one in said), None)
 

@@ -59,7 +59,8 @@ class FormAnswer(PersonContent):
     """The record of the question."""
     decision: Outcome[FormDecision]
     """"cancel" means that nobody decided."""
-    by: Outcome[Literal["user", "time", "core"]]
-    """Who answered: "time" if nobody answered in time; "core" if the call no longer waits for an answer."""
+    by: Outcome[Literal["user", "time", "core", "policy"]]
+    """Who answered: "time" if nobody answered in time; "core" if the call no longer waits for an answer;
+    "policy" if no person was available."""
     values: Outcome[Mapping[str, JSON] | None] = None
     """The entered values, by field."""

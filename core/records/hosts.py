@@ -48,8 +48,9 @@ class HostAnswer(PersonContent):
     ask: Outcome[int]
     """The record of the question."""
     allow: Outcome[bool]
-    by: Outcome[Literal["user", "time", "core"]]
-    """Who answered: "time" if nobody answered in time; "core" if nothing waits for the answer any more."""
+    by: Outcome[Literal["user", "time", "core", "policy"]]
+    """Who answered: "time" if nobody answered in time; "core" if nothing waits for the answer any more;
+    "policy" if no person was available."""
     lasts: Outcome[Literal["once", "session", "always"]] = "once"
     """How long a yes lasts."""
 

@@ -63,10 +63,16 @@ class Forms:
 
     async def _put(self, agent: Agent, pending: Pending, said: FormAsk, reply: SendReply) -> None:
         live = self._live
-        if not self._attended or live.tree.lockdown or live.closed or pending not in agent.actions:
+        if live.tree.lockdown or live.closed or pending not in agent.actions:
             await reply(ModuleReply("cancel", reason=_NOBODY))
             return
+
         record = live.record(said, agent.path)
+        if not self._attended:
+            self._end(record.n, "policy")
+            await reply(ModuleReply("cancel", reason=_NOBODY))
+            return
+
         self._replies[record.n] = reply
         self._waits.begin(record.n, (pending.call,))
         loop = asyncio.get_running_loop()
@@ -136,7 +142,7 @@ class Forms:
         if reply is not None:
             self._scheduler.spawn(f"answer {ask}", partial(_send, reply, ModuleReply("cancel", reason=_LATE)))
 
-    def _end(self, ask: int, by: Literal["time", "core"]) -> SendReply | None:
+    def _end(self, ask: int, by: Literal["time", "core", "policy"]) -> SendReply | None:
         """Close a question that no person answered. Returns where to notify the module, if it still waits."""
         reply = self._close(ask)
         if ask in self._live.tree.forms and self._live.failure is None:

@@ -38,17 +38,22 @@ LASTS: Final[tuple[Lasts, ...]] = ("once", "session", "always")
 
 
 class HostAccess:
-    """The hosts of one session. `seconds`: how long a person has to answer."""
+    """The hosts of one session. `seconds`: how long a person has to answer; `attended`: whether one may be available."""
 
-    def __init__(self, live: Live, data: Path, seconds: float, waits: PersonWaits) -> None:
+    def __init__(
+        self, live: Live, data: Path, seconds: float, waits: PersonWaits, *, attended: bool = True
+    ) -> None:
         self._live = live
         self._waits = waits
         self._seconds = seconds
+        self._attended = attended
         self._always = HostFile(data / FILE)
         self._session = HostFile(live.journal.directory / FILE)
         self._timers: dict[int, asyncio.TimerHandle] = {}
         self._once: set[int] = set()
         """Questions that a person answered with "yes, once"."""
+        self._unasked: set[tuple[str, str, int]] = set()
+        """Connections that were refused because no person was available. The journal names each of them once."""
 
     def permit(self, module: str) -> Permit:
         """The function that the proxy of a module's instances calls."""
@@ -68,6 +73,9 @@ class HostAccess:
                 return True
             refused = (module, host, port) in live.tree.hosts.refused
             if refused or live.tree.lockdown or not may_ask(live.tree, module, host, port):
+                return False
+            if not self._attended:
+                self._refuse(module, host, port)
                 return False
             ask = live.tree.hosts.asked(module, host, port) or self._ask(module, host, port)
             while ask in live.tree.hosts.open and not live.closed:
@@ -142,14 +150,27 @@ class HostAccess:
         for ask in list(self._live.tree.hosts.open):
             self._end(ask, "core")
 
-    def _ask(self, module: str, host: str, port: int) -> int:
-        said = HostAsk(
+    def _refuse(self, module: str, host: str, port: int) -> None:
+        """Record a question that no person is available to answer, and that the answer is no."""
+        what = (module, host, port)
+        if what in self._unasked:
+            return
+
+        self._unasked.add(what)
+        ask = self._live.record(self._question(module, host, port), self._whose(module)).n
+        self._end(ask, "policy")
+
+    def _question(self, module: str, host: str, port: int) -> HostAsk:
+        return HostAsk(
             module=module,
             host=host,
             port=port,
             calls=under_way(self._live.tree, module),
             seconds=self._seconds,
         )
+
+    def _ask(self, module: str, host: str, port: int) -> int:
+        said = self._question(module, host, port)
         ask = self._live.record(said, self._whose(module)).n
         self._waits.begin(ask, said.calls)
         loop = asyncio.get_running_loop()
@@ -164,7 +185,7 @@ class HostAccess:
             if origin_of(tree, one.module, one.host, one.port) is not None:
                 self._end(ask, "core")
 
-    def _end(self, ask: int, by: Literal["time", "core"]) -> None:
+    def _end(self, ask: int, by: Literal["time", "core", "policy"]) -> None:
         self._close(ask)
         if ask in self._live.tree.hosts.open and self._live.failure is None:
             try:

@@ -49,7 +49,8 @@ class Authorities:
     has.
 
     `both`: a call that an endpoint allows and that a rule wants asked about is put to a person as well. `attended`:
-    whether a person may be available to answer; if not, the policy says what happens to a question. `approvals`: what
+    whether a person may be available to answer; if not, the policy says at once what becomes of a question, and without
+    a rule the answer is no. `approvals`: what
     people approved of modules that do not ship with the product. `delays`: how long calls have taken so far; None: each
     session starts without data.
     """
@@ -150,7 +151,11 @@ class Monitor:
     def _said_by_policy(self, pending: Pending) -> Then | None:
         """The policy's answer if no person is available; None: a person may come, or the question is held until one
         does."""
-        then = None if self._authorities.attended else without_person(self._live.tree, pending)
+        if self._authorities.attended:
+            return None
+
+        # Without a rule the answer is no, at once: nobody would come within any time.
+        then = without_person(self._live.tree, pending) or "deny"
         return None if then == "hold" else then
 
     def _answer(

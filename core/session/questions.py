@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
+from dataclasses import dataclass
 
 from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Result
 from iact.core.records.content import Content
@@ -17,6 +18,31 @@ def is_question(record: Record) -> bool:
     if isinstance(record.content, HostAsk | FormAsk):
         return True
     return isinstance(record.content, ClearanceAsk) and record.content.to == "person"
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A question that no person was available to answer, so that the policy did."""
+
+    question: Record
+    """Its content is a `ClearanceAsk`, a `HostAsk` or a `FormAsk`."""
+    allowed: bool
+    """What the policy said. Without a rule: no."""
+
+
+def undecided(records: Sequence[Record], since: int) -> list[Undecided]:
+    """Return what was decided without a person after record `since`, oldest first. `records`: all of the session's."""
+    found = []
+    for record in records[since:]:
+        match record.content:
+            case (
+                ClearanceAnswer(by="policy", ask=ask, allow=allow)
+                | HostAnswer(by="policy", ask=ask, allow=allow)
+            ):
+                found.append(Undecided(records[ask - 1], allow))
+            case FormAnswer(by="policy", ask=ask):
+                found.append(Undecided(records[ask - 1], False))
+    return found
 
 
 def alike(one: Content, other: Content) -> bool:

@@ -117,8 +117,9 @@ class Session:
         memory = SessionMemory(live, services.memory)
         self._monitor = Monitor(live, services.authorities)
         waits, seconds = PersonWaits(live), services.authorities.seconds
-        self._hosts = HostAccess(live, services.data, seconds, waits)
-        self._forms = Forms(scheduler, waits, seconds, attended=services.authorities.attended)
+        attended = services.authorities.attended
+        self._hosts = HostAccess(live, services.data, seconds, waits, attended=attended)
+        self._forms = Forms(scheduler, waits, seconds, attended=attended)
         self._modules.permit_by(self._hosts.permit)
         self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
         self._copies = copies = Copies(live, scheduler, files.workspace, self._modules)

@@ -162,8 +162,8 @@ def _can_say(tree: Tree, pending: Pending, given: Answer, said: ClearanceAnswer)
             silent = not said.then and said.remember is None
             return pending.asked_of == "person" and silent and given == nobody_answered(pending.seconds)
         case "policy":
-            then = without_person(tree, pending)
-            settles = then in ("allow", "deny") and given == by_policy(then)
+            then = without_person(tree, pending) or "deny"
+            settles = then != "hold" and given == by_policy(then)
             return pending.asked_of == "person" and settles and not said.then and said.remember is None
 
 

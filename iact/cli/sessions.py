@@ -90,6 +90,11 @@ def serve(
 )
 @options.mode
 @options.plan_first
+@click.option(
+    "--no-questions",
+    is_flag=True,
+    help="ask nothing, as without a terminal: the policy decides at once about what would be asked",
+)
 @options.as_json
 def run(
     settings: Settings,
@@ -103,6 +108,7 @@ def run(
     add_money: float,
     mode: Way,
     plan_first: bool,
+    no_questions: bool,
     as_json: bool,
 ) -> int:
     """Send one message to the root agent of a new or existing session, and print its reply.
@@ -114,7 +120,7 @@ def run(
     return run.run(
         settings, message(task, "task"),
         session=session, workspace=workspace, intent=intent, scope=scope, as_json=as_json,
-        mode=mode, plan_first=plan_first, add_tokens=add_tokens, add_money=add_money,
+        mode=mode, plan_first=plan_first, add_tokens=add_tokens, add_money=add_money, no_questions=no_questions,
     )  # fmt: skip
 
 

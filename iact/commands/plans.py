@@ -109,10 +109,11 @@ async def _run(
     scope: str | None,
     as_json: bool,
 ) -> int:
-    async with open_runtime(settings, attended=sys.stdin.isatty()) as runtime:
+    attended = sys.stdin.isatty()
+    async with open_runtime(settings, attended=attended) as runtime:
         session = await runtime.open(None, intent=intent, scope=scope)
         async with asyncio.TaskGroup() as group:
-            asking = TerminalQuestions(session, group.create_task)
+            asking = TerminalQuestions(session, group.create_task, asks=attended)
             progress = group.create_task(show_progress(session, asking))
             try:
                 with asking.listening():

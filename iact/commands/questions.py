@@ -41,11 +41,14 @@ _LASTS: Final[dict[str, Lasts]] = {
 
 
 class TerminalQuestions:
-    """The questions of one session, for the person at a terminal."""
+    """The questions of one session, for the person at a terminal. `asks`: whether there is one."""
 
-    def __init__(self, session: Session, spawn: Callable[[Coroutine[object, object, None]], object]) -> None:
+    def __init__(
+        self, session: Session, spawn: Callable[[Coroutine[object, object, None]], object], *, asks: bool
+    ) -> None:
         self._session = session
         self._spawn = spawn
+        self.asks: Final = asks
         self._questions = OpenQuestions()
         self._shown: dict[int, float] = {}
         """The questions that the next line answers, and when each was shown."""
@@ -59,8 +62,8 @@ class TerminalQuestions:
 
     @contextmanager
     def listening(self) -> Iterator[None]:
-        """Read answers from standard input inside this context, if standard input is a terminal."""
-        if not sys.stdin.isatty():
+        """Read answers from standard input inside this context, if there is a person."""
+        if not self.asks:
             yield
             return
         loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
@@ -84,7 +87,7 @@ class TerminalQuestions:
             self._shown, self._form = {}, None
             print("(settled)", file=sys.stderr)
         self._show()
-        for path in self._session.unstarted_plans() if sys.stdin.isatty() else ():
+        for path in self._session.unstarted_plans() if self.asks else ():
             if path not in self._plans:
                 self._plans.append(path)
                 text = escaped(self._session.plan_text(path), every=False)
@@ -104,7 +107,7 @@ class TerminalQuestions:
 
     def _show(self) -> None:
         new = [one for one in self._waiting if one.n not in self._shown]
-        if not new or not sys.stdin.isatty():
+        if not new or not self.asks:
             return
         now = asyncio.get_running_loop().time()
         if self._shown:

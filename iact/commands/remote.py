@@ -1,4 +1,4 @@
-"""Commands for a session running on a server: `say`, `inject`, `pause`, `resume`, `cancel`, `clear`.
+"""Commands for a session running on a server, or in an `iact run`: `say`, `inject`, `pause`, `resume`, `cancel`, `clear`.
 
 They use the page's websocket protocol, so a script can do from a shell what a person can do on the page, with the same
 checks and acknowledgements. A command succeeds when its record is in the journal, and prints the number of that record.
@@ -281,9 +281,16 @@ def _gone(error: ConnectionClosed) -> IactError:
 
 @contextmanager
 def _connected(settings: Settings, session: str, answer: WaitedAnswer) -> Iterator[tuple[Wire, WaitedAnswer]]:
-    """Open a connection that watches `session`, to the server the user is logged in to, or else to the local one."""
+    """Open a connection that watches `session`.
+
+    It leads to the server that the user is logged in to, or else to the `iact run` that runs the session, or else to
+    the local server.
+    """
     logged_in = login.read(settings.data)
-    there = address.find(settings.data) if logged_in is None else logged_in.address
+    if logged_in is not None:
+        there = logged_in.address
+    else:
+        there = address.find_run(settings.data, session) or address.find(settings.data)
     with _socket(there, _tls(settings, there)) as socket:
         wire = Wire(socket)
         since = SessionStore(settings.data).last_record(session) if logged_in is None else 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -14,15 +15,17 @@ from iact.commands.questions import TerminalQuestions
 from iact.commands.review_questions import review
 from iact.core.errors import IactError, UsageError
 from iact.core.ports import Usage
-from iact.core.records.dialogue import Choose, Reply, Say
+from iact.core.records.calls import ClearanceAsk
+from iact.core.records.dialogue import BoundName, Choose, Reply, Say
 from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.events import Activity, NoticeEvent, RecordAppended
 from iact.core.session.progress import progress_line
-from iact.core.session.question_text import about, told
-from iact.core.session.questions import OpenQuestions
+from iact.core.session.question_text import about, told, undecided_json, undecided_words
+from iact.core.session.questions import OpenQuestions, Undecided, is_question, undecided
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
+from iact.run_server import serve_run
 from iact.settings import Settings
 from iact.wiring import open_runtime
 
@@ -43,14 +46,17 @@ def run(
     plan_first: bool = False,
     add_tokens: int = 0,
     add_money: float = 0.0,
+    no_questions: bool = False,
 ) -> int:
     """Give `task` to the root of a session. Returns 0 if it answered, 3 if it waits for a person who is not present.
 
     `release`: resume agents that are paused. `add_tokens`, `add_money`: by how much to raise the budget first.
+    `no_questions`: ask nothing, even if there is a terminal.
     """
     if not task.strip():
         raise UsageError("The task is empty.")
-    if plan_first and not sys.stdin.isatty():
+    attended = sys.stdin.isatty() and not no_questions
+    if plan_first and not attended:
         raise UsageError(
             "--plan-first needs a terminal, where you are asked whether to start the plan. Leave it out, or give "
             "the task on the page (iact serve)."
@@ -58,7 +64,9 @@ def run(
     folder = Path(workspace) if workspace else None
     said = _Said(task, mode, plan_first)
     return asyncio.run(
-        _run(settings, said, session, folder, intent, scope, as_json, release, add_tokens, add_money)
+        _run(
+            settings, said, session, folder, intent, scope, as_json, release, add_tokens, add_money, attended
+        )
     )
 
 
@@ -82,18 +90,21 @@ async def _run(
     release: bool,
     add_tokens: int,
     add_money: float,
+    attended: bool,
 ) -> int:
-    async with open_runtime(settings, workspace, attended=sys.stdin.isatty()) as runtime:
+    async with open_runtime(settings, workspace, attended=attended) as runtime:
         session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
         if session_id is not None and intent is not None and session.level(intent) != session.intent:
             await session.set_intent(intent)
         if not release:
             _tell_of_pauses(session)
         before, calls = session.view.usage, session.view.model_calls
+        since = len(session.records())
         async with asyncio.TaskGroup() as group:
-            asking = TerminalQuestions(session, group.create_task)
+            asking = TerminalQuestions(session, group.create_task, asks=attended)
             waits: list[Activity] = []
             progress = group.create_task(show_progress(session, asking, waits))
+            controls = group.create_task(serve_run(settings, runtime, session))
             try:
                 with asking.listening():
                     if add_tokens or add_money:
@@ -104,14 +115,17 @@ async def _run(
                     reply = await session.answer_unless_held(said.n)
             finally:
                 progress.cancel()
+                controls.cancel()
+        decided = undecided(session.records(), since)
+        _tell_of_undecided(decided)
         if reply is None:
-            return tell_held(session, as_json=as_json)
+            return tell_held(session, as_json=as_json, decided=decided)
         said_how = reply.content.status if isinstance(reply.content, Reply) else "failed"
         status = _STATUS.get(said_how, said_how)
         if isinstance(reply.content, Reply) and reply.content.plan == "failed":
             status = "failed"
         used, why = _way(session, said)
-        waiting = await review(session, asks=sys.stdin.isatty() and sys.stderr.isatty() and not as_json)
+        waiting = await review(session, asks=attended and sys.stderr.isatty() and not as_json)
         if as_json:
             usage: dict[str, object] = {
                 **_since(session.view.usage, before).to_json(),
@@ -122,11 +136,13 @@ async def _run(
                 "reply": reply.body,
                 "journal": str(session.journal),
                 "status": status,
+                "bound": _bound_of(reply),
                 "mode": used,
                 "why": why,
                 "usage": usage,
                 "waits": [_wait(one) for one in waits],
                 "pending": waiting,
+                "undecided": [undecided_json(one) for one in decided],
             }
             print(json.dumps(report, ensure_ascii=False))
         elif status == "done":
@@ -143,21 +159,22 @@ HELD: Final = 3
 """The exit status of a task that is unfinished and continues when a person has answered."""
 
 
-def tell_held(session: Session, *, as_json: bool) -> int:
+def tell_held(session: Session, *, as_json: bool, decided: Sequence[Undecided] = ()) -> int:
     """Print which calls wait for a person, because no one could be asked, and how to answer them."""
     waiting = OpenQuestions(session.records()).waiting
     if as_json:
         held = [{"record": one.n, "agent": one.agent, **about(one)} for one in waiting]
         report = {
             "session": session.id, "reply": "", "journal": str(session.journal), "status": "held", "held": held,
+            "undecided": [undecided_json(one) for one in decided],
         }  # fmt: skip
         print(json.dumps(report, ensure_ascii=False))
         return HELD
     for one in waiting:
         print(f"Record {one.n}: {told(one)}", file=sys.stderr)
     print(
-        f"note: the task is not finished: the calls above need your approval, and no one could be asked. Answer on "
-        f"the page (iact serve), or with: iact clear --session {session.id} RECORD --allow",
+        f"note: the task is not finished: the calls above need your approval, and no one could be asked. Start a "
+        f"server with iact serve, and answer on its page, or with: iact clear --session {session.id} RECORD --allow",
         file=sys.stderr,
     )
     return HELD
@@ -175,14 +192,36 @@ def _way(session: Session, said: Record) -> tuple[Way, str]:
 
 def _why_not(session: Session, reply: Record) -> str:
     """Return why there is no answer, and what to do. Prints what was written so far to stdout."""
-    if not isinstance(reply.content, Reply) or reply.content.bound != "tokens":
+    bound = _bound_of(reply)
+    if bound is None:
         return reply.body
+
     why, _, written = reply.body.partition("\n\n")
-    if reply.content.generation is not None:
-        why, written = "The token budget was used up before the task was done.", reply.body
+    if isinstance(reply.content, Reply) and reply.content.generation is not None:
+        # The model wrote all of it, in its last turn, and was not done.
+        why, written = _REACHED.get(bound, _BOUND_REACHED.format(bound=bound)), reply.body
     if written:
         print(written)
-    return f"{why} On the command line: iact run --session {session.id} --add-tokens 1000000 TASK."
+
+    more = " --add-tokens 1000000" if bound == "tokens" else ""
+    return f"{why} To go on: iact run --session {session.id}{more} TASK."
+
+
+def _bound_of(reply: Record) -> BoundName | None:
+    """The bound that ended the work on a message, if one did."""
+    return (reply.content.bound or None) if isinstance(reply.content, Reply) else None
+
+
+def _tell_of_undecided(decided: Sequence[Undecided]) -> None:
+    """Report what the policy decided because no one could be asked."""
+    for one in decided:
+        print(undecided_words(one), file=sys.stderr)
+    if decided:
+        print(
+            "note: to have it decided otherwise, say so in the policy beforehand (docs/how-to/policies.md), or run "
+            "the command on a terminal.",
+            file=sys.stderr,
+        )
 
 
 def _tell_of_budget(session: Session, told: bool) -> bool:
@@ -237,6 +276,12 @@ def _since(now: Usage, before: Usage) -> Usage:
     )
 
 
+_REACHED: Final[Mapping[BoundName, str]] = {
+    "turns": "The limit of turns for one task was reached before the task was done.",
+    "tokens": "The token budget was used up before the task was done.",
+}
+_BOUND_REACHED: Final = "The limit of {bound} was reached before the task was done."
+
 _MOST_OF_IT: Final = 0.8
 """The used share of a session's tokens at which the user is notified."""
 
@@ -289,10 +334,16 @@ async def show_progress(
                 behind = True
 
 
+def _decided_at_once(record: Record) -> bool:
+    """Whether a record asks what the policy answers, if there is no person. That is told at the end."""
+    held = isinstance(record.content, ClearanceAsk) and record.content.seconds is None
+    return is_question(record) and not held
+
+
 def _tell(record: Record, asking: TerminalQuestions) -> int:
     """Print the line about a record, if it has one, and ask its question. Returns the record's number."""
     line = progress_line(record)
-    if line:
+    if line and (asking.asks or not _decided_at_once(record)):
         print(line, file=sys.stderr, flush=True)
     asking.take(record)
     return record.n

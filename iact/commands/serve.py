@@ -34,7 +34,7 @@ def serve(
     open_browser: bool,
     faces: int | None = None,
 ) -> int:
-    """Serve until SIGINT or SIGTERM. Returns 0 after a clean shutdown.
+    """Serve until SIGINT, SIGTERM or SIGHUP. Returns 0 after a clean shutdown.
 
     `faces`: the port for other programs, or None to serve none.
 
@@ -59,8 +59,10 @@ async def _serve(
 ) -> int:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for one in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(one, stop.set)
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        # Started with nohup, it outlives its terminal.
+        if signal.getsignal(number) != signal.SIG_IGN:
+            loop.add_signal_handler(number, stop.set)
     # A session in a directory of the user's can't use containers from the pool.
     pool = settings.pool if workspace is None else 0
     async with AsyncExitStack() as stack:

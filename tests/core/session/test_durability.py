@@ -159,7 +159,7 @@ def test_progress_goes_on_after_more_than_it_could_follow(
         async with runtime(tmp_path, replies(script)) as opened:
             session = await opened.open()
             progress = asyncio.ensure_future(
-                show_progress(session, TerminalQuestions(session, asyncio.ensure_future))
+                show_progress(session, TerminalQuestions(session, asyncio.ensure_future, asks=False))
             )
             await until(lambda: session._live._watchers)
             for number in range(5000):

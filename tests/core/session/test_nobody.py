@@ -11,6 +11,7 @@ import pytest
 from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
+from iact.core.session.questions import Undecided, undecided
 from iact.core.session.replay import replay
 from tests.core.session.fakes import TickingClock, World, replies, runtime
 from tests.core.session.test_clearance import clearances
@@ -55,10 +56,14 @@ def test_it_is_denied_at_once_where_the_policy_says_so(tmp_path: Path) -> None:
     assert (answered.fields["allow"], answered.text("by")) == (False, "policy")
 
 
-def test_without_a_rule_the_time_runs_out(tmp_path: Path) -> None:
-    _, records, reply = play(tmp_path, {"/": [WRITE, "Done."]}, PLAIN)
+def test_without_a_rule_it_is_denied_at_once_and_named(tmp_path: Path) -> None:
+    world, records, reply = play(tmp_path, {"/": [WRITE, "Done."]}, PLAIN)
     assert reply is not None
-    assert clearances(records, "answer")[0].text("by") == "time"
+    assert done(world) == []
+    (asked,), (answered,) = clearances(records, "ask"), clearances(records, "answer")
+    assert (answered.fields["allow"], answered.text("by")) == (False, "policy")
+    assert undecided(records, 0) == [Undecided(asked, allowed=False)]
+    assert undecided(records, answered.n) == []
 
 
 def test_a_held_call_waits_while_others_work_and_for_as_long_as_it_takes(tmp_path: Path) -> None:
@@ -116,7 +121,7 @@ def test_steps_that_do_not_depend_on_a_held_one_go_on(tmp_path: Path) -> None:
         ("deny", "answer", {"allow": True}),
         ("hold", "ask", {"seconds": 0.01}),
         ("deny", "ask", {"seconds": None}),
-        (None, "answer", {"by": "policy"}),
+        (None, "answer", {"allow": True}),
     ],
 )
 def test_an_answer_that_the_policy_does_not_give_is_named(
