@@ -1,7 +1,7 @@
 """Makes a running `iact run` reachable for the commands that control a session: `clear`, `say`, `pause`, ….
 
-It serves what a server serves, on a port of this machine, to whoever holds the key that `address.announced` leaves in
-the data directory. The command line finds it by the session's name.
+The process then serves what a server serves, on a port of this machine, to clients with the key that
+`address.announced` leaves in the data directory. The command line finds it by the session's name.
 """
 
 from __future__ import annotations

@@ -17,9 +17,7 @@ from iact.core.records.forms import FormAsk
 from iact.core.records.hosts import HostAsk, rule_of
 from iact.core.records.record import Record
 from iact.core.records.skills import SkillOffer
-from iact.core.session.questions import Undecided
 
-_NEW_HOST: Final = "It has not been allowed so far."
 _SENTENCE: Final = 600
 """How long a sentence of the gate may be, in characters."""
 _WIDTH: Final = 100
@@ -51,35 +49,6 @@ def about(question: Record) -> dict[str, JSON]:
         return {**said, "url": asked.url} if asked.url else {**said, "schema": dict(schema_of(asked.fields))}
     assert isinstance(asked, ClearanceAsk)
     return {"function": asked.function, "arguments": dict(asked.params), "impact": asked.impact}
-
-
-def undecided_json(decided: Undecided) -> dict[str, JSON]:
-    """A question that no person could be asked, for programs."""
-    question, asked = decided.question, decided.question.content
-    fields: dict[str, JSON] = {"record": question.n, "agent": question.agent, "allowed": decided.allowed}
-    if isinstance(asked, HostAsk):
-        host = rule_of(asked.host, asked.port)
-        return {"kind": "host", "host": host, "module": asked.module, "why": _NEW_HOST, **fields}
-    if isinstance(asked, FormAsk):
-        return {"kind": "form", "function": asked.function, "why": asked.message, **fields}
-    assert isinstance(asked, ClearanceAsk)
-    return {"kind": "clearance", "function": asked.function, "why": asked.reason or asked.why, **fields}
-
-
-def undecided_words(decided: Undecided) -> str:
-    """A question that no person could be asked, as one sentence for a terminal."""
-    question, asked = decided.question, decided.question.content
-    agent = _inline(question.agent)
-    outcome = "it was allowed" if decided.allowed else "it was denied"
-    if isinstance(asked, HostAsk):
-        host = _inline(rule_of(asked.host, asked.port), _SENTENCE)
-        return f"{agent}: no one could be asked whether {asked.module} may reach {host}; {outcome}."
-    if isinstance(asked, FormAsk):
-        return f"{agent}: {asked.function} asked something, and no one could be asked; it got no answer."
-    assert isinstance(asked, ClearanceAsk)
-    why = _inline((asked.reason or asked.why).rstrip("."), _SENTENCE)
-    reason = f" ({why})" if why else ""
-    return f"{agent}: no one could be asked whether {asked.function} may run{reason}; {outcome}."
 
 
 def words(agent: str, asked: ClearanceAsk) -> str:

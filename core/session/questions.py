@@ -30,7 +30,7 @@ class Undecided:
     """What the policy said. Without a rule: no."""
 
 
-def undecided(records: Sequence[Record], since: int) -> list[Undecided]:
+def undecided_since(records: Sequence[Record], since: int) -> list[Undecided]:
     """Return what was decided without a person after record `since`, oldest first. `records`: all of the session's."""
     found = []
     for record in records[since:]:

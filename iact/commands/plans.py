@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from iact.commands import catalogue, journals, remote
+from iact.commands import catalogue, journals, remote, undecided
 from iact.commands.plan_text import draw, edges_of, layers_of
 from iact.commands.plan_text import explain as in_words
 from iact.commands.questions import TerminalQuestions
@@ -24,6 +24,7 @@ from iact.core.session.catalogue import KnownModule
 from iact.core.session.journals import journal_file, names_journal
 from iact.core.session.plans import StepView, WrittenPlan
 from iact.core.session.policy import read_policies
+from iact.core.session.questions import undecided_since
 from iact.core.session.replay import replay
 from iact.core.session.templates import Templates
 from iact.settings import Settings
@@ -122,10 +123,16 @@ async def _run(
                     )
             finally:
                 progress.cancel()
+        decided = undecided_since(session.records(), 0)
+        undecided.tell(decided)
         if reply is None:
-            return tell_held(session, as_json=as_json)
+            return tell_held(session, as_json=as_json, decided=decided)
         report = session.view.plan_result(reply.agent)
-        report |= {"session": session.id, "journal": str(session.journal)}
+        report |= {
+            "session": session.id,
+            "journal": str(session.journal),
+            "undecided": [undecided.to_json(one) for one in decided],
+        }
         if as_json:
             print(json.dumps(report, ensure_ascii=False, indent=2))
         else:

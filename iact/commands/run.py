@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
+from iact.commands import undecided
 from iact.commands.questions import TerminalQuestions
 from iact.commands.review_questions import review
 from iact.core.errors import IactError, UsageError
@@ -21,8 +22,8 @@ from iact.core.records.record import Record
 from iact.core.records.ways import Way
 from iact.core.session.events import Activity, NoticeEvent, RecordAppended
 from iact.core.session.progress import progress_line
-from iact.core.session.question_text import about, told, undecided_json, undecided_words
-from iact.core.session.questions import OpenQuestions, Undecided, is_question, undecided
+from iact.core.session.question_text import about, told
+from iact.core.session.questions import OpenQuestions, Undecided, is_question, undecided_since
 from iact.core.session.session import Session
 from iact.core.session.watch import Lagging
 from iact.run_server import serve_run
@@ -116,8 +117,8 @@ async def _run(
             finally:
                 progress.cancel()
                 controls.cancel()
-        decided = undecided(session.records(), since)
-        _tell_of_undecided(decided)
+        decided = undecided_since(session.records(), since)
+        undecided.tell(decided)
         if reply is None:
             return tell_held(session, as_json=as_json, decided=decided)
         said_how = reply.content.status if isinstance(reply.content, Reply) else "failed"
@@ -142,7 +143,7 @@ async def _run(
                 "usage": usage,
                 "waits": [_wait(one) for one in waits],
                 "pending": waiting,
-                "undecided": [undecided_json(one) for one in decided],
+                "undecided": [undecided.to_json(one) for one in decided],
             }
             print(json.dumps(report, ensure_ascii=False))
         elif status == "done":
@@ -166,7 +167,7 @@ def tell_held(session: Session, *, as_json: bool, decided: Sequence[Undecided] =
         held = [{"record": one.n, "agent": one.agent, **about(one)} for one in waiting]
         report = {
             "session": session.id, "reply": "", "journal": str(session.journal), "status": "held", "held": held,
-            "undecided": [undecided_json(one) for one in decided],
+            "undecided": [undecided.to_json(one) for one in decided],
         }  # fmt: skip
         print(json.dumps(report, ensure_ascii=False))
         return HELD
@@ -210,18 +211,6 @@ def _why_not(session: Session, reply: Record) -> str:
 def _bound_of(reply: Record) -> BoundName | None:
     """The bound that ended the work on a message, if one did."""
     return (reply.content.bound or None) if isinstance(reply.content, Reply) else None
-
-
-def _tell_of_undecided(decided: Sequence[Undecided]) -> None:
-    """Report what the policy decided because no one could be asked."""
-    for one in decided:
-        print(undecided_words(one), file=sys.stderr)
-    if decided:
-        print(
-            "note: to have it decided otherwise, say so in the policy beforehand (docs/how-to/policies.md), or run "
-            "the command on a terminal.",
-            file=sys.stderr,
-        )
 
 
 def _tell_of_budget(session: Session, told: bool) -> bool:

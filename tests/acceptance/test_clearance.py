@@ -286,19 +286,24 @@ def test_a_question_of_an_earlier_run_is_put_to_the_person_at_the_terminal(stage
     """What was under way is finished and answered first; then comes the message, with an answer of its own."""
     endpoint = stage.endpoint({"/": [MAKE, "Over.", "Nothing more."]}, by_turn=True, crashes=True)
     product = asking(stage.product(endpoint))
-    with product.started("run", "Make it.") as process:
-        comes(lambda: bool(product.journals()) and bool(clearances(records(product), "ask")), "the question")
-        kill(process)
+    with serving(product) as server, server.connect() as socket:
+        tell(socket, {"type": "hello", "session": None})
+        tell(socket, {"type": "say", "text": "Make it."})
+        comes(lambda: bool(clearances(records(product), "ask")), "the question")
+        kill(server.process)
     session = next(iter(product.journals())).parent.name
     stdout = at_a_terminal(product, "y\n", "--session", session, "And now?")
     assert stdout == "Nothing more.\n"
     assert made(product)
 
 
-def test_without_a_terminal_the_time_runs_out(stage: Stage) -> None:
+def test_if_no_person_answers_the_time_runs_out(stage: Stage) -> None:
     product = asking(stage.product(stage.endpoint({"/": [MAKE, "Over."]}), IACT_CLEARANCE_SECONDS="0.1"))
-    answer = product.ask("Make it.")
-    (late,) = clearances(answer.records, "answer")
+    with serving(product) as server, server.connect() as socket:
+        tell(socket, {"type": "hello", "session": None})
+        tell(socket, {"type": "say", "text": "Make it."})
+        comes(answered(product), "the reply")
+    (late,) = clearances(records(product), "answer")
     assert (late.fields["allow"], late.text("by")) == (False, "time")
     assert not made(product)
 

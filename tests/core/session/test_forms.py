@@ -17,7 +17,7 @@ from iact.core.records.form_fields import form_fields
 from iact.core.records.forms import FormAsk
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.questions import OpenQuestions, undecided
+from iact.core.session.questions import OpenQuestions, undecided_since
 from iact.core.session.replay import replay
 from tests.core.session.fakes import World, replies, runtime
 from tests.core.session.test_control import until
@@ -222,7 +222,7 @@ def test_with_nobody_to_ask_it_is_answered_at_once(tmp_path: Path) -> None:
     assert done == ["cancel {} There is nobody to ask."]
     (answered,) = forms(records, "answer")
     assert (answered.text("decision"), answered.text("by")) == ("cancel", "policy")
-    assert [one.question for one in undecided(records, 0)] == forms(records, "ask")
+    assert [one.question for one in undecided_since(records, 0)] == forms(records, "ask")
 
 
 def test_who_says_nothing_in_time_lets_nothing_out(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from iact.core.modules.registry import Loaded
 from iact.core.records.record import Record
 from iact.core.session.hosts import keep_hosts, kept_hosts
 from iact.core.session.monitor import Authorities
-from iact.core.session.questions import undecided
+from iact.core.session.questions import undecided_since
 from iact.core.session.replay import replay
 from iact.core.tree.origin import inside
 from iact.core.tree.tree import Tree
@@ -244,4 +244,4 @@ def test_with_nobody_to_ask_a_host_is_refused_at_once_and_named_once(tmp_path: P
     assert came == ["new.example:443=no new.example:443=no", "new.example:443=no"]
     (answered,) = hosts(records, "answer")
     assert (answered.fields["allow"], answered.text("by")) == (False, "policy")
-    assert [one.question for one in undecided(records, 0)] == hosts(records, "ask")
+    assert [one.question for one in undecided_since(records, 0)] == hosts(records, "ask")

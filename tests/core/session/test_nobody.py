@@ -11,7 +11,7 @@ import pytest
 from iact.core.ports import JSON
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
-from iact.core.session.questions import Undecided, undecided
+from iact.core.session.questions import Undecided, undecided_since
 from iact.core.session.replay import replay
 from tests.core.session.fakes import TickingClock, World, replies, runtime
 from tests.core.session.test_clearance import clearances
@@ -62,8 +62,8 @@ def test_without_a_rule_it_is_denied_at_once_and_named(tmp_path: Path) -> None:
     assert done(world) == []
     (asked,), (answered,) = clearances(records, "ask"), clearances(records, "answer")
     assert (answered.fields["allow"], answered.text("by")) == (False, "policy")
-    assert undecided(records, 0) == [Undecided(asked, allowed=False)]
-    assert undecided(records, answered.n) == []
+    assert undecided_since(records, 0) == [Undecided(asked, allowed=False)]
+    assert undecided_since(records, answered.n) == []
 
 
 def test_a_held_call_waits_while_others_work_and_for_as_long_as_it_takes(tmp_path: Path) -> None:

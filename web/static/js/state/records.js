@@ -483,7 +483,7 @@
  * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {number} ask The record of the question.
  * @property {boolean} allow
- * @property {"user"|"time"|"core"} by Who answered: "time" if nobody answered in time; "core" if nothing waits for the answer any more.
+ * @property {"user"|"time"|"core"|"policy"} by Who answered: "time" if nobody answered in time; "core" if nothing waits for the answer any more; "policy" if no person was available.
  * @property {"once"|"session"|"always"} [lasts] How long a yes lasts.
  *
  * A module connects to a host, for the first time under this permission.
@@ -515,7 +515,7 @@
  * @property {string} [who] The person's user name. Empty in an installation with a single user.
  * @property {number} ask The record of the question.
  * @property {"accept"|"decline"|"cancel"} decision "cancel" means that nobody decided.
- * @property {"user"|"time"|"core"} by Who answered: "time" if nobody answered in time; "core" if the call no longer waits for an answer.
+ * @property {"user"|"time"|"core"|"policy"} by Who answered: "time" if nobody answered in time; "core" if the call no longer waits for an answer; "policy" if no person was available.
  * @property {Record<string, unknown>|null} [values] The entered values, by field.
  *
  * A version of a plan begins. The body describes its steps in words.
