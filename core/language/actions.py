@@ -18,6 +18,9 @@ from iact.core.records.ways import PLAN_WAYS
 
 _DOTTED: Final = re.compile(r"[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79}")
 
+_IN_USE: Final = ("shell", "files", "python", "web", "docs", "sql", "git", "browser", "app", "a2a")
+"""The shipped modules, in the order in which agents need them."""
+
 
 @dataclass(frozen=True)
 class ActionSpec:
@@ -98,12 +101,24 @@ CALL: Final = ActionSpec(
     summary="Open a dialogue with a child agent, or go on with it; its reply comes back to you.",
     parameters=_schema(["name", "message"], plain=_CALLED),
     body="message",
+    documentation="""The first CALL of a name creates the child; later ones go on in the same dialogue, and it remembers everything. It \
+sees nothing of your history but what you write; a $name in the message hands it that variable. If it asks you something, \
+answer with another CALL, or ask your own caller.
+
+    CALL reader role="a careful reader" scope="files.* web.fetch" intent=0
+    What does $contract say about notice?
+
+- role: who it is. scope: which of your functions it has. intent=0: it may read, not change. Both only narrow what you have.
+- fork=true: it begins with your whole history. model: the role of another model, if there are several.""",
     core=True,
 )
 CALL_AT: Final = replace(CALL, parameters=_schema(["name", "message"], plain={**_CALLED, "at": _TEXT}))
 """CALL where a module reaches agents elsewhere: `at` is the address of one."""
 CALL_ASYNC: Final = replace(
-    CALL, name="CALL_ASYNC", summary="Like CALL, but you go on at once; collect the reply with WAIT or QUERY."
+    CALL,
+    name="CALL_ASYNC",
+    summary="Like CALL, but you go on at once; collect the reply with WAIT or QUERY.",
+    documentation="Everything is as with CALL. Your answer ends the work of children that are still busy, so WAIT for them first.",
 )
 _NAMES: Final = _schema([], names=_TEXT, timeout={"type": "number", "minimum": 0})
 WAIT: Final = ActionSpec(
@@ -130,6 +145,13 @@ VAR: Final = ActionSpec(
         type=_TEXT,
     ),
     body="value",
+    core=True,
+)
+HELP: Final = ActionSpec(
+    name="HELP",
+    summary="Read how a function, a module or an action is used; without a name, what there is.",
+    parameters=_schema([], name=_TEXT),
+    rest="name",
     core=True,
 )
 SHOW: Final = ActionSpec(
@@ -193,11 +215,11 @@ is tried again, replaced or planned anew, within bounds. You get one summary; wh
       - {id: old, call: shell.run, params: {command: "cat key.txt"}, contract: {non_empty: true}}
       - {id: one, call: web.fetch, params: {url: "https://a.example.org/key"}, timeout: 20, retries: 1}
       - {id: two, call: web.fetch, params: {url: "https://b.example.org/key"}, timeout: 20}
-      - {id: same, agent: reader, model: fast, join: any_of, after: [one, two], task: "Is the key on the page?", \
+      - {id: same, agent: reader, join: any_of, after: [one, two], task: "Is the key on the page?", \
 refs: {page: {step: "*"}, key: {step: old, field: stdout}}}
       - {id: note, call: shell.run, refs: {command: {step: same, template: "echo '{}' >> report.txt"}}}
 
-A step has an id and either call (a function) with params, or agent (a name) with task, perhaps role and model. An agent \
+A step has an id and either call (a function) with params, or agent (a name) with task, perhaps role. An agent \
 hears the goal and what it builds on. All steps start at once, but for those that name others in after or refs.
 - refs: {PARAMETER: {step: ID, field: a.b.0, template: "text {} text"}} puts in what another step gave: field picks a part, \
 template puts it into a text; without them it is the whole result.
@@ -205,7 +227,7 @@ template puts it into a text; without them it is the whole result.
 step: "*" in a ref is the winner. What can't be undone can't be raced.
 - contract: a step counts only if its result keeps it: {non_empty: true}, {regex: ...}, {schema: {...}}, {exit_status: 0}, or \
 {judgement: "a question that a model answers with yes"}.
-- retries: how often a failed step may be tried again; timeout: seconds. model: fast for an agent whose task needs no judgement.
+- retries: how often a failed step may be tried again; timeout: seconds.
 - goal: what it is for; constraints: what must hold. Both are told to all who write, judge or do a step. $name in the plan hands over a variable.
 With goal and no steps, a planner writes the steps. mode says when the results are judged, and pays when
 - static (the default): you know the steps, and results change none of them; nothing is judged.
@@ -316,6 +338,7 @@ CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
         PLAN,
         VAR,
         SHOW,
+        HELP,
         COMPRESS,
         REMEMBER,
         RECALL,
@@ -326,6 +349,20 @@ CORE_ACTIONS: Final[Mapping[str, ActionSpec]] = {
         ANSWER,
     )
 }
+
+
+def in_order_of_use(specs: Iterable[ActionSpec]) -> list[ActionSpec]:
+    """Sort functions by module: the shipped ones in the order in which agents need them, then the others by name.
+
+    Within a module they stay in the order of its manifest, which is its author's.
+    """
+
+    def rank(spec: ActionSpec) -> tuple[int, str]:
+        module = spec.module or ""
+        place = _IN_USE.index(module) if module in _IN_USE else len(_IN_USE)
+        return place, module
+
+    return sorted(specs, key=rank)
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,7 +387,7 @@ class Registry:
         )
         """The modules of its functions."""
         found = {spec.name: spec for spec in self._specs.values() if not spec.core}
-        self._functions = tuple(found[name] for name in sorted(found))
+        self._functions = tuple(in_order_of_use(found.values()))
         self.documented: Final = (*(spec for spec in self._functions if spec.documentation), *documented)
         """The actions whose documentation the agent may read."""
 
@@ -380,5 +417,9 @@ class Registry:
         return [other for other in names if other.startswith(module + ".")][:most]
 
     def functions(self) -> Sequence[ActionSpec]:
-        """The functions of modules, by name."""
+        """The functions of modules, in their order of use."""
         return self._functions
+
+    def actions(self) -> Sequence[ActionSpec]:
+        """The actions of the core, in the order of their registration."""
+        return [spec for name, spec in self._specs.items() if spec.core and name == spec.name]

@@ -17,7 +17,7 @@ from iact.core.gate.hosts import Hosts
 from iact.core.gate.nobody import Spent
 from iact.core.gate.policy import Policy
 from iact.core.gate.rate import Tally
-from iact.core.language.actions import ANSWER, CALL_AT, CORE_ACTIONS, ActionSpec, Registry
+from iact.core.language.actions import ANSWER, CALL_AT, CORE_ACTIONS, ActionSpec, Registry, in_order_of_use
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.ports import ChatMessage, Usage
 from iact.core.records.forms import FormAsk
@@ -221,11 +221,11 @@ class Tree:
         return next(reversed(self.catalogues), 0)
 
     def offered(self, path: str, catalogue: int | None) -> Sequence[ActionSpec]:
-        """The functions that an agent has had since record `catalogue` (None: has now), by name."""
+        """The functions that an agent has had since record `catalogue` (None: has now), in their order of use."""
         if catalogue is None or catalogue == self.catalogue:
             return self.registry(path).functions()
         scope, functions = self.grant_of(path).scope, self.catalogues.get(catalogue, {})
-        return [functions[name] for name in sorted(functions) if scope.contains(name)]
+        return in_order_of_use(spec for name, spec in functions.items() if scope.contains(name))
 
     def subtree(self, path: str) -> Iterator[Agent]:
         """Yield an agent and all agents below it, each before its children."""

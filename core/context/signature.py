@@ -1,0 +1,117 @@
+"""A function in one line, as a model reads it: what it takes, with the defaults, and what it does.
+
+    shell.run <command> timeout=120 language=bash|python background=false
+
+`<command>` is the body of the block; `path` alone must be given; `timeout=120` may be. Models guess a call from such a
+line, and can't from a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from iact.core.language.actions import ActionSpec
+from iact.core.language.labels import inline
+from iact.core.ports import JSON
+
+LEGEND: Final = "`<x>` is the block's body, a bare name must be given, name=default may be"
+"""What a reader of signatures must know."""
+
+_UNSAID: Final = "…"
+"""Stands for a value that is not shown: there is none, it is long, or nobody has approved its words."""
+
+_LONGEST_VALUE: Final = 24
+"""The most characters of a default, or of a choice."""
+
+_MOST_PARAMETERS: Final = 12
+_MOST_CHOICES: Final = 6
+_LONGEST_SUMMARY: Final = 160
+
+
+def signature(spec: ActionSpec) -> str:
+    """Return an action's name and parameters: the body first, then what is required, then what is optional."""
+    required, optional = list[str](), list[str]()
+    for name, schema in spec.properties.items():
+        if name == spec.body:
+            continue
+        if name in spec.required:
+            required.append(_required(name, schema, vouched=spec.vouched))
+        else:
+            optional.append(f"{name}={_default(schema, vouched=spec.vouched)}")
+
+    parameters = [*_body(spec), *required, *optional]
+    if len(parameters) > _MOST_PARAMETERS:
+        parameters = [*parameters[:_MOST_PARAMETERS], _UNSAID]
+    return " ".join([spec.name, *parameters])
+
+
+def line(spec: ActionSpec) -> str:
+    """Return an action's line in a list: its signature, and what it does."""
+    summary = inline(spec.summary, _LONGEST_SUMMARY).removesuffix(".")
+    shown = f"- `{signature(spec)}`"
+    return f"{shown} · {summary}" if summary else shown
+
+
+def lines(specs: Iterable[ActionSpec]) -> list[str]:
+    """Return the lines of several actions."""
+    return [line(spec) for spec in specs]
+
+
+def _body(spec: ActionSpec) -> list[str]:
+    if spec.body is None:
+        return []
+    shown = f"<{spec.body}>"
+    return [shown] if spec.body in spec.required else [f"[{shown}]"]
+
+
+def _required(name: str, schema: Mapping[str, JSON], *, vouched: bool) -> str:
+    choices = _choices(schema, vouched=vouched)
+    return f"{name}={choices}" if choices else name
+
+
+def _default(schema: Mapping[str, JSON], *, vouched: bool) -> str:
+    """What stands for the value of an optional parameter: its choices, the default first, or the default alone."""
+    choices = _choices(schema, vouched=vouched)
+    if choices:
+        return choices
+    default = schema.get("default")
+    if default is None and "array" in _types(schema):
+        return "[]"
+    return _value(default, vouched=vouched)
+
+
+def _choices(schema: Mapping[str, JSON], *, vouched: bool) -> str:
+    options = schema.get("enum")
+    if not isinstance(options, list) or not vouched:
+        return ""
+
+    default = schema.get("default")
+    in_order = sorted(options, key=lambda option: option != default)
+    shown = [_value(option, vouched=vouched) for option in in_order[:_MOST_CHOICES]]
+    if len(options) > _MOST_CHOICES:
+        shown.append(_UNSAID)
+    return "|".join(shown)
+
+
+def _value(value: JSON, *, vouched: bool) -> str:
+    """A value as an agent would write it. A text that nobody has approved is left out, since every agent reads it."""
+    if isinstance(value, str):
+        shown = inline(value, _LONGEST_VALUE + 1)
+        is_word = shown == value and len(shown) <= _LONGEST_VALUE and not set(shown) & set(" \"'`|,=")
+        return shown if shown and vouched and is_word else _UNSAID
+    if value is None:
+        return _UNSAID
+    shown = json.dumps(value, ensure_ascii=True)
+    return shown if len(shown) <= _LONGEST_VALUE else _UNSAID
+
+
+def _types(schema: Mapping[str, JSON]) -> set[str]:
+    """The types that a parameter may have."""
+    declared = schema.get("type")
+    if isinstance(declared, str):
+        return {declared}
+    union = schema.get("anyOf")
+    options = union if isinstance(union, list) else []
+    return {str(option.get("type")) for option in options if isinstance(option, dict)}
