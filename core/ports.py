@@ -874,13 +874,6 @@ class Memory(Protocol):
         """
         ...
 
-    async def about(self, text: str, documents: Mapping[str, str]) -> Sequence[str]:
-        """Return the names of the documents that `text` is about, by meaning, the nearest first.
-
-        Returns nothing if that can't be determined within the time budget: like `recall`, it never delays a turn.
-        """
-        ...
-
     async def show(self, identity: str) -> MemoryDetails | None:
         """Return everything that is known about one fragment; None if there is none.
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -30,7 +30,6 @@ from iact.core.ports import (
 )
 from iact.hippocampus import consolidation, ranking
 from iact.hippocampus.consolidation import Distill
-from iact.hippocampus.documents import Documents
 from iact.hippocampus.extraction import PASSAGE, fragments_of
 from iact.hippocampus.fragment import Fragment, MemoryScope, readable
 from iact.hippocampus.jobs import Note
@@ -79,7 +78,6 @@ class Hippocampus:
         self._budget = budget
         self._weights = weights
         self._distill = distill
-        self._documents = Documents(embedder)
         self._users: set[str] = set()
         self._used = asyncio.Event()
         self.uses = 0
@@ -162,20 +160,6 @@ class Hippocampus:
         known = {row.id for row in rows}
         rows += [row for row in self._just_said(user, ask) if row.id not in known]
         return Recollection(tuple(rows), self._once(self._upkeep.news))
-
-    async def about(self, text: str, documents: Mapping[str, str]) -> list[str]:
-        """See `core.ports.Memory`. Embeddings that take too long are computed in the background, for the next time."""
-        try:
-            async with asyncio.timeout(self._budget):
-                return await self._documents.about(text, documents)
-        except TimeoutError:
-            self._upkeep.aside(partial(self._read, tuple(documents.values())))
-        except IactError:
-            pass  # a recall reports what is wrong with the model
-        return []
-
-    async def _read(self, documents: Sequence[str], opened: OpenStore) -> None:
-        await self._documents.read(documents)
 
     async def _recall(self, opened: OpenStore, user: str, ask: MemoryQuestion) -> list[Recalled]:
         text = ranking.wanted(ask)
@@ -363,10 +347,6 @@ class UserMemory:
     async def recall(self, ask: MemoryQuestion) -> Recollection:
         """See `core.ports.Memory`."""
         return await self._hippocampus.recall(self._user, ask)
-
-    async def about(self, text: str, documents: Mapping[str, str]) -> Sequence[str]:
-        """See `core.ports.Memory`."""
-        return await self._hippocampus.about(text, documents)
 
     async def search(
         self, query: str, *, limit: int = 20, project: str | None = None, session: str | None = None

@@ -10,10 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from iact.core.context.first_message import AgentOffer, forked, identity, offer
 from iact.core.context.prompt import STANDARD
 from iact.core.context.tail import Told, tail
 from iact.core.context.tail import changes as state_changes
 from iact.core.language import labels
+from iact.core.language.actions import ActionSpec
 from iact.core.language.variables import Table, text_value
 from iact.core.ports import ChatMessage
 from iact.core.records.parts import Seen
@@ -117,7 +119,8 @@ def folder(number: int) -> str:
 
 def _input(number: int) -> str:
     if number == 0:
-        opening = labels.opening("/", "user", "", [("shell.run", "BASH", "Run a script in the sandbox.")])
+        shell = ActionSpec("shell.run", "Run a script in the sandbox.")
+        opening = "\n\n".join([*offer(AgentOffer([], [shell], [], [])), identity("/", "user", "")])
         return f"{opening}\n\n{labels.message('the user', 'Go through the files one by one and report.', {})}"
     return labels.result("shell.run", printed(number), variable=f"run_{number}", exit_status=0)
 
@@ -196,7 +199,7 @@ def child_shared(number: int, turns: Sequence[Turn]) -> list[ChatMessage]:
 
 def child_forked(number: int, turns: Sequence[Turn]) -> list[ChatMessage]:
     """A child that begins with its caller's history and is told only what to do."""
-    head = labels.forked(f"/reader_{number + 1}", "/", "")
+    head = forked(f"/reader_{number + 1}", "/", "")
     task = labels.message("your caller /", _TASK, {})
     return [
         *changes(turns),
@@ -215,6 +218,6 @@ CHILDREN: Final[dict[str, Callable[[int, Sequence[Turn]], list[ChatMessage]]]] =
 def _task(number: int, turns: Sequence[Turn]) -> ChatMessage:
     """The first message to a child that sees nothing of its caller. It repeats everything that was read."""
     known = "\n".join(f"{turn.input}" for turn in turns[1:])
-    opening = labels.opening(f"/reader_{number + 1}", "/", "", [])
+    opening = identity(f"/reader_{number + 1}", "/", "")
     told = labels.message("your caller /", f"{known}\n\n{_TASK}", {})
     return ChatMessage("user", f"{opening}\n\n{told}")

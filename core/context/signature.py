@@ -77,9 +77,16 @@ def _default(schema: Mapping[str, JSON], *, vouched: bool) -> str:
     if choices:
         return choices
     default = schema.get("default")
-    if default is None and "array" in _types(schema):
+    if default not in (None, ""):
+        return _value(default, vouched=vouched)
+
+    # There is no default to show, so it shows the form of a value.
+    if "contentMediaType" in schema:
+        return "$x"
+    types = _types(schema)
+    if "array" in types:
         return "[]"
-    return _value(default, vouched=vouched)
+    return "{}" if "object" in types else _UNSAID
 
 
 def _choices(schema: Mapping[str, JSON], *, vouched: bool) -> str:

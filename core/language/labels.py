@@ -107,47 +107,37 @@ def describe(name: str, value: Value, begins: str = "") -> str:
     return f"${name} ({about})"
 
 
-def opening(agent: str, caller: str, role: str, functions: Iterable[tuple[str, str | None, str]]) -> str:
-    """The head of an agent's first message. `functions`: (name, alias, summary) of what it may use."""
-    by = "the user" if caller == "user" else caller
-    parts = [f"You are agent {agent}, called by {by}."]
-    if role:
-        parts.append("Your role, as your caller put it:\n" + fenced(clean(role)))
-    lines = _listed(functions)
-    if lines:
-        parts.append("Functions you can use:\n" + "\n".join(lines))
-    return "\n\n".join(parts)
-
-
-def _listed(functions: Iterable[tuple[str, str | None, str]]) -> list[str]:
-    return [
-        f"- `{name}`{f' (alias `{alias}`)' if alias else ''}: {inline(summary)}"
-        for name, alias, summary in functions
-    ]
-
-
-def brought(action: str, module: str, functions: Iterable[tuple[str, str | None, str]]) -> str:
-    """Feedback about a module that is now available. `functions`: (name, alias, summary) of what this agent may use."""
-    lines = _listed(functions)
-    if not lines:
+def brought(action: str, module: str, functions: Sequence[str]) -> str:
+    """Feedback about a module that is now available. `functions`: the lines of those that this agent may use."""
+    if not functions:
         return f"`{action}` is done: the module `{module}` is there, but offers no function that you may use."
-    return f"`{action}` is done. The module `{module}` offers:\n" + "\n".join(lines)
+    return "\n".join([f"`{action}` is done. The module `{module}` offers:", *functions])
 
 
-def state(
-    module: str, name: str, about: Iterable[str], functions: Iterable[tuple[str, str | None, str]]
-) -> str:
-    """A stateful module offers other functions now. `functions`: (name, alias, summary) of these."""
+def state(module: str, name: str, about: Iterable[str], functions: Sequence[str]) -> str:
+    """A stateful module offers other functions now. `functions`: the lines of these."""
     more = "; ".join(inline(one) for one in about if one)
     head = f"The module `{module}` is in the state `{inline(name, 60)}` now" + (f" ({more})" if more else "")
-    lines = _listed(functions)
-    return "\n".join([f"{head}. It offers:", *lines]) if lines else f"{head}. It offers nothing."
+    return "\n".join([f"{head}. It offers:", *functions]) if functions else f"{head}. It offers nothing."
 
 
 def documentation(name: str, alias: str | None, text: str) -> str:
     """A documentation note for a function; it is in history once."""
     also = f" (alias `{alias}`)" if alias else ""
     return f"{_DOCUMENTATION} `{name}`{also}:\n{fenced(clean(text))}"
+
+
+def shortened_documentation(name: str, text: str) -> str:
+    """A documentation note that is given again after a cut, as short as it can be."""
+    return f"Documentation of `{name}`, in short:\n{fenced(clean(text))}"
+
+
+def more_help(names: Iterable[str], functions: Sequence[str] = ()) -> str:
+    """What else a message is about, behind its notes. `functions`: lines of functions that stand in no list yet."""
+    wanted = ", ".join(names)
+    if functions:
+        return "\n".join(["There are also these; `HELP name` tells more:", *functions])
+    return note(f"`HELP {wanted}` tells how to use these, too.")
 
 
 def kept_plans(names: Iterable[str]) -> str:
@@ -352,17 +342,6 @@ def shared_workspace(writing: Sequence[str], count: int, *, alone: bool) -> str:
         return f"{shared} and your siblings, none of whom may change them."
     more = f" and {count - len(writing)} more" if count > len(writing) else ""
     return f"{shared} and your siblings, of whom {', '.join(writing)}{more} may change them, too."
-
-
-def forked(path: str, caller: str, role: str) -> str:
-    """The head of the first message of a child that begins with its caller's history."""
-    parts = [
-        f"You are agent {path}, called by {caller}.\n\nWhat stands above is your caller's history, which you share "
-        "up to here; you are its child from now on, and nothing that you do enters it but your answer."
-    ]
-    if role:
-        parts.append("Your role, as your caller put it:\n" + fenced(clean(role)))
-    return "\n\n".join(parts)
 
 
 def note(text: str) -> str:

@@ -87,7 +87,6 @@ _BEFORE: Final = r"(?<![A-Za-z0-9_À-ÿĀ-žЀ-ӿ./-])"
 _BEHIND: Final = r"(?![A-Za-z0-9_À-ÿĀ-žЀ-ӿ/-]|\.\w)"
 
 
-
 def _pattern(phrases: tuple[str, ...]) -> re.Pattern[str]:
     choices = "|".join(phrases).replace(" ", r"\s+")
     return re.compile(f"{_BEFORE}(?:{choices}){_BEHIND}", re.IGNORECASE)

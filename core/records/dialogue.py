@@ -229,7 +229,8 @@ class Recall(Content):
     rows: Outcome[tuple[MemorySource, ...]]
     """The source of each memory, in the same order."""
     meant: Outcome[Mapping[str, int] | None] = None
-    """Functions that are related in meaning to the agent's input, each with the record of the message it matches."""
+    """Functions that are related in meaning to the agent's input, each with the record of the message it matches. Up to
+    format 1.2, these were documented."""
     ms: Outcome[int]
     """How many milliseconds the memory took to answer."""
 

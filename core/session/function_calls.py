@@ -53,7 +53,7 @@ from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_shared_state import beside
 from iact.core.tree.call_cache import key_of
 from iact.core.tree.interpret import digest_of
-from iact.core.tree.offered_functions import module_state
+from iact.core.tree.module_states import module_state
 
 _PLAIN: Final = "text/plain"
 """The type of an output for which a record names none."""

@@ -16,7 +16,6 @@ from iact.core.records.parts import MemorySource as MemoryRow
 from iact.core.records.record import Record
 from iact.core.session.live import Live
 from iact.core.tree.agent import Agent
-from iact.core.tree.contexts import undocumented
 from iact.core.tree.memory_events import memory_event, project_of
 from iact.core.tree.recall import body_of, rows_of
 
@@ -25,15 +24,6 @@ _READ: Final = 1_000
 
 _HISTORY: Final = 60_000
 """How many characters of an agent's newest history are searched for memories that it already knows."""
-
-_DOCUMENT: Final = 400
-"""How many characters of a function's documentation are used to find what it is for."""
-
-_ASKED: Final = 2
-"""How many messages of one input are compared with the available functions."""
-
-_MEANT: Final = 2
-"""How many functions one message can bring into the context by its meaning."""
 
 _FOUND: Final = 8
 """How many memories a RECALL returns."""
@@ -80,10 +70,9 @@ class SessionMemory:
         found = await memory.recall(self._ask(agent, now))
         if found.notice:
             self.tell(found.notice)
-        meant = await self._meant(agent, memory)
-        if agent.active and (found.rows or meant or agent.mail.recalled or agent.mail.meant):
+        if agent.active and (found.rows or agent.mail.recalled):
             took = round((self._live.clock.monotonic() - started) * 1000)
-            recall = Recall(rows=rows_of(found.rows), meant=meant or None, ms=took)
+            recall = Recall(rows=rows_of(found.rows), ms=took)
             self._live.record(recall, agent.path, body=body_of(found.rows))
 
     def _ask(self, agent: Agent, now: datetime) -> MemoryQuestion:
@@ -97,16 +86,6 @@ class SessionMemory:
             history=[agent.role, *_newest(agent)],
             project=project_of(self._live.tree),
         )
-
-    async def _meant(self, agent: Agent, memory: Memory) -> dict[str, int]:
-        """Functions that match the meaning of what an agent reads now, each with the record of that message."""
-        found = dict(agent.mail.meant)  # from a discarded turn: what was sent must not change
-        unknown = undocumented(self._live.tree, agent) if agent.mail.ready else []
-        documents = {spec.name: f"{spec.summary} {spec.documentation[:_DOCUMENT]}" for spec in unknown}
-        for message in agent.mail.ready[-_ASKED:] if documents else ():
-            for name in (await memory.about(message.text[:_READ], documents))[:_MEANT]:
-                found.setdefault(name, message.n)
-        return found
 
     async def search(self, query: str) -> tuple[tuple[MemoryRow, ...], str]:
         """The rows and the body of a RECALL's result.

@@ -22,8 +22,9 @@ from iact.core.tree import budget, plan_request
 from iact.core.tree.agent import Agent, Deliver, End, Think
 from iact.core.tree.child_questions import asks_caller
 from iact.core.tree.child_waits import running_children
-from iact.core.tree.contexts import choose_notes, complete, compose, prepare
+from iact.core.tree.contexts import complete, compose, prepare
 from iact.core.tree.interpret import cut_of, summarizer
+from iact.core.tree.notes import choose_notes
 from iact.core.tree.prepared_context import Foreseen, PreparedContext
 from iact.core.tree.replies import read_reply
 from iact.core.tree.tree import Tree

@@ -74,7 +74,7 @@ def _come_to_rest(tree: Tree, agent: Agent) -> None:
         agent.model = "smart"
     role = tree.roles.get(agent.model)
     agent.context.history = agent.context.history.under(role.static if role is not None else STANDARD)
-    agent.context.known.clear()
+    agent.context.forget()
     if not agent.context.fresh or agent.mail.inbox:
         parts = heard(tree, agent, agent.mail.inbox, {}, agent.table)
         if role is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from iact.core.context.history import History
@@ -10,23 +12,60 @@ from iact.core.context.tail import Told
 
 @dataclass(slots=True)
 class AgentContext:
-    """An agent's context up to its last turn. `fresh`: it has had no turn yet. `first`: its first message.
-
-    `forked`: it began with its caller's history. `known`: functions whose documentation it has read. `offers`: the
-    functions of state-machine modules that it was last shown, by module. `told`: what the history says about the state;
-    None where the next tail must be complete. `full_told`: it was told that its context is filling up.
-    """
+    """An agent's context up to its last turn."""
 
     history: History
     fresh: bool = True
+    """It has had no turn yet."""
     first: str = ""
+    """Its first message, which survives every cut."""
     forked: bool = False
+    """It began with its caller's history."""
     known: set[str] = field(default_factory=set)
+    """The functions whose documentation it has read, or which it has called."""
+    at_first: set[str] = field(default_factory=set)
+    """The functions whose documentation stands in its first message."""
+    used: dict[str, None] = field(default_factory=dict)
+    """The functions that it called since its history was last cut, in the order of their first calls."""
     offers: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The functions of state-machine modules that it was last shown, by module."""
     told: Told | None = None
+    """What the history says about the state; None where the next tail must be complete."""
     full_told: bool = False
+    """It was told that its context is filling up."""
+    reads_only: bool = False
+    """It was told that it may look at things and change nothing."""
     shares: str = ""
     """The line of its first message about the files that it shares with others."""
+
+    def use(self, function: str) -> None:
+        """Note a call of a function. Whoever has called it knows it."""
+        self.known.add(function)
+        self.used[function] = None
+
+    def begin(self, documented: Iterable[str]) -> None:
+        """Note the functions whose documentation stands in the first message, which the agent has read now."""
+        self.at_first.update(documented)
+        self.known |= self.at_first
+        self.fresh = False
+
+    def change(self, functions: AbstractSet[str]) -> None:
+        """Forget functions that changed: what it has read about them is out of date."""
+        self.known -= functions
+        self.at_first -= functions
+
+    def forget(self) -> None:
+        """Forget what it has read about functions."""
+        self.known.clear()
+        self.at_first.clear()
+        self.used.clear()
+
+    def cut(self) -> list[str]:
+        """Note that the history was cut after the first message. Returns the functions that it used and forgets."""
+        forgotten = [name for name in self.used if name not in self.at_first]
+        self.used.clear()
+        self.known = set(self.at_first)
+        return forgotten
 
     def fork(self) -> AgentContext:
         """Return the context of a child that begins with this history."""

@@ -105,7 +105,8 @@ from iact.core.tree import (
     child_waits,
     effects,
     loops,
-    offered_functions,
+    module_states,
+    opening,
     origin,
     remote,
     siblings,
@@ -117,15 +118,7 @@ from iact.core.tree.adoption import adopt
 from iact.core.tree.agent import Agent, Deliver, Errand, Pending, Report
 from iact.core.tree.budget_draws import draw
 from iact.core.tree.child_questions import asks_caller
-from iact.core.tree.contexts import (
-    choose_notes,
-    documented,
-    heard,
-    labels_shown,
-    receive,
-    show,
-    sources_of,
-)
+from iact.core.tree.contexts import heard, labels_shown, receive, show, sources_of
 from iact.core.tree.damage import STUMBLES, damaged
 from iact.core.tree.expectations import (
     NOT_RUN,
@@ -148,6 +141,7 @@ from iact.core.tree.interpret import (
     summarizer,
 )
 from iact.core.tree.mail import Incoming
+from iact.core.tree.notes import choose_notes, documented
 from iact.core.tree.plan_run import BUG
 from iact.core.tree.recall import lines_in, untrusted_in
 from iact.core.tree.replies import read_reply
@@ -415,6 +409,7 @@ def _deliver(tree: Tree, agent: Agent, message: Incoming, record: Record) -> Non
 
 def _activate(tree: Tree, agent: Agent, record: Record) -> None:
     tree.wake(agent)
+    opening.set_rights(tree, agent)
     agent.woken = record.n
     agent.guards.begin(record.at)
     agent.mail.forget_recalled()
@@ -709,7 +704,7 @@ def _state(tree: Tree, record: Record, said: State) -> None:
     apply_shared_state.move(
         tree, agent, function, said.state, of_step(agent.path, said.node) if said.node else ""
     )
-    shifted = offered_functions.shift(tree, agent, function, said.state)
+    shifted = module_states.shift(tree, agent, function, said.state)
     if shifted and agent.plan is None:
         agent.mail.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
         origin.read(agent, origin.of_tool(tree, agent, function))
@@ -754,7 +749,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     agent.errand = None  # its plan could not begin: the root answers itself
     _judge(agent, pending, record, result)
     if result.state is not None and (
-        shifted := offered_functions.shift(tree, agent, result.function, result.state)
+        shifted := module_states.shift(tree, agent, result.function, result.state)
     ):
         agent.mail.feedback.append(shifted)
     agent.directory = _directory(tree, pending, result) or agent.directory
@@ -814,7 +809,7 @@ def _recall(tree: Tree, record: Record, recall: Recall) -> None:
     lines = lines_in(record.body)
     whole = len(lines) == len(recall.rows)
     expect(tree, record, agent.active and whole, "brings memories to an agent that has no turn")
-    agent.mail.recalled, agent.mail.meant = lines, dict(recall.meant or {})
+    agent.mail.recalled = lines
     origin.read(agent, untrusted_in(recall.rows))
 
 

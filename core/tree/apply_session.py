@@ -47,6 +47,7 @@ def open_session(tree: Tree, record: Record, opened: Open) -> None:
 def take_version(tree: Tree, record: Record, version: str) -> None:
     """Set the format whose rules hold from here on."""
     tree.format = version
+    tree.forget_registries()
     if version != FORMAT:
         later = "once the session was opened again it is verified from there on"
         what = f"follows the rules of format {version}, and this program has those of {FORMAT}; {later}"
@@ -119,7 +120,7 @@ def change_module(tree: Tree, record: Record, said: Module) -> None:
         tree.set_modules({**modules, manifest.name: loaded})
     changed = {one for one, spec in before.items() if tree.functions.get(one) != spec}
     for agent in tree.agents.values():
-        agent.context.known -= changed  # its new documentation has not been shown yet
+        agent.context.change(changed)
     start_afresh(tree)
 
 

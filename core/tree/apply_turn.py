@@ -14,8 +14,10 @@ from iact.core.records.parts import Tokens
 from iact.core.records.record import Record
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
-from iact.core.tree.contexts import documented, labels_shown, noted, opening_specs, prepare
+from iact.core.tree.contexts import labels_shown, prepare
 from iact.core.tree.expectations import expect
+from iact.core.tree.notes import documented, noted
+from iact.core.tree.opening import documented_at_first, opening_specs
 from iact.core.tree.prepared_context import PreparedContext
 from iact.core.tree.tree import Tree
 from iact.core.tree.window import own_reply
@@ -85,8 +87,12 @@ def take_turn(
         agent.mail.refused.clear()
     if agent.context.fresh:
         agent.context.first = prepared.input
-        origin.hear_names(tree, agent, opening_specs(tree, agent, prepared.seen.catalogue))
-    agent.table, agent.context.fresh = prepared.table, False
+        catalogue = prepared.seen.catalogue
+        origin.hear_names(tree, agent, opening_specs(tree, agent, catalogue))
+        at_first = documented_at_first(tree, agent, catalogue)
+        origin.document(agent, at_first)
+        agent.context.begin([*(spec.name for spec in at_first), *prepared.notes])
+    agent.table = prepared.table
     agent.context.history.push(ChatMessage("assistant", own_reply(tree, agent, record.body)))
     agent.context.full_told = agent.context.full_told or prepared.full > 0
     _calibrate(tree, agent, made.usage, prepared)

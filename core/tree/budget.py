@@ -23,7 +23,7 @@ from iact.core.tree.tree import Tree
 _SYNC: Final = 0.9
 """The share of a caller's remaining tokens that a child gets while its caller waits for it."""
 
-_START: Final = 4096
+_START: Final = 6144
 """Tokens that a child working concurrently with its caller begins with: a first turn and a report."""
 
 _AHEAD: Final = 1 / 32

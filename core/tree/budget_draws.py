@@ -11,8 +11,9 @@ from iact.core.records.dialogue import Draw
 from iact.core.records.record import Record
 from iact.core.tree import budget
 from iact.core.tree.agent import Agent
-from iact.core.tree.contexts import choose_notes, compose
+from iact.core.tree.contexts import compose
 from iact.core.tree.expectations import expect
+from iact.core.tree.notes import choose_notes
 from iact.core.tree.tree import Tree
 
 

@@ -6,8 +6,7 @@ passed in and is in the turn's record.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from iact.core.context.embeds import MOST, embedded, part
@@ -16,7 +15,6 @@ from iact.core.context.tail import changes, tail
 from iact.core.context.values import describe_values
 from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
-from iact.core.language.actions import CORE_ACTIONS, PLAN, ActionSpec
 from iact.core.language.scanner import scan
 from iact.core.language.variables import Table, Value, rename, text_value
 from iact.core.ports import Part
@@ -25,72 +23,17 @@ from iact.core.records.parts import Seen
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
 from iact.core.tree.mail import Incoming
-from iact.core.tree.offered_functions import asks_for_plan, is_offered, touches
+from iact.core.tree.notes import FRONT, more_about, note_texts
+from iact.core.tree.opening import opening
 from iact.core.tree.prepared_context import Composed, PreparedContext, newest_message
 from iact.core.tree.tree import Tree
 from iact.core.tree.window import fitted, may_be_cut, room_for
 
-_NOTES: Final = 3
-_FRONT: Final = -1
-_WORDS: Final = re.compile(r"[\w.]+")
 _TURNS_LEFT: Final = 3
 _LAST: Final = {
     "turns": "This is your last turn for this task: answer now, with what you have. Actions will not be run.",
     "tokens": "Your budget of tokens is used up: answer now, with what you have. Actions will not be run.",
 }
-
-
-def undocumented(tree: Tree, agent: Agent) -> list[ActionSpec]:
-    """The functions that an agent could use and whose documentation it has not read."""
-    if tree.roles[agent.model].small:
-        return []
-    known = agent.context.known
-    return [
-        spec
-        for spec in tree.registry(agent.path).documented
-        if spec.name not in known and is_offered(tree, agent, spec)
-    ]
-
-
-def choose_notes(tree: Tree, agent: Agent) -> dict[str, int]:
-    """Choose the functions whose documentation the waiting input makes relevant: by keyword, name or meaning.
-
-    Returns each with the record of the message that its note follows; 0 for feedback. The place is fixed because a
-    failed generation is repeated with whatever has arrived since, and what was already sent must not move.
-    """
-    unknown = undocumented(tree, agent)
-    names = {spec.name for spec in unknown}
-    found: dict[str, int] = {}
-    waiting = [(0, " ".join(map(str, agent.mail.feedback)), False)]
-    step = agent.caller in tree.agents and tree.agents[agent.caller].plan is not None
-    for message in agent.mail.ready:
-        child = tree.agents.get(message.child)
-        if child is not None and child.plan is not None and PLAN.name in names:
-            found.setdefault(PLAN.name, message.n)
-        # The task of a step mentions its plan; that is no reason to write a plan.
-        asks = message.kind in ("say", "intervention") or (message.kind == "caller" and not step)
-        waiting.append((message.n, message.text, asks))
-    for n, text, asks in waiting if unknown else ():
-        lower = text.lower()
-        words = set(_WORDS.findall(lower))
-        for spec in unknown:
-            if touches(spec, text, lower, words) or (
-                asks and spec.name == PLAN.name and asks_for_plan(text, words, tree.kept)
-            ):
-                found.setdefault(spec.name, n)
-    found.update((name, n) for name, n in agent.mail.meant.items() if name in names - found.keys())
-    in_order = sorted(found.items(), key=lambda note: note[1])
-    return dict(in_order[:_NOTES])
-
-
-def noted(notes: Mapping[str, int] | tuple[str, ...] | None) -> dict[str, int]:
-    """Return the notes of a turn's record.
-
-    In the first journals they were a mere list, which came before everything else.
-    """
-    if isinstance(notes, tuple):
-        return dict.fromkeys(notes, _FRONT)
-    return dict(notes or {})
 
 
 def prepare(
@@ -125,7 +68,7 @@ def compose(
     table = agent.table.copy() if inbox else agent.table
     new = heard(tree, agent, inbox, notes, table, catalogue=seen.catalogue)
     sources = sources_of(new)
-    parts = [*_opening(tree, agent, seen.catalogue), *fitted(tree, agent, new)]
+    parts = [*opening(tree, agent, seen.catalogue), *fitted(tree, agent, new)]
     told, recalled = agent.context.told, agent.mail.recalled
     end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
     shown = [*agent.mail.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
@@ -170,10 +113,13 @@ def heard(
 
     Puts what the messages bring into `table`. `catalogue`: the record since which the functions are as documented.
     """
-    front, behind = (list(_documentation(tree, notes, place, catalogue)) for place in (_FRONT, 0))
-    parts: list[Feedback] = [*front, *agent.mail.feedback, *behind]
+    parts: list[Feedback] = [*note_texts(tree, notes, FRONT, catalogue), *agent.mail.feedback]
+    parts += note_texts(tree, notes, 0, catalogue)
+
     for message in inbox:
-        parts += [receive(tree, agent, message, table), *_documentation(tree, notes, message.n, catalogue)]
+        parts.append(receive(tree, agent, message, table))
+        parts += note_texts(tree, notes, message.n, catalogue)
+        parts += more_about(tree, agent, message, notes)
     return parts
 
 
@@ -212,41 +158,6 @@ def _beside(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Iterat
         found = part(*brought[name], takes) if name in brought else None
         if found is not None:
             yield found, brought[name][1]
-
-
-def _opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
-    if agent.context.fresh and agent.context.forked:
-        yield labels.forked(agent.path, agent.caller, agent.role)
-    elif agent.context.fresh:
-        specs = opening_specs(tree, agent, catalogue)
-        listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
-        yield labels.opening(agent.path, agent.caller, agent.role, listed)
-    if agent.context.fresh and agent.context.shares:
-        yield agent.context.shares
-
-
-def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:
-    """The functions that an agent's first message lists."""
-    functions = tree.offered(agent.path, catalogue)
-    role = tree.roles[agent.model]
-    if role.small:
-        # Such a model can use what its examples show, and is only confused by more.
-        shown = "".join(message.content for message in role.static.examples)
-        functions = [spec for spec in functions if spec.name in shown or (spec.alias or spec.name) in shown]
-    return [spec for spec in functions if is_offered(tree, agent, spec)]
-
-
-def documented(tree: Tree, notes: Iterable[str], catalogue: int | None) -> list[ActionSpec]:
-    """The functions that the notes are about. `catalogue`: the record since which the functions are as documented."""
-    functions = tree.functions if catalogue is None else tree.catalogues.get(catalogue, {})
-    found = [functions.get(name) or CORE_ACTIONS.get(name) for name in notes]
-    return [spec for spec in found if spec is not None]
-
-
-def _documentation(tree: Tree, notes: Mapping[str, int], place: int, catalogue: int | None) -> Iterator[str]:
-    for spec in documented(tree, [name for name, n in notes.items() if n == place], catalogue):
-        kept = labels.kept_plans(tree.kept) if spec.name == PLAN.name and tree.kept else ""
-        yield labels.documentation(spec.name, spec.alias, spec.documentation + kept)
 
 
 def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedback:

@@ -19,10 +19,11 @@ from typing import Final
 from iact.core.context.embeds import MOST, part
 from iact.core.context.excerpt import Feedback, Passage, readable, select
 from iact.core.context.history import History
+from iact.core.context.signature import lines
 from iact.core.gate.gate import arguments_digest
 from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
-from iact.core.language.actions import ANSWER, ActionSpec, Registry
+from iact.core.language.actions import ANSWER, PLAN, ActionSpec, Registry
 from iact.core.language.grammar import Bound, Mistake, bind, split
 from iact.core.language.scanner import Block
 from iact.core.language.variables import NAME, Value, media_of, text_value
@@ -31,7 +32,7 @@ from iact.core.ports import ChatMessage
 from iact.core.records.calls import Result
 from iact.core.records.parts import Artifact, Blob
 from iact.core.records.record import Record
-from iact.core.tree import child_waits, loops, origin, plan_checks, remote
+from iact.core.tree import child_waits, help_pages, loops, notes, origin, plan_checks, remote
 from iact.core.tree.agent import Agent, Deliver, Pending
 from iact.core.tree.contexts import capture, code_value
 from iact.core.tree.mail import Incoming
@@ -54,7 +55,7 @@ _NOT_ALONE: Final = (
     "`ANSWER` was not done: other actions stand in the same message. Read their results first, then write ANSWER or a "
     "message without an action."
 )
-_SETTLED: Final = frozenset({"VAR", "SHOW", "COMPRESS", "ANSWER"})
+_SETTLED: Final = frozenset({"VAR", "SHOW", "HELP", "COMPRESS", "ANSWER"})
 """Actions that are complete once they are settled. For any other action, settling means that it can't begin, and why.
 """
 
@@ -179,7 +180,7 @@ def _look_ahead(tree: Tree, agent: Agent) -> None:
             if isinstance(bound, Mistake) or (pending.spec.name, digest_of(bound)) in made:
                 return
             pending.bound = bound
-            agent.context.known.add(pending.spec.name)
+            agent.context.use(pending.spec.name)
         made.add((pending.spec.name, digest_of(pending.bound)))
 
 
@@ -195,7 +196,7 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
         bound = bind_pending(tree, agent, pending)
         if isinstance(bound, Mistake):
             origin.document(agent, [pending.spec])  # the mistake names parameters
-            return bound.sentence
+            return notes.refused(tree, agent, pending.spec, bound.sentence)
         pending.bound = bound
     if pending.spec.core:
         # The feedback depends on numbers or names that were read, and so reveals them.
@@ -215,6 +216,8 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
             return _answer(agent, pending.bound)
         case "SHOW":
             return _show(tree, agent, pending.bound)
+        case "HELP":
+            return help_pages.answer(tree, agent, argument_text(pending.bound, "name"))
         case "COMPRESS":
             cut = compress(tree, agent, None)
             return "Your history was cut." if cut else "`COMPRESS` was not needed: your history is short."
@@ -226,12 +229,16 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
             wrong = remote.aim(tree, agent, pending, name=name, at=at, text=said)
             return wrong or _refuse(agent, pending.spec.name, digest_of(pending.bound))
         case "LOAD" | "DEPLOY" | "SKILL" | "FRONTEND" as name:
+            agent.context.use(name)
             return _refuse(agent, name, digest_of(pending.bound))
         case "PLAN":
-            return plan_checks.aim(tree, agent, pending, pending.bound, argument_text(pending.bound, "plan"))
+            agent.context.use(PLAN.name)
+            plan = argument_text(pending.bound, "plan")
+            wrong = plan_checks.aim(tree, agent, pending, pending.bound, plan)
+            return None if wrong is None else notes.refused(tree, agent, PLAN, wrong)
         case name:
             # Known from here on, whether or not the gate allows it: a context must not reveal that (law 7).
-            agent.context.known.add(name)
+            agent.context.use(name)
             return _refuse(agent, name, digest_of(pending.bound))
 
 
@@ -281,6 +288,7 @@ def compress(tree: Tree, agent: Agent, summary: str | None) -> bool:
     if cut is None:
         return False
     agent.context.history = cut
+    agent.mail.feedback += notes.remind(tree, agent)
     agent.context.full_told, agent.context.told = False, None
     return True
 
@@ -475,14 +483,15 @@ def _brought(tree: Tree, agent: Agent, pending: Pending) -> str:
     """Describe a newly available module: its functions, and the documentation of the first of them."""
     module = argument_text(pending.bound, "name") if pending.bound is not None else ""
     specs = [spec for spec in tree.registry(agent.path).functions() if spec.module == module]
-    listed = [(spec.name, spec.alias, spec.summary) for spec in specs]
-    told = [labels.brought(pending.written, module, listed)]
+    told = [labels.brought(pending.written, module, lines(specs))]
     origin.read(agent, origin.passed(pending.bound))
-    for spec in [spec for spec in specs if spec.documentation][:_TOLD]:
-        agent.context.known.add(spec.name)
-        if pending.spec.name == "LOAD":  # DEPLOY documents functions from source that the agent itself passed
-            origin.document(agent, [spec])
-        told.append(labels.documentation(spec.name, spec.alias, spec.documentation))
+    documented = [spec for spec in specs if spec.documentation][:_TOLD]
+    if pending.spec.name == "LOAD":
+        told += notes.learn(tree, agent, documented)
+    else:
+        # DEPLOY documents functions from source that the agent itself passed.
+        told += [notes.note(tree, spec) for spec in documented]
+        agent.context.known.update(spec.name for spec in documented)
     return "\n\n".join(told)
 
 

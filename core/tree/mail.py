@@ -52,8 +52,7 @@ class Mail:
 
     `parts`: what the feedback shows besides text. `task`: the agent's latest task. `answering`: messages that a stopped
     text was answering, so the model has read them. `recalled`: what memory recalled for the next turn, line by line.
-    `refused`: why actions could not even begin. `meant`: functions that are relevant in meaning to what it reads, each
-    with the record of that message.
+    `refused`: why actions could not even begin.
     """
 
     inbox: list[Incoming] = field(default_factory=list)
@@ -63,7 +62,6 @@ class Mail:
     task: str = ""
     answering: frozenset[int] = frozenset()
     recalled: tuple[str, ...] = ()
-    meant: dict[str, int] = field(default_factory=dict)
 
     @property
     def ready(self) -> list[Incoming]:
@@ -96,4 +94,4 @@ class Mail:
 
     def forget_recalled(self) -> None:
         """Forget what memory recalled for a turn that is over."""
-        self.recalled, self.meant = (), {}
+        self.recalled = ()

@@ -53,10 +53,16 @@ def prose(text: str) -> str:
     return _TRACEBACK.sub("", text) if "Traceback (" in text else text
 
 
-def named(text: str, specs: Sequence[ActionSpec], kept_plans: Iterable[str] = ()) -> list[str]:
+def named(
+    text: str,
+    specs: Sequence[ActionSpec],
+    met: AbstractSet[str] = frozenset(),
+    kept_plans: Iterable[str] = (),
+) -> list[str]:
     """Return the functions and actions among `specs` that a text is about, the most specific match first.
 
-    `kept_plans`: names of plans that the user keeps; a message that names one is about PLAN.
+    `met`: modules whose mere names are not reason enough, since the reader knows them. `kept_plans`: names of plans that
+    the user keeps; a message that names one is about PLAN.
     """
     said = prose(text)
     modules = frozenset(spec.module for spec in specs if spec.module is not None)
@@ -74,13 +80,18 @@ def named(text: str, specs: Sequence[ActionSpec], kept_plans: Iterable[str] = ()
         if rank is not None:
             ranked.append((rank, spec.name))
 
-    # A module that is only mentioned brings what its author put first, and no more.
-    in_detail = {name.split(".", 1)[0] for rank, name in ranked if rank != _IN_PASSING}
-    return [
-        name
-        for rank, name in sorted(ranked, key=lambda match: match[0])
-        if rank != _IN_PASSING or (name in first_of_module.values() and name.split(".", 1)[0] not in in_detail)
-    ]
+    in_order = sorted(ranked, key=lambda match: match[0])
+    detailed = {_module(name) for rank, name in in_order if rank != _IN_PASSING}
+    chosen = list[str]()
+    for rank, name in in_order:
+        module = _module(name)
+        if rank >= _BY_MODULE and module in met:
+            continue
+        # A module that is only mentioned brings what its author put first, and no more.
+        if rank == _IN_PASSING and (module in detailed or name != first_of_module[module]):
+            continue
+        chosen.append(name)
+    return chosen
 
 
 def _words(said: str, modules: AbstractSet[str]) -> _Named:
@@ -124,3 +135,7 @@ def _rank(spec: ActionSpec, found: _Named) -> int | None:
 
 def _names(kept: str, text: str) -> bool:
     return re.search(rf"(?<![\w-]){re.escape(kept)}(?![\w-])", text, re.IGNORECASE) is not None
+
+
+def _module(function: str) -> str:
+    return function.split(".", 1)[0]

@@ -17,7 +17,15 @@ from iact.core.gate.hosts import Hosts
 from iact.core.gate.nobody import Spent
 from iact.core.gate.policy import Policy
 from iact.core.gate.rate import Tally
-from iact.core.language.actions import ANSWER, CALL_AT, CORE_ACTIONS, ActionSpec, Registry, in_order_of_use
+from iact.core.language.actions import (
+    CALL,
+    CALL_ASYNC,
+    CALL_AT,
+    CORE_ACTIONS,
+    ActionSpec,
+    Registry,
+    in_order_of_use,
+)
 from iact.core.modules.registry import Loaded, specs_of
 from iact.core.ports import ChatMessage, Usage
 from iact.core.records.forms import FormAsk
@@ -41,6 +49,9 @@ from iact.core.tree.prepared_context import Foreseen, Stamp
 from iact.core.tree.roles import Role
 from iact.core.tree.shared_state import SharedState
 from iact.core.tree.user_words import UserWords
+
+_SINCE_1_3: Final = frozenset({"HELP", "ANSWER"})
+"""Actions of the core that a reply in an older journal can't have meant."""
 
 _BEFORE_1_2: Final = frozenset({"1.0", "1.1"})
 """The formats in which what a plan did was recorded and not derived."""
@@ -197,12 +208,16 @@ class Tree:
         functions = [spec for spec in self.functions.values() if contains(spec.name)]
         loaded = self.modules.get("a2a")
         elsewhere = loaded is not None and loaded.origin == "shipped" and contains("a2a.ask")
-        core = [spec for spec in CORE_ACTIONS.values() if self.follows_1_3 or spec != ANSWER]
-        own = [spec for spec in core if contains(spec.name)]
+        calls = (CALL.name, CALL_ASYNC.name)
+        own = [spec for spec in self._core_actions() if spec.name in calls or contains(spec.name)]
         return Registry(
-            [*core, *([CALL_AT] if elsewhere else ()), *functions],
+            [*self._core_actions(), *([CALL_AT] if elsewhere else ()), *functions],
             documented=[spec for spec in own if spec.documentation],
         )
+
+    def _core_actions(self) -> list[ActionSpec]:
+        """The actions of the core that exist by the rules of the journal's format."""
+        return [spec for name, spec in CORE_ACTIONS.items() if self.follows_1_3 or name not in _SINCE_1_3]
 
     def set_modules(self, modules: dict[str, Loaded]) -> None:
         """Set the modules, as the record that is being applied says."""

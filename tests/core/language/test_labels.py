@@ -9,8 +9,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from iact.core.context.signature import line
 from iact.core.context.tail import BUDGET, tail
 from iact.core.language import labels
+from iact.core.language.actions import ActionSpec
 from iact.core.language.scanner import scan
 from iact.core.language.variables import Table, Value, text_value
 from iact.core.records.parts import Seen
@@ -39,7 +41,6 @@ LABELS: dict[str, Callable[[str], str]] = {
     "documentation": lambda text: labels.documentation("shell.run", "BASH", text),
     "result": lambda text: labels.result("BASH", text, variable="run_1", exit_status=0),
     "error": lambda text: labels.result("BASH", text, variable=None, exit_status=None, error=True),
-    "role": lambda text: labels.opening("/a", "/", text or "x", []),
 }
 
 
@@ -147,8 +148,8 @@ def _table(values: Mapping[str, Value]) -> Table:
 
 @given(st.text(), st.text(), st.text())
 def test_names_from_outside_stay_on_their_line(summary: str, directory: str, media: str) -> None:
-    opening = labels.opening("/a", "/", "", [("x.y", None, summary)])
-    assert len(opening.split("\n")) == 4
+    listed = line(ActionSpec("x.y", summary))
+    assert "\n" not in listed
     value = text_value("x", media=media)
     shown = tail(Seen("now", directory, ("a",)), _table({"v": value}))
     assert "\n" not in shown

@@ -23,8 +23,10 @@ import pytest
 from pydantic import BaseModel, Field
 
 from iact.core.context.excerpt import excerpt
+from iact.core.context.first_message import for_a_small_model
 from iact.core.errors import ModelUnreachable
 from iact.core.language import labels
+from iact.core.language.actions import ActionSpec
 from iact.core.models import weights
 from iact.core.models.embedded import PROFILE, EmbeddedModel
 from iact.core.models.small_model import STATIC
@@ -61,8 +63,8 @@ EVERY = 1 if LONG else 5
 WANTED = len(REQUESTS[::EVERY]) * 6 // 10  # 16 of the 20 when this was written
 TALK = ["hello", "thanks", "Good evening", "You are nice"]
 
-OPENING = labels.opening(
-    "/", "user", "", [("shell.run", "BASH", "Run a bash or Python script in the sandbox.")]
+OPENING = for_a_small_model(
+    "/", "user", [ActionSpec("shell.run", "Run a bash or Python script in the sandbox.", alias="BASH")]
 )
 STATE = "(state) time: 2026-11-21 02:31 UTC"
 PROMPT = (ChatMessage("system", STATIC.system), *STATIC.examples)

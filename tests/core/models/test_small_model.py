@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from iact.core.context.first_message import for_a_small_model
 from iact.core.language import labels
+from iact.core.language.actions import ActionSpec
 from iact.core.models.small_model import (
     LEAD,
     MENU,
@@ -21,7 +23,7 @@ from iact.core.models.small_model import (
 )
 from iact.core.ports import ChatMessage
 
-OPENING = labels.opening("/", "user", "", [("shell.run", "BASH", "Run a script.")])
+OPENING = for_a_small_model("/", "user", [ActionSpec("shell.run", "Run a script.", alias="BASH")])
 STATE = "\n\n(state) time: 2026-11-21 02:31 UTC"
 
 

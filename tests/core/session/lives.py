@@ -129,7 +129,7 @@ TURNS = [
 
 def everything(data: Path) -> list[Path]:
     """What a person does with a session, what memory and a module do by themselves; and a fork of it. Their directories."""
-    script, memory, host = replies({"/": TURNS}), FakeMemory((WISH, POISON), means=("house.enter",)), Street()
+    script, memory, host = replies({"/": TURNS}), FakeMemory((WISH, POISON)), Street()
 
     async def main() -> list[Path]:
         async with opened(data, script, memory=memory, host=host) as it:

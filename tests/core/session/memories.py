@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from iact.core.errors import MemoryUnavailable
@@ -57,7 +57,6 @@ class FakeMemory:
     to: tuple[str, ...] = ("/",)
     notice: str = ""
     down: bool = False
-    means: tuple[str, ...] = ()
     gate: asyncio.Event | None = None
     asked: list[MemoryQuestion] = field(default_factory=list)
     was_asked: asyncio.Event = field(default_factory=asyncio.Event)
@@ -85,9 +84,6 @@ class FakeMemory:
         if self.down:
             raise MemoryUnavailable("Memory is down.")
         return [*self.rows, replace(WISH, id="old/1", line="[preference] replaced", current=False)]
-
-    async def about(self, text: str, documents: Mapping[str, str]) -> Sequence[str]:
-        return [name for name in self.means if name in documents]
 
     async def show(self, identity: str) -> MemoryDetails | None:
         return next((details(row) for row in self.rows if row.id == identity), None)

@@ -58,7 +58,7 @@ def test_the_first_message_says_who_is_called_by_whom(tmp_path: Path) -> None:
     _, model = play(tmp_path, script, "Go")
     assert "You are agent /, called by the user.\n" in seen_by(model, "/", 0)
     first = seen_by(model, "/coder", 0)
-    assert first.startswith("You are agent /coder, called by /.\n")
+    assert "\nYou are agent /coder, called by /.\n" in first
     assert "careful" in first
     assert "Fix it." in first
 

@@ -72,7 +72,6 @@ FREE: Final = {
     "adopt.session": "likewise",
     "adopt.workspace": "what came from elsewhere is marked as such, whenever it was written",
     "control restore.version": "which files are there is for a person to see",
-    "recall.meant": "which documentation it brought stands in the turn",
     "host ask.seconds": "how long a person had is for people",
     "form ask.seconds": "likewise",
     "form ask.message": "what a module asked is between it and the person",

@@ -224,18 +224,3 @@ def test_a_session_that_goes_on_knows_who_is_tainted(tmp_path: Path) -> None:
         one.n for one in records if one.kind in ("say", "reply")
     ], "each is remembered once"
     assert memory.kept[-1].untrusted == ("memory",)
-
-
-def test_a_function_that_is_meant_is_documented_once(tmp_path: Path) -> None:
-    told: list[str] = []
-
-    def script(asked: Asked) -> str:
-        told.append(asked.newest)
-        return "```t.read\nx\n```" if asked.turn == 0 else "Done."
-
-    records = talk(tmp_path, script, FakeMemory(means=("t.write",)), "Put it down.", "Once more.")
-    assert ["Documentation of `t.write`" in text for text in told] == [True, False, False]
-    (first,) = of_kind(records, "turn")
-    said = of_kind(records, "say")[0]
-    assert first.fields["notes"] == {"t.write": said.n}
-    assert [one.fields["meant"] for one in of_kind(records, "recall")] == [{"t.write": said.n}]

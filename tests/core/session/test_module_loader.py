@@ -174,7 +174,7 @@ def test_what_can_not_be_deployed_says_why(tmp_path: Path) -> None:
     assert [one.text("status") for one in results] == ["error", "error", "ok"]
     assert "Traceback: of the module" in model.asked[1].newest
     assert "That is no module." in model.asked[2].newest
-    assert f"`weather.forecast`: {UNAPPROVED}" in model.asked[3].newest
+    assert f"- `weather.forecast <text>` · {UNAPPROVED}" in model.asked[3].newest
     assert "alias" not in model.asked[3].newest, "what an agent wrote can't take an alias"
 
 

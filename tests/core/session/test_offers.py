@@ -102,13 +102,13 @@ def act(name: str) -> str:
 
 def test_only_the_entry_points_of_the_present_state_are_told(tmp_path: Path) -> None:
     first, inside, after, outside = heard(tmp_path, act("enter"), act("look"), act("leave"))
-    assert "- `house.enter`: Does it.\n- `house.wait`" in first
+    assert "- `house.enter` · Does it\n- `house.wait`" in first
     assert "house.look" not in first
-    offered = "The module `house` is in the state `inside` now (a hall). It offers:\n- `house.leave`"
+    offered = "The module `house` is in the state `inside` now (a hall). It offers:\n- `house.look`"
     assert offered in inside
-    assert "- `house.look`" in inside
+    assert "- `house.leave`" in inside
     assert "- `house.enter`" not in inside
-    assert "Documentation of `house.look`" in inside, "named, so it is relevant"
+    assert "Documentation of `house.look`" in inside, "a state opened it"
     assert "in the state" not in after
     assert "The module `house` is in the state `outside` now. It offers:\n- `house.enter`" in outside
 

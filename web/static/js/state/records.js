@@ -328,7 +328,7 @@
  * @typedef {object} RecallRecord
  * @property {"recall"} kind
  * @property {(MemorySource)[]} rows The source of each memory, in the same order.
- * @property {Record<string, number>|null} [meant] Functions that are related in meaning to the agent's input, each with the record of the message it matches.
+ * @property {Record<string, number>|null} [meant] Functions that are related in meaning to the agent's input, each with the record of the message it matches. Up to format 1.2, these were documented.
  * @property {number} ms How many milliseconds the memory took to answer.
  *
  * An agent takes more of the budget of the agents above it, before it asks its model.

@@ -1,0 +1,102 @@
+"""The head of every agent's first message: what it may use, and who it is.
+
+What is the same for all agents of an installation comes first: the documentation of the functions that most work needs,
+then the list of functions. Agents with the same rights share it byte for byte, right behind the static prompt, so that a
+new child begins with a cache hit there, too. Only then come the agent's own path, its rights, its role and its task.
+
+How it is ordered: everyday functions with their signatures, then modules that somebody added to the session, then what
+is rarely needed, in one line for all. A module that is in that line comes with its signatures once a message names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from iact.core.context.signature import LEGEND, lines
+from iact.core.language.actions import ActionSpec
+from iact.core.language.labels import clean, documentation, fenced, inline
+
+ESSENTIAL: Final = ("shell.run", "files.read", "files.write", "files.edit")
+"""The functions whose documentation stands in every first message. Those that a reader may use come first, so that it
+shares their text with agents that may do more."""
+
+RARE: Final[Mapping[str, str]] = {
+    "docs": "PDF, Word, Excel",
+    "sql": "query data files",
+    "git": "clone, log, commit",
+    "browser": "click through pages",
+    "app": "user enters secrets",
+    "a2a": "ask foreign agents",
+}
+"""Shipped modules that most tasks don't need, with three words each."""
+
+READS_ONLY: Final = "You may read, not change."
+"""What an agent is told that may only look. Checks from outside look for these words."""
+
+_WHAT_READERS_WRITE: Final = "Scripts of yours may write, to test or to compute; only the same call sees it, and it is gone afterwards."
+
+
+@dataclass(frozen=True, slots=True)
+class AgentOffer:
+    """What an agent may use."""
+
+    documented: Sequence[ActionSpec]
+    """Functions that are documented in full."""
+    listed: Sequence[ActionSpec]
+    """Functions that are listed with their signatures, in their order of use."""
+    rare: Sequence[str]
+    """Names of modules that are named in one line."""
+    models: Sequence[str]
+    """The roles of the models that there are."""
+
+
+def offer(found: AgentOffer) -> list[str]:
+    """Return the paragraphs that agents with the same rights share."""
+    notes = [documentation(spec.name, spec.alias, spec.documentation) for spec in found.documented]
+    listed = lines(found.listed)
+    rare = [f"`{module}` {RARE[module]}" for module in found.rare]
+    if rare:
+        listed.append(f"- rarely needed, `HELP name` tells more: {'; '.join(rare)}")
+    if not listed:
+        return notes
+
+    functions = "\n".join([f"Functions that you can use ({LEGEND}):", *listed])
+    if len(found.models) > 1:
+        functions += f"\nA CALL can name a model: {', '.join(f'model={role}' for role in found.models)}."
+    return [*notes, functions]
+
+
+def identity(agent: str, caller: str, role: str, *, reads_only: bool = False) -> str:
+    """Return who an agent is: its path, its caller, whether it may only read, and its role."""
+    by = "the user" if caller == "user" else caller
+    parts = [f"You are agent {agent}, called by {by}."]
+    if reads_only:
+        parts.append(f"{READS_ONLY}\n{_WHAT_READERS_WRITE}")
+    return "\n\n".join([*parts, *_role(role)])
+
+
+def forked(agent: str, caller: str, role: str, *, reads_only: bool = False) -> str:
+    """Return the head of the first message of a child that begins with its caller's history."""
+    parts = [
+        f"You are agent {agent}, called by {caller}.\n\nWhat stands above is your caller's history, which you share "
+        "up to here; you are its child from now on, and nothing that you do enters it but your answer."
+    ]
+    if reads_only:
+        parts.append(f"{READS_ONLY}\n{_WHAT_READERS_WRITE}")
+    return "\n\n".join([*parts, *_role(role)])
+
+
+def for_a_small_model(agent: str, caller: str, functions: Sequence[ActionSpec], *, role: str = "") -> str:
+    """Return the whole head for a model with a static prompt of its own, in the form that its examples have."""
+    listed = [
+        f"- `{spec.name}`{f' (alias `{spec.alias}`)' if spec.alias else ''}: {inline(spec.summary)}"
+        for spec in functions
+    ]
+    head = identity(agent, caller, role)
+    return "\n".join([f"{head}\n\nFunctions you can use:", *listed]) if listed else head
+
+
+def _role(role: str) -> list[str]:
+    return [f"Your role, as your caller put it:\n{fenced(clean(role))}"] if role else []
