@@ -6,7 +6,7 @@ passed in and is in the turn's record.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
 from iact.core.context.embeds import MOST, embedded, part
