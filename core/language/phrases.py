@@ -10,6 +10,13 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
+A_MODULE: Final = (
+    r"(?:ext-)?modules?|tools?|functions?|moduls?|funktion\w*|werkzeug\w*|outils?|fonctions?|m[oó]dulos?"
+    r"|herramientas?|funci[oó]n\w*|moduli|modulo|strument\w+|funzion\w+|ferramentas?|fun[cç][õã]\w*|moduł\w*"
+    r"|narzędzi\w*|модул\w*|инструмент\w*|模块|工具|モジュール|ツール"
+)
+"""A pattern of the words for a module, a tool or a function."""
+
 _SAID: Final[Mapping[str, tuple[str, ...]]] = {
     "PLAN": (
         # English

@@ -13,18 +13,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from iact.core.language.actions import PLAN, ActionSpec
-from iact.core.language.phrases import actions_asked_for
+from iact.core.language.phrases import A_MODULE, actions_asked_for
 
 _CODE: Final = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)", re.MULTILINE | re.DOTALL)
 _TRACEBACK: Final = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*.*", re.MULTILINE)
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_./\\$@~:-]+")
-_MODULE: Final = (
-    r"(?:ext-)?modules?|tools?|functions?|moduls?|funktion\w*|werkzeug\w*|outils?|fonctions?|m[oó]dulos?"
-    r"|herramientas?|funci[oó]n\w*|moduli|modulo|strument\w+|funzion\w+|ferramentas?|fun[cç][õã]\w*|moduł\w*"
-    r"|narzędzi\w*|модул\w*|инструмент\w*|模块|工具|モジュール|ツール"
-)
-_BEHIND: Final = re.compile(rf"[`'\"*]*[ \t-]?(?:{_MODULE})(?!\w)", re.IGNORECASE)
-_BEFORE: Final = re.compile(rf"(?<!\w)(?:{_MODULE})[ \t]+[`'\"*]*\Z", re.IGNORECASE)
+_BEHIND: Final = re.compile(rf"[`'\"*]*[ \t-]?(?:{A_MODULE})(?!\w)", re.IGNORECASE)
+_BEFORE: Final = re.compile(rf"(?<!\w)(?:{A_MODULE})[ \t]+[`'\"*]*\Z", re.IGNORECASE)
 _REACH: Final = 24
 """How many characters before a module's name are looked at for a word such as "module"."""
 
