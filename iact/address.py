@@ -15,7 +15,7 @@ import fcntl
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -100,16 +100,21 @@ def publish(data: Path, address: Address) -> None:
 @contextmanager
 def announced(data: Path, session: str, address: Address) -> Iterator[None]:
     """Say where the process that runs one session is reached, while it is, for `find_run`."""
-    descriptor = os.open(_run_file(data, session), os.O_RDWR | os.O_CREAT, 0o600)
+    file = _run_file(data, session)
+    for left in data.glob(f"{RUN}*.json"):
+        _remove_left(left)
+
+    temporary = data / f".{file.name}.{os.getpid()}"
+    descriptor = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     try:
-        # A reader holds it for a moment only. A file without this lock was left by a process that was killed.
+        # Before it has its name: a file of that name without a lock was left by a process that was killed.
         fcntl.flock(descriptor, fcntl.LOCK_EX)
-        os.ftruncate(descriptor, 0)
         os.write(descriptor, address.model_dump_json().encode() + b"\n")
+        temporary.rename(file)
         try:
             yield
         finally:
-            _run_file(data, session).unlink(missing_ok=True)
+            file.unlink(missing_ok=True)
     finally:
         os.close(descriptor)
 
@@ -118,15 +123,20 @@ def find_run(data: Path, session: str) -> Address | None:
     """Return where the `iact run` that runs this session now is reached, if there is one."""
     if Path(session).name != session:
         return None
-    try:
-        with _run_file(data, session).open("rb") as stream:
-            try:
-                fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            except BlockingIOError:
-                return Address.model_validate_json(stream.read())
-    except (OSError, ValidationError):
-        return None
+
+    with suppress(OSError, ValidationError), _run_file(data, session).open("rb") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return Address.model_validate_json(stream.read())
     return None
+
+
+def _remove_left(file: Path) -> None:
+    """Remove the file of a process that was killed, whose lock nobody holds."""
+    with suppress(OSError), file.open("rb") as stream:
+        fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        file.unlink(missing_ok=True)
 
 
 def _run_file(data: Path, session: str) -> Path:

@@ -42,14 +42,13 @@ async def serve_run(settings: Settings, runtime: Runtime, session: Session) -> N
     server = WebServer(runtime)
     try:
         await server.start()
-    except UsageError as error:
-        _LOG.warning("the run can't be controlled", extra={"error": str(error)})
-        return
-    started = datetime.now(UTC).isoformat(timespec="seconds")
-    here = address.Address(url=server.url, pid=os.getpid(), started=started, key=server.key)
-    try:
+        started = datetime.now(UTC).isoformat(timespec="seconds")
+        here = address.Address(url=server.url, pid=os.getpid(), started=started, key=server.key)
         with address.announced(settings.data, session.id, here):
             await asyncio.Event().wait()
+    except (UsageError, OSError) as error:
+        # No reason to end the work: it goes on without other commands.
+        _LOG.warning("the run can't be controlled", extra={"error": str(error)})
     finally:
         await server.stop()
 

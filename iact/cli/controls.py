@@ -1,4 +1,4 @@
-"""Commands for a session that is running on a server: `say`, `pause`, `clear`, …"""
+"""Commands for a session that is running on a server, or in an `iact run`: `say`, `pause`, `clear`, …"""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def address(settings: Settings, *, as_json: bool) -> int:
 def say(
     settings: Settings, *, session: str, wait: bool, mode: Way, plan_first: bool, text: str, as_json: bool
 ) -> int:
-    """Send a message to the root agent of a session running on the server.
+    """Send a message to the root agent of a running session.
 
     TEXT is the message; - reads it from standard input.
     """
@@ -73,7 +73,7 @@ def inject(
     text: str,
     as_json: bool,
 ) -> int:
-    """Send a message to any agent of a session running on the server.
+    """Send a message to any agent of a running session.
 
     TEXT is the message; - reads it from standard input.
     """

@@ -390,6 +390,16 @@ def test_what_becomes_of_a_plan_is_told_in_words(
     assert " ".join(told.split()) == said
 
 
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [({"asks": True}, "A question to its caller:Which colour?"), ({}, "Which colour?")],
+)
+def test_a_question_of_a_child_is_told_from_its_answer(fields: dict[str, JSON], said: str) -> None:
+    reply = {**least("reply", ""), "to": "/", **fields}
+    told = check(record_html(raw_record(1, "", "reply", "/a", 1, "Which colour?", reply))).text
+    assert " ".join(told.split()) == said
+
+
 # --- as it is read --------------------------------------------------------------------------------
 
 
