@@ -416,6 +416,11 @@ class Registry:
         module = name.split(".", 1)[0]
         return [other for other in names if other.startswith(module + ".")][:most]
 
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """All names and aliases."""
+        return tuple(self._specs)
+
     def functions(self) -> Sequence[ActionSpec]:
         """The functions of modules, in their order of use."""
         return self._functions

@@ -262,6 +262,18 @@ def not_run(language: str, function: str) -> str:
     return f"Nothing was run. To run the block, write ```{function} instead of ```{language}. {_OR_ANSWER}"
 
 
+def other_form(text: str, unknown: str, nearest: Iterable[str]) -> str:
+    """For a call that is written as other programs want it, and was not made. `unknown`: a name that does not exist."""
+    if unknown:
+        near = ", ".join(f"`{name}`" for name in nearest)
+        there = f"There is no function `{inline(unknown, 60)}`."
+        return f"{there} The nearest names are {near}. {_OR_ANSWER}" if near else f"{there} {_OR_ANSWER}"
+    return (
+        f"This call was not made: {inline(text, 60)} Write it as a block that begins with ```NAME, with the arguments "
+        f"behind the name as key=value. {_OR_ANSWER}"
+    )
+
+
 def unfinished(child: str, status: str, reason: str) -> str:
     """The note about a child that failed, hit a bound or was cancelled, instead of its reply."""
     return f"{_CHILD} {child} did not finish ({status}):\n{fenced(clean(reason))}"

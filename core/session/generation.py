@@ -68,6 +68,7 @@ class RunningReply:
         self._usage: Usage | None = None
         self._reasoning = ""
         self._unproven = False
+        self._left_out = 0
         self._asking = ModelCall(live, agent.path)
         self._scope = asyncio.timeout(None)
 
@@ -80,10 +81,19 @@ class RunningReply:
         """The part that counts, in our language, and the blocks in it."""
         registry = self._live.tree.registry(self.agent.path)
         kept = self._scanner.kept
+        self._left_out = len(self.text) - len(kept) if self._finish == "cut" else 0
+
         rewritten = in_our_language(kept, registry)
-        if rewritten == kept and self._live.tree.stamp(self.agent) == self.stamp:
+        if rewritten.text == kept and self._live.tree.stamp(self.agent) == self.stamp:
             return self._scanner.result()
-        return scan(rewritten, registry.is_action)
+
+        # In another form, an invented result is seen only now.
+        scanned = scan(rewritten.text, registry.is_action)
+        left_out = len(rewritten.text.rstrip()) - len(scanned.kept)
+        if rewritten.cut or left_out:
+            self._finish = "cut"
+            self._left_out += max(left_out, 1)
+        return scanned
 
     def stop(self, reason: StopReason, why: str) -> None:
         """Stop the reply; what was written is recorded as discarded."""
@@ -200,7 +210,7 @@ class RunningReply:
             full=prepared.full,
             reasoning=_shown(self._reasoning),
             waits=tuple(self._asking.waits),
-            cut=len(self.text) - len(self._scanner.kept) if self._finish == "cut" else 0,
+            cut=self._left_out,
         )
 
     def usage(self) -> Tokens:

@@ -424,8 +424,8 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     agent.mail.feedback += read.remarks
     if read.remarks and tree.follows_1_3:
         agent.mail.refused += read.remarks
-    if turn.held == "unread":
-        agent.guards.asked = True
+    if read.question:
+        agent.guards.asked |= {read.question}
     if turn.held == "children":
         agent.guards.warned = True
 
