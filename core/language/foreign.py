@@ -65,7 +65,7 @@ FORMS: Final = (
         "DeepSeek", rf"<{_BAR}tool{_LOW}calls{_LOW}begin{_BAR}>", rf"<{_BAR}tool{_LOW}calls{_LOW}end{_BAR}>"
     ),
     Form("DeepSeek", rf"<{_BAR}tool{_LOW}call{_LOW}begin{_BAR}>", rf"<{_BAR}tool{_LOW}call{_LOW}end{_BAR}>"),
-    Form("Llama 3", r"<\|python_tag\|>", r"<\|e(?:om|ot)_id\|>"),
+    Form("Llama 3", r"<\|python_tag\|>", r"<\|e[mo]*t?_id\|>"),
     Form("Mistral", r"\[TOOL_CALLS\]"),
     Form(
         "Granite, Phi-4, Gemma 4", r"<\|tool_calls?\|?>", r"<\|/tool_calls?\|>|</tool_calls?>|<tool_call\|>"
