@@ -164,7 +164,7 @@ SHOW: Final = ActionSpec(
 COMPRESS: Final = ActionSpec(
     name="COMPRESS",
     summary="Cut your history: the body is your own summary of all that must survive.",
-    parameters=_schema(["summary"], summary=_TEXT),
+    parameters=_schema([], summary=_TEXT),
     body="summary",
     core=True,
 )
