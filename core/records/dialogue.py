@@ -91,6 +91,8 @@ class Upload(PersonContent):
     """The file's content."""
     by: Derived[Literal["user"]]
     """Who uploaded it."""
+    path: Annotated[Outcome[str], Since("1.3")] = ""
+    """The file of the workspace that it becomes. Empty if it becomes none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

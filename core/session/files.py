@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ from iact.core.errors import StoreUnavailable, WorkspaceError
 from iact.core.session.effects import SessionEffects, open_effects
 from iact.core.session.live import Live
 from iact.core.session.services import Services
+from iact.core.session.uploaded_files import put_again
 from iact.core.session.workspace import Workspace, is_unkept, version_of
 
 
@@ -33,7 +35,17 @@ async def open_files(live: Live, services: Services) -> SessionFiles:
     workspace = Workspace(folder, directory, services.versions if own else None, live.journal.segments)
     if own and live.journal.moved:
         await _fetch(live, workspace)
+    if own:
+        await _put_again(live, workspace)
     return SessionFiles(workspace, await open_effects(live, folder, services.open_live))
+
+
+async def _put_again(live: Live, workspace: Workspace) -> None:
+    """Make the files of uploads whose records a crash, or a move to another host, left without them."""
+    try:
+        await asyncio.to_thread(put_again, workspace.folder, live.records, live.journal.blob)
+    except WorkspaceError as error:
+        live.notice("/", "workspace", str(error))
 
 
 async def _fetch(live: Live, workspace: Workspace) -> None:

@@ -16,7 +16,14 @@ from pathlib import Path
 from typing import Final, Literal, get_args
 
 from iact.core.context.excerpt import excerpt
-from iact.core.errors import IactError, JournalUnwritable, SandboxError, Superseded, UsageError
+from iact.core.errors import (
+    IactError,
+    JournalUnwritable,
+    SandboxError,
+    Superseded,
+    UsageError,
+    WorkspaceError,
+)
 from iact.core.gate.level import level
 from iact.core.plan.forms import read_plan
 from iact.core.plan.model import PlanError
@@ -72,6 +79,7 @@ from iact.core.session.skill_offers import SkillOffers
 from iact.core.session.status import standing
 from iact.core.session.steps import StepExecutor
 from iact.core.session.turns import Turns
+from iact.core.session.uploaded_files import choose_path, put
 from iact.core.session.view import NodeView, View
 from iact.core.session.watch import Watcher
 from iact.core.session.workspace import find_version
@@ -83,7 +91,7 @@ from iact.core.tree.held import only_held
 from iact.core.tree.plan_checks import DEFAULT_MODE, check_plan, free_path
 from iact.core.tree.plan_run import PlanRun
 from iact.core.tree.tree import Tree
-from iact.core.tree.uploads import LARGEST, upload_content
+from iact.core.tree.uploads import LARGEST, file_name, upload_content
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -105,6 +113,7 @@ class Session:
         self._live = live
         self._services = services
         self._files = files.workspace
+        self._uploading = asyncio.Lock()
         self._scheduler = scheduler = Scheduler(live)
         self._modules = services.open_modules(services.host, live.tree.session, files.folder)
         self._modules.on_change(live.changed)
@@ -261,13 +270,31 @@ class Session:
     async def upload(self, name: str, media: str, content: bytes) -> Record:
         """Give the root a file, as a variable from its next turn on; the record's `var` is its name.
 
+        In a workspace of the session's own it becomes a file, too; the record's `path` is its name there.
+
         Raises:
             UsageError: the file is too large or has no name.
         """
         if self._live.failure is not None:
             raise self._live.failure
-        upload, body, blobs = upload_content(self._live.tree.root, name, media, content)
-        return await self._live.durable(self._live.record(signed(upload), "/", body=body, blobs=blobs))
+        tree, folder = self._live.tree, self._files.folder
+
+        async with self._uploading:
+            path = ""
+            if tree.workspace == "scratch" and len(content) <= LARGEST:
+                path = await asyncio.to_thread(choose_path, folder, file_name(name), content)
+            upload, body, blobs = upload_content(tree, name, media, content, path)
+            record = await self._live.durable(self._live.record(signed(upload), "/", body=body, blobs=blobs))
+            if path:
+                await self._put(path, content)
+        return record
+
+    async def _put(self, path: str, content: bytes) -> None:
+        """Make the file of an upload, whose record names it."""
+        try:
+            await asyncio.to_thread(put, self._files.folder, path, content)
+        except WorkspaceError as error:
+            self._live.notice("/", "workspace", str(error))
 
     async def inject(
         self, path: str, text: str, mode: InjectMode = "deliver", step: str = "", *, calls: bool = True

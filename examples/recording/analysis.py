@@ -23,7 +23,7 @@ QUESTION: Final = (
 LOOK: Final = """\
 First the shape of it.
 
-```files.write path=bridge.csv content=$bridge_csv
+```files.write path=bridge.csv content=$bridge
 ```
 
 ```shell.run
@@ -35,7 +35,7 @@ ASK: Final = """\
 Two years of days, two columns. That is for a statistician.
 
 ```CALL analyst role="a careful statistician who looks at the data before any model"
-What do the daily counts in $bridge_csv (also as bridge.csv) depend on: season, weekday, a trend? Which days are not to be
+What do the daily counts in $bridge (also as bridge.csv) depend on: season, weekday, a trend? Which days are not to be
 believed, and why? Draw what shows it.
 ```
 """
@@ -67,7 +67,7 @@ print("three days in a row the same:", *runs)
 DRAW: Final = """\
 The pictures. The tables go into them by name; I don't need to see them again.
 
-```plots.line x=day y=rides title="Rides per day, as the counter has them" table=$bridge_csv
+```plots.line x=day y=rides title="Rides per day, as the counter has them" table=$bridge
 ```
 
 ```files.read path=weekdays.csv

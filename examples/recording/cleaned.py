@@ -22,7 +22,7 @@ QUESTION: Final = (
 LOOK: Final = """\
 First what there is, before anything is changed.
 
-```files.write path=readings.csv content=$readings_csv
+```files.write path=readings.csv content=$readings
 ```
 
 ```sql.tables

@@ -14,7 +14,7 @@ from typing import Final
 from iact.examples.recording.stage import performed
 
 STORE: Final = """\
-```files.write path=sensor.csv content=$sensor_csv
+```files.write path=sensor.csv content=$sensor
 ```
 """
 

@@ -133,7 +133,7 @@ def _links(product: Product) -> None:
                 return acknowledged(socket, {"type": "link.create", "public": True, **view})
 
             whole, frozen = link(), link(at=first)
-            apart = link(hides=["files", "gate"], variables=["kept_txt"])
+            apart = link(hides=["files", "gate"], variables=["kept"])
             private, ended = link(public=False), link()
             assert opened(server, str(private["path"])) == 401
             paths = [str(one["path"]) for one in (whole, frozen, apart, ended)]

@@ -145,18 +145,18 @@ def test_axe_finds_nothing_in_a_variable_in_memory_and_while_a_file_is_dragged(
     width: int, scheme: Literal["light", "dark"], tmp_path: Path
 ) -> None:
     async def test() -> None:
-        script = replies({"/": ["Read $sales_csv."]})
+        script = replies({"/": ["Read $sales."]})
         async with runtime(tmp_path, script, chunk=4096, memory=Shelf((CHEESE, ROCK))) as opened:
             session = await opened.open()
             await session.upload("sales.csv", "text/csv", b"year,revenue\n2023,41200\n")
             await session.ask("What is in it?")
             async with browsing(opened) as browser:
                 page = await browser.page(session.id, width=width, height=800, scheme=scheme)
-                chips = page.locator(".dialogue button.chip", has_text="sales_csv")
+                chips = page.locator(".dialogue button.chip", has_text="sales")
                 # By key: what is below the pointer may move while the dialogue is drawn.
                 await expect(chips).to_have_count(2)
                 await chips.last.press("Enter")
-                variable = page.get_by_role("dialog", name="$sales_csv")
+                variable = page.get_by_role("dialog", name="$sales")
                 await expect(variable).to_contain_text("2023,41200")
                 await check(page, "variable")
                 await page.keyboard.press("Escape")

@@ -18,7 +18,7 @@ from tests.core.session.fakes import replies, runtime
 from tests.web.browser import Browsing, browsing
 from tests.web.test_page import run
 
-SCRIPT = {"/": ["Hello, **you**.", "```READ text=$sales_csv\n```\n", "Read: $read_1."]}
+SCRIPT = {"/": ["Hello, **you**.", "```READ text=$sales\n```\n", "Read: $read_1."]}
 DROP = """([name, text]) => {
     const transfer = new DataTransfer();
     transfer.items.add(new File([text], name, { type: "text/csv" }));
@@ -58,19 +58,19 @@ def test_a_file_becomes_a_variable_and_comes_back(tmp_path: Path) -> None:
         page = await browser.page(session.id)
         await expect(page.locator(".entry.reply strong")).to_have_text("you")
         await page.locator("[data-role=file]").set_input_files(file)
-        await expect(page.locator(".dialogue")).to_contain_text("Uploaded sales.csv as $sales_csv")
-        await expect(page.locator("[data-role=news]")).to_contain_text("$sales_csv")
-        await page.locator(".dialogue").get_by_role("button", name="$sales_csv").click()
+        await expect(page.locator(".dialogue")).to_contain_text("Uploaded sales.csv as $sales")
+        await expect(page.locator("[data-role=news]")).to_contain_text("$sales")
+        await page.locator(".dialogue").get_by_role("button", name="$sales").click()
         dialog = page.get_by_role("dialog")
         await expect(dialog.locator("pre")).to_contain_text("year,revenue")
         await expect(dialog).to_contain_text("upload")
         name, got = await saved(page, dialog.get_by_role("button", name="Download").click)
-        assert (name, got) == ("sales_csv.csv", content)
+        assert (name, got) == ("sales.csv", content)
         await page.keyboard.press("Escape")
         await page.locator("[data-role=text]").fill("Read it.")
         await page.keyboard.press("Enter")
         await expect(page.locator(".entry.reply").last).to_contain_text("Read: $read_1.")
-        assert session.state.root.table["sales_csv"].load() == content
+        assert session.state.root.table["sales"].load() == content
 
     on_stage(tmp_path / "data", test)
 
@@ -79,7 +79,7 @@ def test_what_is_dropped_opens_a_session_if_there_is_none(tmp_path: Path) -> Non
     async def test(browser: Browsing, opened: Runtime, session: Session) -> None:
         page = await browser.page()
         await page.evaluate(DROP, ["../<b>x</b>.csv", "a,b"])
-        await expect(page.locator(".dialogue")).to_contain_text("Uploaded b>.csv as $b_csv")
+        await expect(page.locator(".dialogue")).to_contain_text("Uploaded b>.csv as $b")
         await expect(page.locator("[data-role=drop]")).to_be_hidden()
         await expect(page).to_have_url(re.compile("#[0-9a-f-]+$"))
         assert len(opened.sessions()) == 2

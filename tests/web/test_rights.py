@@ -55,11 +55,11 @@ FIELDS: Final[Mapping[str, Mapping[str, object]]] = {
     "session.archive": {"session": "SESSION"}, "session.import": {}, "find": {"text": SECRET},
     "open": {"journal": "SESSION"}, "seek": {"at": 1}, "render": {"numbers": [1, 2]}, "source": {"n": 2},
     "fork": {"at": 1, "text": "On."}, "adopt": {}, "upload": {"name": "a.txt", "size": 1}, "upload.end": {},
-    "download": {"path": "/", "name": "notes_txt"}, "export": {}, "about": {}, "address": {}, "models": {},
+    "download": {"path": "/", "name": "notes"}, "export": {}, "about": {}, "address": {}, "models": {},
     "model.try": {"role": "fast", "url": "http://127.0.0.1:9/v1"},
     "model.choose": {"role": "fast", "url": "http://127.0.0.1:9/v1"}, "model.forget": {"role": "fast"}, "first": {},
     "first.keep": {"name": "n", "text": "t"}, "first.forget": {"name": "n"}, "examples": {}, "context": {"path": "/"},
-    "variables": {"path": "/"}, "variable": {"path": "/", "name": "notes_txt"}, "modules": {},
+    "variables": {"path": "/"}, "variable": {"path": "/", "name": "notes"}, "modules": {},
     "module.add": {"source": "/etc"}, "module.remove": {"name": "m"}, "module.hosts": {},
     "module.allow": {"name": "m", "hosts": ["a.example"]}, "module.approve": {"name": "m", "digest": "0" * 64, "functions": []},
     "secrets": {}, "secret.set": {"name": "API_KEY", "value": SECRET}, "secret.remove": {"name": "API_KEY"},
@@ -475,7 +475,7 @@ def test_a_link_shows_nothing_of_what_its_owner_leaves_out(tmp_path: Path, who: 
         people = FakePeople(TOKENS)
         async with town(tmp_path, people, SAYS) as place:
             session = await owned(place)
-            view = LinkView(hides=frozenset(("files", "gate")), variables=frozenset(("notes_txt",)))
+            view = LinkView(hides=frozenset(("files", "gate")), variables=frozenset(("notes",)))
             people.give(TOKENS[who], session, OWNER, "reader", view)
             seen: list[Message] = []
             refused = set()

@@ -24,8 +24,8 @@ PNG = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 )
 SCRIPT = {
-    "/": ["```CALL eye\nWhat is on ![the chart]($chart_png)?\n```", "```SHOW chart_png\n```", "A red dot."],
-    "/eye": ["A red dot, as on ![it]($chart_png)."],
+    "/": ["```CALL eye\nWhat is on ![the chart]($chart)?\n```", "```SHOW chart\n```", "A red dot."],
+    "/eye": ["A red dot, as on ![it]($chart)."],
 }
 
 
@@ -45,7 +45,7 @@ def play(data: Path, takes: tuple[Medium, ...], script: dict[str, list[str]]) ->
         ) as opened:
             session = await opened.open()
             await session.upload("chart.png", "image/png", PNG)
-            await session.ask("What is on ![my chart]($chart_png)?")
+            await session.ask("What is on ![my chart]($chart)?")
             return session.journal
 
     with Endpoint(script) as endpoint:
@@ -77,26 +77,26 @@ def test_a_multimodal_model_sees_each_picture_once_and_where_it_was_shown(tmp_pa
     for content in (first[1], child[1]):
         assert isinstance(content, list)
         assert [one.get("type") for one in content if isinstance(one, dict)] == ["text", "text", "image_url"]
-        assert content[1:] == [{"type": "text", "text": "$chart_png:"}, picture]
-    assert "![the chart]($chart_png)" in str(child[1])
+        assert content[1:] == [{"type": "text", "text": "$chart:"}, picture]
+    assert "![the chart]($chart)" in str(child[1])
     assert [len(pictures(content)) for content in second] == [0, 1, 0, 0], (
         "the child's embed is known to its caller"
     )
     assert [len(pictures(content)) for content in last] == [0, 1, 0, 0, 0, 1], "SHOW shows it again"
     assert last[:2] == first
-    assert "$chart_png (image/png, 70 B) stands behind this message." in str(last[-1])
+    assert "$chart (image/png, 70 B) stands behind this message." in str(last[-1])
     seen = context(journal, "/")
     assert [len(message.parts) for message in seen.messages] == [0, 1, 0, 0, 0, 1]
-    assert seen.messages[1].parts[0][:2] == ("chart_png", "image/png")
+    assert seen.messages[1].parts[0][:2] == ("chart", "image/png")
 
 
 def test_a_text_only_model_reads_a_tag_that_it_can_pass_on(tmp_path: Path) -> None:
     requests, _ = play(tmp_path, (), SCRIPT)
     assert all(isinstance(content, str) for request in requests for content in contents(request))
     child = requests[1].last
-    assert "with $chart_png (image/png, 70 B)" in child
-    assert "![the chart]($chart_png)" in child
-    assert "$chart_png (image/png, 70 B) is not text" in requests[-1].last
+    assert "with $chart (image/png, 70 B)" in child
+    assert "![the chart]($chart)" in child
+    assert "$chart (image/png, 70 B) is not text" in requests[-1].last
 
 
 def value(media: str, size: int = 10) -> Value:

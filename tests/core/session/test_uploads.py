@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
-from iact.core.errors import UsageError
+from iact.core.errors import UsageError, WorkspaceError
 from iact.core.session.events import Delta
 from iact.core.session.replay import replay
-from iact.core.tree.uploads import LARGEST, variable_name
+from iact.core.session.uploaded_files import choose_path, put
+from iact.core.tree.uploads import LARGEST, file_name, variable_name
 from tests.core.session.fakes import ScriptedModel, replies, runtime
 
 CSV = b"year,revenue\n2024,43950\n"
@@ -18,35 +20,42 @@ CSV = b"year,revenue\n2024,43950\n"
 
 async def test_an_upload_waits_for_the_next_turn_and_is_passed_on_by_name(tmp_path: Path) -> None:
     script = {
-        "/": ["Hello.", "```CALL reader\nRead $sales_csv.\n```\n", "It was read."],
-        "/reader": ["```READ text=$sales_csv\n```\n", "Seen."],
+        "/": ["Hello.", "```CALL reader\nRead $sales.\n```\n", "It was read."],
+        "/reader": ["```READ text=$sales\n```\n", "Seen."],
     }
     model = ScriptedModel(replies(script), chunk=4096)
     async with runtime(tmp_path, replies(script), model=model) as opened:
         session = await opened.open()
         first = await session.upload("C:\\data\\sales.csv", "text/csv", CSV)
-        assert (first.text("var"), first.text("file")) == ("sales_csv", "sales.csv")
+        assert (first.text("var"), first.text("file")) == ("sales", "sales.csv")
         assert not session.state.root.active
         again = await session.upload("sales.csv", "text/csv", b"other")
-        assert again.text("var") == "sales_csv_2"
+        assert again.text("var") == "sales_2"
         same = await session.upload("sales.csv", "text/csv", CSV)
-        assert same.text("var") == "sales_csv"
-        assert session.state.root.table.get("sales_csv") is None
+        assert same.text("var") == "sales"
+        assert session.state.root.table.get("sales") is None
         await session.ask("Hello?")
         table = session.state.root.table
-        assert (table["sales_csv"].load(), table["sales_csv_2"].load()) == (CSV, b"other")
-        assert table["sales_csv"].labels == {"upload"}
-        assert "with $sales_csv (text/csv, 24 B)" in model.asked[0].newest
-        assert "I uploaded the file 'sales.csv' as $sales_csv" in model.asked[0].newest
+        assert (table["sales"].load(), table["sales_2"].load()) == (CSV, b"other")
+        assert table["sales"].labels == {"upload"}
+        assert "with $sales (text/csv, 24 B)" in model.asked[0].newest
+        said = model.asked[0].newest
+        assert "sales.csv: file /workspace/sales.csv and variable $sales\n" in said
+        assert "sales.csv: file /workspace/sales-2.csv and variable $sales_2\n" in said
+        folder = session.journal.parent / "workspace"
+        assert (folder / "sales.csv").read_bytes() == CSV
+        assert (folder / "sales-2.csv").read_bytes() == b"other"
+        assert sorted(one.name for one in folder.iterdir()) == ["sales-2.csv", "sales.csv"]
+        assert session.state.shared.files == {"upload"}
         await session.ask("Have it read.")
         child = session.state.agents["/reader"].table
-        assert child["sales_csv"].load() == CSV
+        assert child["sales"].load() == CSV
         # Small files are read where they are handed over, and so is what an agent hands to a child.
-        assert f"$sales_csv:\n```\n{CSV.decode()}```" in model.asked[0].newest
-        assert f"$sales_csv:\n```\n{CSV.decode()}```" in model.asked[2].newest
+        assert f"$sales:\n```\n{CSV.decode()}```" in model.asked[0].newest
+        assert f"$sales:\n```\n{CSV.decode()}```" in model.asked[2].newest
         assert session.state.agents["/reader"].labels >= {"upload"}
         journal = session.journal
-    assert replay(journal, verify=True).tree.root.table["sales_csv"].load() == CSV
+    assert replay(journal, verify=True).tree.root.table["sales"].load() == CSV
 
 
 async def test_an_upload_while_a_model_writes_is_for_the_turn_after(tmp_path: Path) -> None:
@@ -66,7 +75,7 @@ async def test_an_upload_while_a_model_writes_is_for_the_turn_after(tmp_path: Pa
         assert not session.state.root.active
         assert len(model.asked) == 1
         await session.ask("And?")
-        assert "notes_txt" in model.asked[1].newest
+        assert "notes" in model.asked[1].newest
         journal = session.journal
     replay(journal, verify=True)
 
@@ -80,7 +89,7 @@ async def test_an_upload_is_there_after_the_session_was_closed(tmp_path: Path) -
     async with runtime(tmp_path, script) as opened:
         session = await opened.open(name)
         await session.ask("Is it there?")
-        value = session.state.root.table["picture_png"]
+        value = session.state.root.table["picture"]
         assert (value.load(), value.media, value.is_text) == (b"\x89PNG", "image/png", False)
 
 
@@ -97,11 +106,90 @@ async def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "name"),
     [
-        ("sales 2025.csv", "sales_2025_csv"),
-        ("2025.csv", "file_2025_csv"),
+        ("sales 2025.csv", "sales_2025"),
+        ("2025.csv", "file_2025"),
         ("…", "file"),
         ("a" * 99, "a" * 48),
     ],
 )
 def test_names_of_variables(file: str, name: str) -> None:
     assert variable_name(file) == name
+
+
+# --- as files ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [
+        ("orders.csv", "orders.csv"),
+        ("a/b\\c/orders.csv", "orders.csv"),
+        ("my orders (2025).csv", "my orders (2025).csv"),
+        ("Überblick.pdf", "Überblick.pdf"),
+        ("-rf", "_rf"),
+        ("..", "file"),
+        ("a\nb\x1b[31m.txt", "a_b_[31m.txt"),
+        ("re\u202egnp.exe", "re_gnp.exe"),
+        (".gitignore", ".gitignore"),
+        ("é" * 300 + ".csv", "é" * 98 + ".csv"),
+    ],
+)
+def test_names_of_files(tmp_path: Path, name: str, path: str) -> None:
+    assert choose_path(tmp_path, file_name(name), b"x") == path
+    put(tmp_path, path, b"x")
+    assert [one.name for one in tmp_path.iterdir()] == [path]
+
+
+def test_nothing_that_is_there_is_replaced_or_followed(tmp_path: Path) -> None:
+    workspace, outside = tmp_path / "workspace", tmp_path / "outside"
+    workspace.mkdir()
+    outside.write_bytes(b"mine")
+    (workspace / "a.csv").symlink_to(outside)
+    (workspace / "b.csv").mkdir()
+    (workspace / "c.csv").write_bytes(b"other")
+    (workspace / "d.csv").write_bytes(b"same")
+    os.mkfifo(workspace / "e.csv")
+
+    for name, path in (("a", "a-2"), ("b", "b-2"), ("c", "c-2"), ("d", "d"), ("e", "e-2")):
+        assert choose_path(workspace, f"{name}.csv", b"same") == f"{path}.csv"
+    put(workspace, "a.csv", b"same")  # an agent made the link after the name was chosen
+    assert outside.read_bytes() == b"mine"
+    assert (workspace / "a.csv").is_symlink()
+
+
+def test_a_workspace_that_is_a_link_or_is_not_there_takes_no_file(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    assert choose_path(tmp_path / "link", "a.csv", b"x") == ""
+    assert choose_path(tmp_path / "none", "a.csv", b"x") == ""
+    with pytest.raises(WorkspaceError):
+        put(tmp_path / "link", "a.csv", b"x")
+
+
+async def test_a_file_that_a_crash_left_out_is_made_when_the_session_opens_again(tmp_path: Path) -> None:
+    script = replies({"/": ["Hello."]})
+    async with runtime(tmp_path, script) as opened:
+        session = await opened.open()
+        await session.upload("a.csv", "text/csv", CSV)
+        file, name = session.journal.parent / "workspace" / "a.csv", session.id
+    file.unlink()
+    async with runtime(tmp_path, script) as opened:
+        await opened.open(name)
+        assert file.read_bytes() == CSV
+
+
+async def test_an_upload_never_becomes_a_file_of_the_users_own_folder(tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    model = ScriptedModel(replies({"/": ["Hello."]}))
+    async with runtime(tmp_path / "data", replies({}), model=model) as opened:
+        session = await opened.open(workspace=mine)
+        record = await session.upload("a.csv", "text/csv", CSV)
+        assert record.text("path") == ""
+        await session.ask("Hello?")
+        assert (
+            "a.csv: variable $a. It is no file: the workspace is a folder of mine." in model.asked[0].newest
+        )
+        assert [*mine.iterdir()] == []
+        journal = session.journal
+    replay(journal, verify=True)

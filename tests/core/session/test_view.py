@@ -62,9 +62,9 @@ async def test_variables_come_newest_first_with_what_waits_to_be_read(tmp_path: 
         await session.ask("Begin.")
         await session.upload("two.txt", "text/plain", b"22")
         two, one = session.view.variables("/")
-        assert (two.name, two.size, two.is_text, two.load()) == ("two_txt", 2, True, b"22")
+        assert (two.name, two.size, two.is_text, two.load()) == ("two", 2, True, b"22")
         assert (one.name, one.load()) == ("one", b"1")
-        assert session.view.variable("/", "two_txt").sha256 == two.sha256
+        assert session.view.variable("/", "two").sha256 == two.sha256
         # The agent itself has it with its next turn only.
         assert list(session.view.names("/")) == ["one"]
         with pytest.raises(UsageError, match="has no variable"):

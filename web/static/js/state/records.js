@@ -253,6 +253,7 @@
  * @property {string} media The file's media type.
  * @property {Blob} blob The file's content.
  * @property {"user"} by Who uploaded it.
+ * @property {string} [path] The file of the workspace that it becomes. Empty if it becomes none.
  *
  * A model's text that contains actions, or that is not an answer yet.
  * @typedef {object} TurnRecord
