@@ -26,7 +26,7 @@ _LONGEST_VALUE: Final = 24
 """The most characters of a default, or of a choice."""
 
 _MOST_PARAMETERS: Final = 12
-_MOST_CHOICES: Final = 6
+_MOST_CHOICES: Final = 8
 _LONGEST_SUMMARY: Final = 160
 
 
@@ -35,6 +35,9 @@ def signature(spec: ActionSpec) -> str:
     required, optional = list[str](), list[str]()
     for name, schema in spec.properties.items():
         if name == spec.body:
+            continue
+        if name == spec.rest and name not in spec.required:
+            required.append(f"[{name}]")
             continue
         if name in spec.required:
             required.append(_required(name, schema, vouched=spec.vouched))

@@ -56,7 +56,9 @@ class ActionSpec:
         found = self.parameters.get("properties")
         if not isinstance(found, dict):
             return {}
-        return {name: value if isinstance(value, dict) else {} for name, value in found.items()}
+        # Whatever the author's order is: what must be given comes before what may be.
+        in_order = sorted(found.items(), key=lambda one: one[0] not in self.required)
+        return {name: schema if isinstance(schema, dict) else {} for name, schema in in_order}
 
     @cached_property
     def required(self) -> frozenset[str]:

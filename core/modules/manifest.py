@@ -73,13 +73,15 @@ class _Frozen(BaseModel):
 
 @functools.lru_cache(maxsize=1024)
 def _checked(schema: str) -> str:
-    """A schema of parameters in canonical form. Cached: checking takes milliseconds, and sessions meet the same
-    schemas."""
-    return _canonical(check_schema(schema))
+    """A schema of parameters, without blanks. Its parameters stay in their order, which is that of positional words.
+
+    Cached: checking takes milliseconds, and sessions meet the same schemas.
+    """
+    return json.dumps(check_schema(schema), ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 
 
 class Function(_Frozen):
-    """One function. `schema_text`: JSON Schema of the parameters, as canonical JSON. `timeout` in seconds.
+    """One function. `schema_text`: JSON Schema of the parameters, as JSON without blanks. `timeout` in seconds.
 
     `held`: it answers from state that writing calls left in the module's process. `cache_key`: the text parameter that
     is the key for caching results with the session; empty: no caching.

@@ -16,7 +16,7 @@ from iact.core.language import labels
 from iact.core.language.actions import FRONTEND, ActionSpec
 from iact.core.tree import notes, origin
 from iact.core.tree.agent import Agent
-from iact.core.tree.opening import is_usable
+from iact.core.tree.opening import is_listed, is_usable
 from iact.core.tree.tree import Tree
 
 _LANGUAGE: Final = "language"
@@ -81,7 +81,8 @@ def _page(tree: Tree, agent: Agent, spec: ActionSpec) -> str:
 
     origin.document(agent, [spec])
     agent.context.known.add(spec.name)
-    return f"{line(spec)}\n{notes.note(tree, spec)}"
+    head = f"{line(spec)}\n" if is_listed(tree, spec) and not spec.core else ""
+    return f"{head}{notes.note(tree, spec)}"
 
 
 def _module(tree: Tree, agent: Agent, module: str, specs: Sequence[ActionSpec]) -> str:
@@ -108,7 +109,7 @@ def _nearest(name: str, there: Iterable[str]) -> list[str]:
     for one in there:
         by_form.setdefault(one.lower(), one)
         by_form.setdefault(one.rsplit(".", 1)[-1].lower(), one)
-    close = difflib.get_close_matches(name.lower(), list(by_form), n=_NEAREST * 2, cutoff=0.5)
+    close = difflib.get_close_matches(name.lower(), list(by_form), n=_NEAREST * 2, cutoff=0.6)
     return list(dict.fromkeys(by_form[form] for form in close))[:_NEAREST]
 
 

@@ -131,9 +131,16 @@ def more_about(tree: Tree, agent: Agent, message: Incoming, notes: Mapping[str, 
 
 
 def note(tree: Tree, spec: ActionSpec) -> str:
-    """The documentation of a function or an action, as an agent reads it."""
-    kept = labels.kept_plans(tree.kept) if spec.name == PLAN.name and tree.kept else ""
-    return labels.documentation(spec.name, spec.alias, f"{spec.documentation}{kept}")
+    """The documentation of a function or an action, as an agent reads it.
+
+    It begins with the signature, unless that stands in the list of the first message.
+    """
+    text = spec.documentation
+    if spec.name == PLAN.name and tree.kept:
+        text += labels.kept_plans(tree.kept)
+    if spec.core or not is_listed(tree, spec):
+        text = f"{signature(spec)}\n{text}"
+    return labels.documentation(spec.name, spec.alias, text)
 
 
 def learn(tree: Tree, agent: Agent, specs: Iterable[ActionSpec]) -> list[str]:

@@ -42,7 +42,7 @@ _NO_TEXT: Final = Value(b"")
 _LARGEST_OUTPUT: Final = 256 * 1024
 
 
-@module.function(name="list", impact=0, summary="List a folder of the workspace.")
+@module.function(name="list", impact=0, summary="Names and sizes in a folder.")
 def list_(path: str = ".", depth: int = 1, hidden: bool = False) -> str:
     """Lists what is in the folder `path` (default: the workspace): size in bytes and name, folders with a /.
     `depth`: how many levels (default 1). `hidden=true` shows names that begin with a dot too.
@@ -59,13 +59,10 @@ def list_(path: str = ".", depth: int = 1, hidden: bool = False) -> str:
     return "".join(f"{line}\n" for line in lines) or "[It is empty.]\n"
 
 
-@module.function(impact=0, summary="Read a file, or a range of its lines.")
+@module.function(impact=0, summary="The text of a file, or lines of it.")
 def read(path: str, start: int = 1, end: int = 0) -> Result:
-    """Gives the file's text. `start`, `end`: first and last line (counted from 1; end=0: to the end, at most
-    2,000 lines unless a range is given). A file that is not text is given as bytes with its media type.
-
-    ```files.read path=src/main.py start=100 end=160
-    ```
+    """Gives a file's text, at most 2,000 lines of it, or the lines from `start` (1 is the first) to `end`.
+    A file that is not text comes as bytes.
     """
     if start < 1 or end < 0 or (end and end < start):
         raise ValueError(f"Lines {start} to {end} are not a range; lines are counted from 1.")
@@ -103,12 +100,11 @@ def _lines(file: int, start: int, end: int) -> Result:
 
 
 @module.function(
-    impact=1, summary="Write a file, as a whole.", body="content", exclusive=True, idempotent=True
+    impact=1, summary="Make or replace a whole file.", body="content", exclusive=True, idempotent=True
 )
 def write(path: str, content: Value, newline: bool = True) -> str:
-    """Makes the block's body the whole content of the file; missing folders are made. To change part of a
-    file use files.edit. The file ends with a newline, as a text file does; not with `newline=false`.
-    `content=$name` writes a variable instead of a body, byte for byte.
+    """The body becomes the whole file, with a newline at its end (`newline=false`: without); folders are made.
+    `content=$name` writes a variable instead, byte for byte.
 
     ```files.write path=src/hello.py
     print("hello")
@@ -128,11 +124,11 @@ def _ended(data: bytes) -> bytes:
     return data + (b"\r\n" if data.partition(b"\n")[0].endswith(b"\r") else b"\n")
 
 
-@module.function(impact=1, summary="Change part of a file by exact replacement.", body="changes",
+@module.function(impact=1, summary="Replace exact text in a file.", body="changes",
                  exclusive=True, idempotent=False)  # fmt: skip
 def edit(path: str, changes: str = "", old: str = "", new: str = "") -> str:
-    """Replaces text that occurs exactly once. The body holds one or more changes; either all are made or none.
-    Old lines must be given exactly, with their spaces, and with enough lines around them to be unique.
+    """Replaces text that occurs exactly once, in one or more changes: all are made or none. Give the old lines
+    exactly, with their spaces, and enough of them to be unique.
 
     ~~~files.edit path=src/hello.py
     <<<<<<<
@@ -142,7 +138,7 @@ def edit(path: str, changes: str = "", old: str = "", new: str = "") -> str:
     >>>>>>>
     ~~~
 
-    Within one line: `files.edit path=a.txt old="colour" new="color"`, without a body.
+    Within one line, without a body: old="colour" new="color"
     """
     if bool(changes.strip()) == bool(old):
         raise EditProblem("Give either changes in the body or old=... and new=..., and not both.")
@@ -153,7 +149,9 @@ def edit(path: str, changes: str = "", old: str = "", new: str = "") -> str:
     return f"Changed {path} in {len(wanted)} place{'s' if len(wanted) > 1 else ''}.\n"
 
 
-@module.function(impact=0, summary="Search files with a regular expression.", body="pattern", timeout=60)
+@module.function(
+    impact=0, summary="Lines that match a regular expression, as PATH:LINE:TEXT.", body="pattern", timeout=60
+)
 async def search(
     call: Call,
     pattern: str,
@@ -192,7 +190,9 @@ async def search(
     return Result() if call.streamed else Result("[Nothing matches.]\n")
 
 
-@module.function(impact=0, summary="Compare two files, or a file with a text.", body="content", timeout=60)
+@module.function(
+    impact=0, summary="A unified diff of two files, or of a file and a text.", body="content", timeout=60
+)
 async def diff(call: Call, path: str, other: str = "", content: Value = _NO_TEXT) -> Result:
     """Gives a unified diff from `path` to the file `other`, or to the text in the body (or `content=$name`).
 

@@ -23,20 +23,6 @@ module = Module(
 _WORKER: Final = Path(__file__).with_name("worker.py")
 
 
-@module.function(impact=1, summary="Clone a repository into the workspace.", body="url", exclusive=True, idempotent=False,
-                 timeout=300)  # fmt: skip
-async def clone(call: Call, url: str, path: str = "", branch: str = "", depth: int = 0) -> Result:
-    """Clones the repository at the https address `url` into the folder `path` (default: its name). `depth`: how many
-    commits of its history (default: all).
-
-    ```git.clone depth=1
-    https://example.org/team/project.git
-    ```
-    """
-    call.progress(f"cloning {url.strip()[:100]}")
-    return await _ask(call, 290, do="clone", url=url.strip(), path=path, branch=branch, depth=max(0, depth))
-
-
 @module.function(
     impact=0, summary="Show a repository's branch and what was changed since the last commit.", timeout=60
 )
@@ -84,6 +70,20 @@ async def commit(call: Call, message: str, path: str = ".", files: list[str] | N
 async def switch(call: Call, branch: str, path: str = ".", create: bool = False) -> Result:
     """Checks the branch `branch` out; `create=true` begins it here."""
     return await _ask(call, 110, do="switch", path=path, branch=branch.strip(), create=create)
+
+
+@module.function(impact=1, summary="Clone a repository into the workspace.", body="url", exclusive=True, idempotent=False,
+                 timeout=300)  # fmt: skip
+async def clone(call: Call, url: str, path: str = "", branch: str = "", depth: int = 0) -> Result:
+    """Clones the repository at the https address `url` into the folder `path` (default: its name). `depth`: how many
+    commits of its history (default: all).
+
+    ```git.clone depth=1
+    https://example.org/team/project.git
+    ```
+    """
+    call.progress(f"cloning {url.strip()[:100]}")
+    return await _ask(call, 290, do="clone", url=url.strip(), path=path, branch=branch, depth=max(0, depth))
 
 
 @module.function(

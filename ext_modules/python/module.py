@@ -45,7 +45,7 @@ _THERE: Final = b"there"
 """Carried from call to call: there is an interpreter with content."""
 
 
-@module.function(impact=1, summary="Run Python that finds the variables of earlier runs.", body="code",
+@module.function(impact=1, summary="Python that keeps its variables, with numpy, pandas, matplotlib; figures are shown.", body="code",
                  idempotent=False, exclusive=True, timeout=130)  # fmt: skip
 async def run(
     call: Call,
@@ -112,10 +112,9 @@ async def run(
 _LOST: Final = "What was defined is gone; the next run begins anew."
 
 
-@module.function(impact=0, name="variables", summary="List the variables of your interpreter.", states=[RUNNING],
+@module.function(impact=0, name="variables", summary="What your runs defined: names, types, beginnings of values.", states=[RUNNING],
                  held=True, exclusive=True)  # fmt: skip
 async def variables(call: Call) -> str:
-    """Lists what your runs defined: name, type, and the beginning of each value."""
     interpreter = call.state.get("interpreter")
     if not isinstance(interpreter, Interpreter):
         return f"[{_LOST}]\n"
@@ -130,7 +129,6 @@ async def variables(call: Call) -> str:
 @module.function(impact=1, summary="End your interpreter, and begin anew with the next run.", states=[RUNNING],
                  idempotent=True, exclusive=True)  # fmt: skip
 async def restart(call: Call) -> str:
-    """Ends the interpreter with all that it holds and started, and frees its memory."""
     await _drop(call)
     call.carry(b"")
     return "The interpreter was ended; the next run begins anew.\n"

@@ -87,7 +87,7 @@ async def _warm() -> AsyncIterator[None]:
         await asyncio.wait([task])
 
 
-@module.function(impact=1, summary="Run a bash script (or Python) and see its output.", alias="BASH",
+@module.function(impact=1, summary="Run bash: stdout, stderr, exit status; the working directory lasts.", alias="BASH",
                  body="command", idempotent=False, exclusive=True, timeout=130)  # fmt: skip
 async def run(
     call: Call,
@@ -97,18 +97,11 @@ async def run(
     background: bool = False,
     stdin: bytes = b"",
 ) -> Result:
-    """Runs the block's body as a bash script; `language=python` runs it as a Python program.
+    """Runs the body in bash (`language=python`: in Python) on a sandboxed Linux: the usual commands, python3, git, jq.
+    There is no network but hosts that a person allows, who is asked as you go.
     The working directory (at first /workspace) and exported variables last from call to call.
-    You get stdout and stderr in order, and the exit status. There is no terminal.
-    `stdin=$name` gives it a variable of yours as its input, byte for byte; your variables are not
-    shell variables. `timeout`: seconds after which it is killed (default 120). What it leaves
-    running ends with it. `background=true` starts it as a job that runs on, without a time limit,
-    and returns at once. Of more than 1 MB of output the middle is left out.
-
-    ```shell.run timeout=20
-    ls -la
-    wc -l *.txt
-    ```
+    There is no terminal; `stdin=$name` is the input. After `timeout` seconds it is killed, and what it left
+    running ends with it; `background=true` starts a job that runs on.
     """
     if "\0" in command:
         raise ValueError("The script holds a NUL character; write it without.")
@@ -165,17 +158,19 @@ async def end_background(agent: AgentState) -> None:
         agent.move(READY)
 
 
-@module.function(impact=0, summary="List the jobs that run in the background.", states=[BUSY], held=True)
+@module.function(
+    impact=0,
+    summary="Your jobs: those that run, and those whose end you have not read.",
+    states=[BUSY],
+    held=True,
+)
 async def jobs(call: Call) -> str:
-    """Lists your jobs: those that run, and those whose end you have not read."""
     return "".join(f"{job.line()}\n" for job in _jobs(call).all())
 
 
-@module.function(impact=0, summary="Read what a background job wrote.", states=[BUSY], idempotent=False,
+@module.function(impact=0, summary="What a job wrote since you last read it; waits up to `wait` seconds for its end.", states=[BUSY], idempotent=False,
                  held=True)  # fmt: skip
 async def output(call: Call, job: int, wait: float = 0) -> Result:
-    """What job number `job` wrote since you last read it, and whether it ended.
-    `wait`: seconds to wait for its end, if it runs (default 0)."""
     found = _jobs(call).find(job)
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(max(0.0, min(wait, call.remaining() - _LAST_WORDS))):
@@ -183,9 +178,14 @@ async def output(call: Call, job: int, wait: float = 0) -> Result:
     return _read(call, found)
 
 
-@module.function(impact=1, summary="Stop a background job.", states=[BUSY], idempotent=False, held=True)
+@module.function(
+    impact=1,
+    summary="Kill a job; gives what it wrote since you last read it.",
+    states=[BUSY],
+    idempotent=False,
+    held=True,
+)
 async def stop(call: Call, job: int) -> Result:
-    """Kills job number `job` with all its processes. You get what it wrote since you last read it."""
     found = _jobs(call).find(job)
     await _jobs(call).stop(found)
     return _read(call, found)

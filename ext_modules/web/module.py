@@ -41,9 +41,7 @@ _LAST_WORDS: Final = 1.0
 _TEXT: Final = re.compile(r"text/.*|application/(.*\+)?(json|xml|yaml|javascript|toml)|image/svg\+xml")
 
 
-@module.function(
-    impact=0, summary="Search the web: titles, addresses and a few words each.", body="query", timeout=120
-)
+@module.function(impact=0, summary="Search the web: titles, addresses, extracts.", body="query", timeout=120)
 def search(call: Call, query: str, page: int = 1, most: int = 10, language: str = "") -> Result:
     """Asks the user's search server and gives a list of results as JSON, best first: title, url, text, from (the
     engines that found it), perhaps date. `page`: 2 for the next ones. Read what matters with web.fetch before you
@@ -63,7 +61,7 @@ def search(call: Call, query: str, page: int = 1, most: int = 10, language: str 
 
 @module.function(
     impact=0,
-    summary="Fetch a web page, a feed or a PDF as Markdown.",
+    summary="A web page, a feed or a PDF, as Markdown.",
     body="url",
     timeout=120,
     cache_key="url",
