@@ -294,8 +294,9 @@ Report = Callable[[str], None]
 Origin = Literal["shipped", "user", "agent"]
 """Where a module comes from: shipped with the product, brought by a person, or written by an agent."""
 
-Right = Literal["look", "work"]
-"""What a module instance may do with the workspace: read it (mounted read-only), or write in it."""
+Right = Literal["look", "try", "work"]
+"""What a module instance may do with the workspace: read it (mounted read-only), write in a layer over it that is
+thrown away, or write in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -431,12 +432,12 @@ class ModuleHost(Protocol):
     ) -> ModuleInstance:
         """Start module `name` for `session`, with its workspace mounted. Returns once its health service serves.
 
-        `right`: whether it may write in the workspace. `agent`: the only agent that the instance serves; empty: it
+        `right`: what it may do with the workspace; with "try", `workspace` is a layer over it. `agent`: the only agent that the instance serves; empty: it
         serves all agents of the session. `copy`: which copy of the session's workspace `workspace` is; empty: it is the
         workspace itself. There is at most one instance for each (session, name, right, agent, copy). `digest`: which
         version; None: the one in the catalogue. `egress`: "host:port" targets that it may reach, granted by a person.
-        `permit`: asked about every other target, if the module declares that it needs any. An instance that may only
-        read, or that works in a copy of the workspace, reaches none of these. `secrets`: names of the secrets that its
+        `permit`: asked about every other target, if the module declares that it needs any. An instance that may not
+        write in the workspace, or that works in a copy of the workspace, reaches none of these. `secrets`: names of the secrets that its
         process receives. An instance of this session with another version or grant is stopped first.
 
         Raises:
@@ -689,6 +690,31 @@ class LiveFiles(Protocol):
 
 
 OpenLive = Callable[[Path, Path], LiveFiles]
+
+
+class ThrownAwayLayer(Protocol):
+    """A layer over a folder: whoever works in it sees the folder, and nothing that they write reaches it.
+
+    Every method blocks.
+    """
+
+    @property
+    def folder(self) -> Path:
+        """What a module gets as its workspace."""
+        ...
+
+    def renew(self) -> None:
+        """Before a call, while no other is running: let modules see what changed in the folder below."""
+        ...
+
+    def close(self) -> None:
+        """Throw it away, with everything that was written. Does not raise."""
+        ...
+
+
+OpenLayer = Callable[[Path], ThrownAwayLayer]
+"""Makes a layer over a folder. Blocks, and raises `WorkspaceError`."""
+
 """Opens the overlay of a directory (first), with the written changes kept in one of our stores (second).
 
 Raises `WorkspaceError` if no overlay is possible; the message says why, and what to do.

@@ -25,7 +25,7 @@ from iact.core.session.models import OPENAI, list_models, look_at_embedded
 from iact.sandbox.bubblewrap.host import check as check_bubblewrap
 from iact.sandbox.docker import image, isolation
 from iact.sandbox.docker.engine import EngineFailure, connect
-from iact.sandbox.live import open_live
+from iact.sandbox.live import layers_in, open_live
 from iact.sandbox.workspace.versions import available
 from iact.settings import Settings
 
@@ -68,6 +68,7 @@ def checks(settings: Settings) -> list[Check]:
         lambda: _model(settings),
         _versions,
         lambda: live(settings.data),
+        lambda: readers(settings.data, settings.sandbox),
         _browser,
         lambda: _data(settings.data),
         lambda: _disk(settings.data),
@@ -125,6 +126,26 @@ def live(data: Path) -> Check:
         return Check("live", False, detail, remedy)
     detail = "changes in a directory of yours wait in a copy until you apply them"
     return Check("live", True, detail)
+
+
+def readers(data: Path, backend: str) -> Check:
+    """Whether agents of intent 0 can run code in a layer over the files that is thrown away."""
+    if backend == "kubernetes":
+        detail = "Agents of intent 0 look at files, and can't run tests or compute: pods have no layer that is thrown away."
+        return Check("readers", False, detail, "give agents that must run something --intent 1")
+
+    place = data if data.is_dir() and os.access(data, os.W_OK) else None
+    try:
+        with tempfile.TemporaryDirectory(dir=place) as folder:
+            layers_in(Path(folder))
+    except (WorkspaceError, OSError) as error:
+        detail = (
+            f"Agents of intent 0 have no layer that is thrown away: {error} They look at files, and can't run tests or "
+            "compute."
+        )
+        return Check("readers", False, detail, "run the product as root, or give such agents --intent 1")
+    detail = "agents of intent 0 run tests and compute in a layer that is thrown away"
+    return Check("readers", True, detail)
 
 
 def _store(settings: Settings) -> Check:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from iact.core.errors import UsageError
-from iact.core.ports import ConcurrencyLimits, Versions
+from iact.core.errors import UsageError, WorkspaceError
+from iact.core.ports import ConcurrencyLimits, OpenLayer, Versions
 from iact.core.rates import Rate
 from iact.core.records.parts import Bounds, PlanBounds, RateTerms
 from iact.core.session import assembly, models
@@ -27,7 +27,7 @@ from iact.core.session.store import SessionStore
 from iact.distiller import distiller
 from iact.memory import USER, memory_at_rest, open_memory
 from iact.sandbox import open_host
-from iact.sandbox.live import collect, open_live
+from iact.sandbox.live import collect, layers_in, open_live
 from iact.sandbox.secrets import Secrets
 from iact.sandbox.workspace.versions import GitVersions, available
 from iact.settings import ModelSettings, Settings
@@ -217,12 +217,23 @@ async def open_runtime(
         runtime = assembly.open_runtime(
             settings.data, opened, host, options,
             memory=memory, versions=open_versions(), open_live=open_live,
+            open_layer=await asyncio.to_thread(layers_of, settings.data, host.backend),
             retention=retention_of(settings), memory_at_rest=partial(memory_at_rest, settings, user),
             shared=shared_of(settings, claimed, search_elsewhere),
             policies=None if policy is None else partial(read_policies, policy),
             limits=limits, user=user, observe=observe, everybody=shared,
         )  # fmt: skip
         yield await stack.enter_async_context(runtime)
+
+
+def layers_of(data: Path, backend: str) -> OpenLayer | None:
+    """What makes layers for agents that may only read; None where modules run elsewhere, or none can be made. Blocks."""
+    if backend not in ("docker", "bubblewrap"):
+        return None
+    try:
+        return layers_in(data)
+    except WorkspaceError:
+        return None
 
 
 def shared_of(

@@ -321,8 +321,9 @@ class Host(ABC, Generic[Running]):
         return await self._launch(ModuleStart(module, key, workspace, Granted((), {}, nobody), _unheard))
 
     def _temporary(self, module: CatalogueModule, key: Key) -> Temporary | None:
-        """The temporary files that viewer and worker share; None for a module that has no viewer."""
-        if module.workspace != "write":
+        """The temporary files that viewer and worker share; None for a module that has no viewer, and in a layer that is
+        thrown away: what is written there is seen by nobody else."""
+        if module.workspace != "write" or key.right == "try":
             return None
         return self._temporaries.hold((key.session, key.name, key.whose))
 
@@ -426,12 +427,14 @@ class Host(ABC, Generic[Running]):
             status = mounted.stat()
             uid, gid = status.st_uid, status.st_gid
         reads = module.workspace == "read" or right == "look"
+        layer = right == "try"
         place = limits.Place(
             code=self._catalogue.copy_of(module),
             sockets=folder,
             workspace=mounted,
             user=f"{uid}:{gid}",
-            right=right,
+            right="work" if right == "work" else "look",
+            layer=layer,
             read_only=reads,
             nested=below(mounted) if reads and mounted is not None else (),
             temporary=temporary.place if temporary is not None else None,

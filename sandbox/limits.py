@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-
-from iact.core.ports import Right
+from typing import Literal
 
 _MIB = 1 << 20
 
@@ -79,8 +78,10 @@ class Place:
     sockets: Path
     workspace: Path | None
     user: str
-    right: Right = "work"
+    right: Literal["look", "work"] = "work"
     """Whether it is the viewer or the worker. A viewer's shared temporary files are read-only as well."""
+    layer: bool = False
+    """Whether it is a viewer whose workspace is a layer that is thrown away, so that it may write there."""
     read_only: bool = False
     """The workspace is read-only."""
     nested: Sequence[Path] = ()
@@ -113,6 +114,8 @@ def environment(place: Place, base: Mapping[str, str]) -> dict[str, str]:
     given = {**place.secrets, "IACT_RIGHT": place.right}
     if place.right == "look":
         given["TMPDIR"] = LOOK_FOLDER
+    if place.layer:
+        given["IACT_LAYER"] = "1"
     if place.site is not None:  # after the SDK's own path: a module's packages must not replace the SDK's
         given["PYTHONPATH"] = f"{base['PYTHONPATH']}:{SITE_FOLDER}"
     if place.egress is not None:

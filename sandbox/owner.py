@@ -27,7 +27,7 @@ STARTED = "iact.started"
 class Key:
     """Identifies an instance. `right`: whether it is the viewer or the worker; `agent`: the only agent served, or "".
 
-    `copy`: the copy of the session's workspace that it works in, or "" for the workspace itself.
+    `copy`: the copy of the session's workspace, or the layer over it, that it works in; "" for the workspace itself.
     """
 
     session: str

@@ -35,7 +35,10 @@ RARE: Final[Mapping[str, str]] = {
 READS_ONLY: Final = "You may read, not change."
 """What an agent is told that may only look. Checks from outside look for these words."""
 
-_WHAT_READERS_WRITE: Final = "Scripts of yours may write, to test or to compute; only the same call sees it, and it is gone afterwards."
+_WHAT_READERS_WRITE: Final = (
+    "Scripts of yours may write, to test or to compute, without a network; only you see it, and it is gone when your "
+    "task ends."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,24 +71,31 @@ def offer(found: AgentOffer) -> list[str]:
     return [*notes, functions]
 
 
-def identity(agent: str, caller: str, role: str, *, reads_only: bool = False) -> str:
-    """Return who an agent is: its path, its caller, whether it may only read, and its role."""
+def identity(agent: str, caller: str, role: str, *, reads_only: bool = False, layer: bool = False) -> str:
+    """Return who an agent is: its path, its caller, whether it may only read, and its role.
+
+    `layer`: what a script of an agent that may only read writes is thrown away when its task ends.
+    """
     by = "the user" if caller == "user" else caller
     parts = [f"You are agent {agent}, called by {by}."]
     if reads_only:
-        parts.append(f"{READS_ONLY}\n{_WHAT_READERS_WRITE}")
+        parts.append(_rights(layer=layer))
     return "\n\n".join([*parts, *_role(role)])
 
 
-def forked(agent: str, caller: str, role: str, *, reads_only: bool = False) -> str:
-    """Return the head of the first message of a child that begins with its caller's history."""
+def forked(agent: str, caller: str, role: str, *, reads_only: bool = False, layer: bool = False) -> str:
+    """Return the head of the first message of a child that begins with its caller's history. `layer`: as in `identity`."""
     parts = [
         f"You are agent {agent}, called by {caller}.\n\nWhat stands above is your caller's history, which you share "
         "up to here; you are its child from now on, and nothing that you do enters it but your answer."
     ]
     if reads_only:
-        parts.append(f"{READS_ONLY}\n{_WHAT_READERS_WRITE}")
+        parts.append(_rights(layer=layer))
     return "\n\n".join([*parts, *_role(role)])
+
+
+def _rights(*, layer: bool) -> str:
+    return f"{READS_ONLY}\n{_WHAT_READERS_WRITE}" if layer else READS_ONLY
 
 
 def for_a_small_model(agent: str, caller: str, functions: Sequence[ActionSpec], *, role: str = "") -> str:

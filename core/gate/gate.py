@@ -57,17 +57,21 @@ class Denial:
 class Ticket:
     """The right to make one call, once. Only the functions of this file create tickets.
 
-    `right`: what the instance that serves the call may do with the workspace.
+    `right`: what the instance that serves the call may do with the workspace. `layer`: the call may be made only in a
+    layer over the workspace that is thrown away.
     """
 
-    __slots__ = ("_used", "impact", "request", "right")
+    __slots__ = ("_used", "impact", "layer", "request", "right")
 
-    def __init__(self, maker: object, request: CallRequest, impact: float, right: Right) -> None:
+    def __init__(
+        self, maker: object, request: CallRequest, impact: float, right: Right, *, layer: bool
+    ) -> None:
         if maker is not _MAKER:
             raise TicketError("Only the gate makes tickets.")
         self.request: Final = request
         self.impact: Final = impact
         self.right: Final = right
+        self.layer: Final = layer
         self._used = False
 
     def __reduce__(self) -> NoReturn:
@@ -105,15 +109,20 @@ def right_of(impact: float, grant: Grant, *, held: bool) -> Right:
     return "work" if impact > 0 or (held and grant.intent > 0) else "look"
 
 
-def decide(request: CallRequest, impact: float, grant: Grant, *, held: bool = False) -> Ticket | Denial:
-    """Decide one call whose impact was judged to be `impact`. `held`: see `right_of`."""
+def decide(
+    request: CallRequest, impact: float, grant: Grant, *, held: bool = False, layer: bool = False
+) -> Ticket | Denial:
+    """Decide one call whose impact was judged to be `impact`. `held`: see `right_of`.
+
+    `layer`: the call has this impact only in a layer that is thrown away (`core.gate.layer`).
+    """
     if not grant.scope.contains(request.function):
         return Denial("scope", impact, f"{request.function} is not in the scope “{grant.scope.name}”.")
     cap = grant.scope.cap(request.function)
     if impact > min(grant.intent, cap):
         limit = f"the intent is {grant.intent:g}" if grant.intent <= cap else f"its cap is {cap:g}"
         return Denial("impact", impact, f"The call has impact {impact:g}, and {limit}.")
-    return Ticket(_MAKER, request, impact, right_of(impact, grant, held=held))
+    return Ticket(_MAKER, request, impact, right_of(impact, grant, held=held), layer=layer)
 
 
 # --- with provenance and clearance ------------------------------------------------------------------------
@@ -134,6 +143,7 @@ class Question:
     by: Literal["provenance", "clearance"]
     reason: str
     right: Right = field(default="look", compare=False)
+    layer: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,16 +166,17 @@ def consider(
     over: CallRate | None = None,
     clearance: bool = False,
     held: bool = False,
+    layer: bool = False,
 ) -> Ticket | Denial | Question:
     """Decide one call, except for its clearance.
 
     `known`: named sets of values for `Require.within`. `over`: the rate that this call would exceed, if any
     (`core.gate.rate`). `clearance`: an authority wants to be asked about every call that nothing cheaper denies.
-    `held`: see `right_of`.
+    `held`: see `right_of`. `layer`: see `decide`.
     """
     if policy.lockdown:
         return Denial("lockdown", impact, "Everything is locked down.")
-    decision = decide(request, impact, grant, held=held)
+    decision = decide(request, impact, grant, held=held, layer=layer)
     if isinstance(decision, Denial):
         return decision
     right = decision.right
@@ -178,23 +189,24 @@ def consider(
         rule, reason = broken
         if rule.otherwise == "deny":
             return Denial("provenance", impact, reason)
-        return Question(request, impact, "provenance", reason, right)
+        return Question(request, impact, "provenance", reason, right, layer)
     reaches = policy.meets_others(request.function)
     if (reaches or impact >= ASK_FROM) and (strange := provenance.strange(provenance.all(), policy.trusted)):
         names = ", ".join(sorted(strange))
         why = f"The call has impact {impact:g} and is touched by {names}."
         if reaches:
             why = f"Other people meet what the call does, and it is touched by {names}."
-        return Question(request, impact, "provenance", why, right)
+        return Question(request, impact, "provenance", why, right, layer)
     if clearance or policy.clears(request.function):
-        return Question(request, impact, "clearance", f"Clearance is needed for {request.function}.", right)
+        why = f"Clearance is needed for {request.function}."
+        return Question(request, impact, "clearance", why, right, layer)
     return decision
 
 
 def settle(question: Question, answer: Answer) -> Ticket | Denial:
     """Return the decision, once a clearance authority has answered."""
     if answer.allow:
-        return Ticket(_MAKER, question.request, question.impact, question.right)
+        return Ticket(_MAKER, question.request, question.impact, question.right, layer=question.layer)
     return Denial("clearance", question.impact, f"{question.reason} Clearance was denied: {answer.reason}")
 
 

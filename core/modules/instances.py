@@ -28,7 +28,7 @@ MOST: Final = 24
 class InstanceKey:
     """One instance of a session: its module, what it may do, and the agent that owns it (empty: shared by all).
 
-    `copy`: the copy of the workspace that it works in; None: the workspace itself.
+    `copy`: the copy of the workspace, or the layer over it, that it works in; None: the workspace itself.
     """
 
     module: str
@@ -60,7 +60,12 @@ class Running:
 
 
 def key_of(module: str, start: Start, right: Right, agent: str, copy: Path | None = None) -> InstanceKey:
-    """The instance of a module that serves a call of `agent` with this right, possibly in a `copy` of the workspace."""
+    """The instance of a module that serves a call of `agent` with this right, possibly in a `copy` of the workspace.
+
+    In a layer that is thrown away ("try"), each agent has its own instance.
+    """
+    if right == "try":
+        return InstanceKey(module, right, agent, copy)
     return InstanceKey(module, right if start.views else "work", agent if start.own else "", copy)
 
 

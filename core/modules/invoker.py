@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final, Protocol
 
 from iact.core.errors import JournalError, ModuleFault, ModuleLost, SandboxError
-from iact.core.gate.gate import CallRequest, Ticket, arguments_digest
+from iact.core.gate.gate import CallRequest, Ticket, TicketError, arguments_digest
 from iact.core.language.variables import Value
 from iact.core.modules.background import Background, Supervisor
 from iact.core.modules.client import (
@@ -77,6 +77,8 @@ class FunctionCall:
     """The name of the plan step whose state in the module is used (`core.modules.state_names`); empty: the agent's."""
     copy: Path | None = None
     """The copy of the workspace in which the call is made; None: the workspace itself."""
+    layer: Path | None = None
+    """The layer over the workspace in which the call is made; everything in it is thrown away. None: there is none."""
 
     @property
     def module(self) -> str:
@@ -253,7 +255,7 @@ class Invoker:
             ModuleFault: the module broke the protocol.
         """
         ticket.redeem(call.request)
-        key = key_of(call.module, call.start, ticket.right, call.agent, call.copy)
+        call, key = _placed(call, ticket)
         underway = _Underway(key, call.agent, ticket.impact)
 
         async def run() -> Outcome:
@@ -554,6 +556,24 @@ class Invoker:
             await self._instances.give_up(key)
         await self._background.finish()
         await self._host.end_session(self._session)
+
+
+def _placed(call: FunctionCall, ticket: Ticket) -> tuple[FunctionCall, InstanceKey]:
+    """The call as it is made, and the instance that serves it. In a layer, nothing can be reached, and no secret is
+    known.
+
+    Raises:
+        TicketError: it may be made only in a layer, and has none; or it may do more than look, and has one.
+    """
+    if call.layer is None:
+        if ticket.layer:
+            raise TicketError(f"The ticket for {call.function} is for a layer that is thrown away.")
+        return call, key_of(call.module, call.start, ticket.right, call.agent, call.copy)
+
+    if ticket.right != "look":
+        raise TicketError(f"The ticket for {call.function} is not for a layer that is thrown away.")
+    closed = replace(call, start=replace(call.start, egress=(), secrets=()))
+    return closed, key_of(call.module, closed.start, "try", call.agent, call.layer)
 
 
 def _attached(cached: Value | None) -> Attached | None:

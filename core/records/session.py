@@ -34,6 +34,8 @@ class Open(Content):
     """How contexts end: each with the agent's whole state, or with what has changed of it."""
     workspace: Outcome[str]
     """The user's directory in which the session works; "scratch" for a directory of its own."""
+    layers: Annotated[Outcome[bool], Since("1.3")] = False
+    """Whether agents of intent 0 can run code in a layer over the files that is thrown away."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,7 +31,7 @@ from iact.core.modules.approval import FILE as APPROVALS
 from iact.core.modules.approval import Approvals
 from iact.core.modules.instance_limit import InstanceLimit
 from iact.core.modules.invoker import Invoker
-from iact.core.ports import ConcurrencyLimits, Memory, ModuleHost, ObjectStore, OpenLive, Versions
+from iact.core.ports import ConcurrencyLimits, Memory, ModuleHost, ObjectStore, OpenLayer, OpenLive, Versions
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.session.clearance import Clearance
@@ -182,6 +182,7 @@ async def open_runtime(
     memory: Memory | None = None,
     versions: Versions | None = None,
     open_live: OpenLive | None = None,
+    open_layer: OpenLayer | None = None,
     retention: Retention | None = None,
     memory_at_rest: OpenMemory | None = None,
     shared: SharedStore | None = None,
@@ -213,7 +214,7 @@ async def open_runtime(
                 endpoint=endpoint, both=asked.both, attended=asked.attended, seconds=asked.person_seconds,
                 approvals=Approvals(data / APPROVALS, shared=Approvals(everybody / APPROVALS)) if everybody else None,
             ),
-            workspace=options.workspace, memory=memory, versions=versions, open_live=open_live,
+            workspace=options.workspace, memory=memory, versions=versions, open_live=open_live, open_layer=open_layer,
             warm=options.warm, warm_live=options.warm_live,
             egress=rules_of({module: map(host_rule, hosts) for module, hosts in options.egress.items()}),
             retention=retention, memory_at_rest=memory_at_rest, policies=policies,

@@ -46,6 +46,7 @@ from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
 from iact.core.session.person_waits import PersonWaits
 from iact.core.session.race_copies import Copies
+from iact.core.session.reader_layers import ReaderLayers
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.skill_offers import SkillOffers
@@ -81,6 +82,7 @@ class FunctionCalls:
         loader: ModuleLoader,
         files: SessionFiles,
         copies: Copies,
+        layers: ReaderLayers,
         forms: Forms,
         waits: PersonWaits,
         offers: SkillOffers,
@@ -93,6 +95,7 @@ class FunctionCalls:
         self._loader = loader
         self._files = files
         self._copies = copies
+        self._layers = layers
         self._forms = forms
         self._waits = waits
         self._offers = offers
@@ -285,13 +288,14 @@ class FunctionCalls:
                     return await self._front_end.carry_out(ticket, call, agent, pending)
                 if pending.spec.core:
                     return await self._loader.carry_out(ticket, call)
-                return await self._modules.call(
-                    ticket,
-                    call,
-                    on_output=partial(self._printed, agent, pending.call),
-                    on_artifact=lambda chunk: spool.take(chunk.id, chunk.data, last=chunk.last),
-                    report=lambda line: live.publish(NoticeEvent(line)),
-                )
+                async with self._layers.of(agent, ticket, call.start) as layer:
+                    return await self._modules.call(
+                        ticket,
+                        replace(call, layer=layer),
+                        on_output=partial(self._printed, agent, pending.call),
+                        on_artifact=lambda chunk: spool.take(chunk.id, chunk.data, last=chunk.last),
+                        report=lambda line: live.publish(NoticeEvent(line)),
+                    )
         except TimeoutError:
             return "cancelled"
         except (SandboxError, ModuleFault) as error:

@@ -34,6 +34,7 @@ from iact.core.ports import (
     ModelQuota,
     ModuleHost,
     ModuleSource,
+    OpenLayer,
     OpenLive,
     Versions,
 )
@@ -113,6 +114,7 @@ class Runtime:
         memory: Memory | None = None,
         versions: Versions | None = None,
         open_live: OpenLive | None = None,
+        open_layer: OpenLayer | None = None,
         warm: Sequence[str] = (),
         warm_live: Sequence[str] = (),
         retention: Retention | None = None,
@@ -156,6 +158,7 @@ class Runtime:
             memory=memory,
             versions=versions,
             open_live=open_live,
+            open_layer=open_layer,
             warm=tuple(warm),
             warm_live=tuple(warm_live),
             templates=self.templates,
@@ -524,6 +527,7 @@ class Runtime:
             bounds=self._bounds,
             tail=LAYOUT,
             workspace=str(workspace.resolve()) if workspace is not None else "scratch",
+            layers=self._services.open_layer is not None,
         )
         live.record(opened, "/")
         return live

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from iact.core.models.roles import Models
 from iact.core.modules.invoker import Invoker, OpenModules
-from iact.core.ports import Clock, Memory, ModuleHost, OpenLive, Versions
+from iact.core.ports import Clock, Memory, ModuleHost, OpenLayer, OpenLive, Versions
 from iact.core.session.experience import Experience
 from iact.core.session.monitor import Authorities
 from iact.core.session.templates import Templates
@@ -19,7 +19,8 @@ class Services:
     """The services around a session. `open_modules`: makes a session's connection to its modules.
 
     `experience`: how often calls failed. `authorities`: who decides about calls. `versions`: keeps versions of
-    workspaces; `open_live`: makes overlays of directories; None: there are none. `warm`: modules that are started
+    workspaces; `open_live`: makes overlays of directories; None: there are none. `open_layer`: makes layers over the
+    files for agents that may only read; None: such agents run nothing that could change something. `warm`: modules that are started
     before the first call; `warm_live`: further ones for sessions that see a directory through an overlay, because a
     host can't prepare instances for them. `templates`: plans that a person kept. `data`: the data directory. `user`:
     the owner of the sessions, for the log.
@@ -34,6 +35,7 @@ class Services:
     memory: Memory | None = None
     versions: Versions | None = None
     open_live: OpenLive | None = None
+    open_layer: OpenLayer | None = None
     warm: Sequence[str] = ()
     warm_live: Sequence[str] = ()
     templates: Templates

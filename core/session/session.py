@@ -70,6 +70,7 @@ from iact.core.session.person_waits import PersonWaits
 from iact.core.session.plan_runner import PlanRunner
 from iact.core.session.questions import alike
 from iact.core.session.race_copies import Copies
+from iact.core.session.reader_layers import ReaderLayers
 from iact.core.session.routing import Routing
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.services import Services
@@ -132,9 +133,10 @@ class Session:
         self._modules.permit_by(self._hosts.permit)
         self._loader = ModuleLoader(live, services.host, self._modules, services.authorities.approvals)
         self._copies = copies = Copies(live, scheduler, files.workspace, self._modules)
+        self._layers = layers = ReaderLayers(scheduler, self._modules, files.folder, services.open_layer)
         offers = SkillOffers(live, services.host, self._loader, self._forms, files.folder)
         functions = FunctionCalls(
-            scheduler, self._modules, self._monitor, self._loader, files, copies, self._forms, waits, offers,
+            scheduler, self._modules, self._monitor, self._loader, files, copies, layers, self._forms, waits, offers,
             FrontEndTools(live, self._forms),
         )  # fmt: skip
         actions = ActionExecutor(
@@ -145,7 +147,7 @@ class Session:
         self._planning = PlanRunner(scheduler, services.models, actions, copies)
         self._turns = turns = Turns(scheduler, services.models, memory, Grounding(files.folder))
         self._routing = Routing(scheduler, services.models)
-        self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing)
+        self._steps = StepExecutor(live, scheduler, turns, actions, self._planning, self._routing, layers)
 
     # --- properties -----------------------------------------------------------------------------
 
@@ -657,9 +659,8 @@ class Session:
         if fresh is None and self._turns.is_short(self._find("/")):
             return "\n\n".join(["From an earlier session.", *_said(own)])
         newest = fresh or await self.compress()
-        root = self._find("/")
-        waiting = [one.text for one in root.mail.inbox if one.kind == "say"]
-        return "\n\n".join([newest.body or root.context.cut_note, *waiting])
+        waiting = [one.text for one in self._find("/").mail.inbox if one.kind == "say"]
+        return "\n\n".join([newest.body, *waiting])
 
     async def clear(
         self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()
@@ -895,6 +896,7 @@ class Session:
         await self._scheduler.close()
         await self._modules.close()
         await self._copies.close()
+        await self._layers.close()
 
     async def close(self) -> None:
         """Stop everything and release the journal; the session can be opened again and continued."""

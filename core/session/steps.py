@@ -8,6 +8,7 @@ from iact.core.records.dialogue import Reply
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.live import Live
 from iact.core.session.plan_runner import PlanRunner
+from iact.core.session.reader_layers import ReaderLayers
 from iact.core.session.results import drop
 from iact.core.session.routing import Routing
 from iact.core.session.scheduler import Ending, Scheduler
@@ -25,9 +26,15 @@ class StepExecutor:
     actions: ActionExecutor
     planning: PlanRunner
     routing: Routing
+    layers: ReaderLayers
 
     async def take(self, agent: Agent, step: Step) -> None:
         """Take one step, to its end."""
+        await self._take(agent, step)
+        if not agent.active:
+            self.layers.let_go(agent)
+
+    async def _take(self, agent: Agent, step: Step) -> None:
         match step:
             case Think():
                 await self.turns.take(agent)
@@ -59,3 +66,4 @@ class StepExecutor:
             self.planning.end(agent)
         else:
             self.live.record(Reply(to=agent.caller, status=status), agent.path, body=why)
+        self.layers.let_go(agent)

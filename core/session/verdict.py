@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from iact.core.errors import UsageError
 from iact.core.gate.gate import CallRequest, Denial, Question, Ticket, arguments_digest, consider
 from iact.core.gate.grant import Grant
 from iact.core.gate.impact import SCRIPTS
 from iact.core.gate.judge import judge_call
+from iact.core.gate.layer import in_layer, runs_in_layer
 from iact.core.gate.level import level
 from iact.core.gate.policy_file import Policies
 from iact.core.gate.provenance import USER, Provenance
@@ -37,14 +38,16 @@ def verdict_on(
     *,
     body: str | None,
     module: KnownModule | None,
-    live: bool,
+    live: Literal["", "mounted", "overlaid"],
+    layers: bool,
     policies: Policies,
     scope: str,
     intent: float | str,
 ) -> CallVerdict:
-    """Decide a call. `body`: the lines of its block; `live`: the session works in a directory of the user's.
+    """Decide a call. `body`: the lines of its block.
 
-    `module`: what the catalogue knows about the function's module; None without a sandbox.
+    `live`: the session works in a directory of the user's, which modules see as it is ("mounted") or through an overlay
+    in which changes wait. `layers`: agents of intent 0 have a layer over the files that is thrown away. `module`: what the catalogue knows about the function's module; None without a sandbox.
 
     Raises:
         UsageError: there is no such scope or intent.
@@ -52,23 +55,43 @@ def verdict_on(
     about = _about(function, module)
     given = {**arguments, **({about.body or "body": body} if body is not None else {})}
     policy = policies.chosen(scope)
-    impact = judge_call(function, about.declared, given, live=live, believed=about.believed, policy=policy)
+    grant = Grant(policy.scope(), level(intent, dict(policy.levels)))
+    at_stake = live == "mounted"
+    impact = judge_call(
+        function, about.declared, given, live=at_stake, believed=about.believed, policy=policy
+    )
+
+    layer = impact.level > 0 and layers and not at_stake
+    layer = layer and runs_in_layer(function, given, grant, policy, believed=about.believed)
+    if layer:
+        impact = in_layer(impact)
+
     decision = consider(
         CallRequest("/", function, arguments_digest(given, {})),
         impact.level,
-        Grant(policy.scope(), level(intent, dict(policy.levels))),
+        grant,
         policy,
         arguments=given,
         provenance=Provenance(dict.fromkeys(given, frozenset({USER}))),
+        layer=layer,
     )
     match decision:
         case Ticket():
-            return CallVerdict(True, "impact", impact.level, impact.why)
+            waits = live == "overlaid" and impact.level > 0
+            why = f"{impact.why} {_WAITS}" if waits else impact.why
+            return CallVerdict(True, "impact", impact.level, why)
         case Denial():
             return CallVerdict(False, decision.by, impact.level, f"{decision.reason} {impact.why}")
         case Question():
             reason = f"A person would be asked. {decision.reason} {impact.why}"
             return CallVerdict(False, decision.by, impact.level, reason)
+
+
+_WAITS: Final = (
+    "It runs in an overlay of the directory: what it changes there is rated afterwards, file by file, and what has more "
+    "impact than the intent waits for you."
+)
+"""What is true of every call that can write where a directory is seen through an overlay."""
 
 
 @dataclass(frozen=True, slots=True)

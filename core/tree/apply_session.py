@@ -34,6 +34,7 @@ def open_session(tree: Tree, record: Record, opened: Open) -> None:
     take_version(tree, record, opened.format)
     tree.session = opened.session
     tree.workspace = opened.workspace
+    tree.layers = opened.layers
     tree.layout = opened.tail
     tree.bounds = opened.bounds
     tree.grant = Grant.of(opened.grant)

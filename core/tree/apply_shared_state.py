@@ -11,6 +11,8 @@ Modules. What an agent passes to a module can come back to another agent. A modu
 keeps it for one agent, which it shows by having states or its own instances. All agents' calls of any other module go
 to one process, so what it returns to one agent carries the labels of what all agents have passed to it.
 
+Layers. What an agent of intent 0 writes in its layer over the files, only it reads again, until its task ends.
+
 There is one set of labels for all files, not one for each file: a script reads what it likes and does not report it.
 """
 
@@ -43,6 +45,10 @@ def begin(tree: Tree, agent: Agent, pending: Pending, record: Record, call: Call
     holder = origin.holder_of(tree, spec.module or "", agent)
     if holder is not None:
         shared.held[holder] = shared.held.get(holder, NOTHING) | put
+    if tree.has_layers and spec.impact > 0 and tree.grant_of(agent.path).intent < 1:
+        # It may have been made in the agent's layer (`core.gate.layer`), where what it wrote stays until its task ends.
+        layer = origin.layer_of(agent)
+        shared.held[layer] = shared.held.get(layer, NOTHING) | put
     if pending.base:
         pending.puts = put
     elif (call.impact or 0) > 0 and _may_write(tree, spec):

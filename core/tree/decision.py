@@ -18,6 +18,7 @@ from iact.core.errors import ReplayMismatch
 from iact.core.gate.clearance import ClearanceRequest
 from iact.core.gate.gate import Answer, Authority, CallRequest, Denial, Question, Ticket, consider, settle
 from iact.core.gate.judge import Impact, judge_call
+from iact.core.gate.layer import in_layer, runs_in_layer
 from iact.core.gate.nobody import unattended
 from iact.core.gate.policy import Then
 from iact.core.gate.rate import Tally
@@ -78,6 +79,13 @@ def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint
     grant, arguments = tree.grant_of(agent.path), texts(bound)
     live, believed = tree.at_stake(spec.module), tree.believed(spec)
     impact = judge_call(spec.name, spec.impact, arguments, live=live, believed=believed, policy=policy)
+
+    # A step of a race works in a copy of the workspace, over which there is no layer.
+    possible = impact.level > 0 and tree.has_layers and not pending.base
+    layer = possible and runs_in_layer(spec.name, arguments, grant, policy, believed=believed)
+    if layer:
+        impact = in_layer(impact)
+
     now = datetime.fromisoformat(at).timestamp()
     # A call that waited for clearance was counted when it was asked about.
     counted = pending.asked or pending.passed
@@ -85,7 +93,7 @@ def decide_call(tree: Tree, agent: Agent, pending: Pending, *, at: str, endpoint
     provenance = provenance_of(tree, agent, bound)
     verdict = consider(
         request, impact.level, grant, policy, arguments=arguments, provenance=provenance,
-        known=policy.known, over=over, clearance=endpoint, held=spec.held,
+        known=policy.known, over=over, clearance=endpoint, held=spec.held, layer=layer,
     )  # fmt: skip
     if isinstance(verdict, Denial):
         return Decision(verdict, impact, tree.tally)

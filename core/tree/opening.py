@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final
 
 from iact.core.context import first_message
 from iact.core.context.first_message import ESSENTIAL, RARE, AgentOffer
+from iact.core.gate.impact import SCRIPTS
+from iact.core.gate.layer import COMPUTES
 from iact.core.language.actions import ActionSpec
 from iact.core.tree.agent import Agent
 from iact.core.tree.offered_functions import is_offered
 from iact.core.tree.tree import Tree
-
-_RUN_ASIDE: Final = frozenset({"shell.run", "python.run"})
-"""Functions that a reader may use though they can write: what they write there is thrown away."""
 
 
 def set_rights(tree: Tree, agent: Agent) -> None:
@@ -30,9 +28,9 @@ def is_usable(tree: Tree, agent: Agent, spec: ActionSpec) -> bool:
 
     This is the caller's own grant, which the agent may know. What the gate says about a call is another matter.
     """
-    if spec.core or spec.name in _RUN_ASIDE:
+    if spec.core or not agent.context.reads_only:
         return True
-    if not agent.context.reads_only:
+    if spec.name in SCRIPTS or (spec.name in COMPUTES and tree.has_layers):
         return True
     return spec.impact < 1 and tree.believed(spec)
 
@@ -47,13 +45,17 @@ def opening(tree: Tree, agent: Agent, catalogue: int | None) -> Iterator[str]:
 
     looks_only = agent.context.reads_only
     if agent.context.forked:
-        yield first_message.forked(agent.path, agent.caller, agent.role, reads_only=looks_only)
+        yield first_message.forked(
+            agent.path, agent.caller, agent.role, reads_only=looks_only, layer=tree.has_layers
+        )
     elif tree.roles[agent.model].small:
         specs = opening_specs(tree, agent, catalogue)
         yield first_message.for_a_small_model(agent.path, agent.caller, specs, role=agent.role)
     else:
         yield from first_message.offer(_offer(tree, agent, catalogue))
-        yield first_message.identity(agent.path, agent.caller, agent.role, reads_only=looks_only)
+        yield first_message.identity(
+            agent.path, agent.caller, agent.role, reads_only=looks_only, layer=tree.has_layers
+        )
 
     if agent.context.shares:
         yield agent.context.shares

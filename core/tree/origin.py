@@ -107,7 +107,13 @@ def around(tree: Tree, agent: Agent, function: str) -> Labels:
     """The labels of what a call can meet: the files, what is being written there now, and what its module keeps."""
     shared, module = tree.shared, function.split(".", 1)[0]
     kept = held_by(tree, module, agent)
-    return join([shared.files, kept, *shared.writing.values()])
+    tried = shared.held.get(layer_of(agent), NOTHING)
+    return join([shared.files, kept, tried, *shared.writing.values()])
+
+
+def layer_of(agent: Agent) -> Holder:
+    """What keeps the data that an agent of intent 0 writes in its layer over the files: nobody else reads it."""
+    return ("(layer)", agent.path)
 
 
 def holder_of(tree: Tree, module: str, agent: Agent) -> Holder | None:

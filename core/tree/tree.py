@@ -109,6 +109,8 @@ class Tree:
         self.live = LiveFolder()
         self.session = ""
         self.workspace = "scratch"
+        self.layers = False
+        """Whether agents of intent 0 may run code in a layer over the files, where one can be (`has_layers`)."""
         self.layout: Layout = "whole"
         self.stirred: set[str] = set()
         """Plans that received input since the process that runs the session last checked."""
@@ -176,6 +178,12 @@ class Tree:
             reaches = reaches or self.may_reach(loaded.manifest.name)
         direct = self.workspace != "scratch" and not self.live.overlay
         return reaches or (module is not None and direct)
+
+    @property
+    def has_layers(self) -> bool:
+        """Whether agents of intent 0 can work in a layer that is thrown away: not over a directory that is mounted as
+        it is."""
+        return self.layers and (self.workspace == "scratch" or self.live.overlay)
 
     def may_reach(self, module: str) -> bool:
         """Whether a policy or a person allows a module any host for longer than once, or it has reached one."""

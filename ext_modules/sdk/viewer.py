@@ -19,6 +19,8 @@ from typing import Final
 
 FOLDER: Final = "/run/look"
 """The only folder that a viewer may write to."""
+_LAYERED: Final = ("/workspace", "/tmp")
+"""Where it may write as well if the sandbox throws away whatever is written there."""
 _OWN: Final = (FOLDER, "/run/iact")
 _WRITABLE: Final = ("/dev", "/proc")
 """Where existing files may be opened for writing: /dev/null, and settings of a process itself."""
@@ -47,6 +49,11 @@ def is_viewer() -> bool:
     return os.environ.get("IACT_RIGHT") == "look"
 
 
+def in_layer() -> bool:
+    """Whether the workspace is a layer of this process alone, which the sandbox throws away."""
+    return os.environ.get("IACT_LAYER") == "1"
+
+
 def give_up(*, way_out: bool) -> None:
     """Drop the rights that a viewer must not have. Call it while only one thread exists. `way_out`: it has a proxy."""
     libc = ctypes.CDLL(None, use_errno=True)
@@ -67,7 +74,7 @@ def _write_nothing(libc: ctypes.CDLL) -> None:
     if rules < 0:
         return
     try:
-        for folder in _OWN:
+        for folder in (*_OWN, *(_LAYERED if in_layer() else ())):
             _allow(libc, rules, folder, handled)
         for folder in _WRITABLE:
             _allow(libc, rules, folder, handled & (_WRITE_FILE | _TRUNCATE))

@@ -21,8 +21,10 @@ from iact.core.session.catalogue import KnownModule, ModuleCatalogue
 from iact.core.session.journals import read_records
 from iact.core.session.policy import read_policies
 from iact.core.session.verdict import CallVerdict, module_of, verdict_on
+from iact.doctor import live as overlays
 from iact.sandbox import open_host
 from iact.settings import Settings
+from iact.wiring import layers_of
 
 _ASKED: Final = ("to", "rule", "reason", "provenance", "read")
 """The fields of a question that `explain` repeats."""
@@ -100,13 +102,17 @@ def test(
     Raises:
         UsageError: an argument or the scope is invalid.
     """
-    module = asyncio.run(_known(settings, module_of(function)))
+    module, layers = asyncio.run(_known(settings, module_of(function)))
+    live: Literal["", "mounted", "overlaid"] = ""
+    if workspace == "live":
+        live = "overlaid" if overlays(settings.data).ok else "mounted"
     verdict = verdict_on(
         function,
         _arguments(given),
         body=body,
         module=module,
-        live=workspace == "live",
+        live=live,
+        layers=layers,
         policies=read_policies(settings.data),
         scope=scope,
         intent=intent,
@@ -139,18 +145,20 @@ def _arguments(given: Sequence[str]) -> dict[str, JSON]:
     return found
 
 
-async def _known(settings: Settings, module: str) -> KnownModule | None:
-    """The catalogue's entry for a module, or None if no sandbox is available or there is no such module."""
+async def _known(settings: Settings, module: str) -> tuple[KnownModule | None, bool]:
+    """The catalogue's entry for a module, or None if no sandbox is available or there is no such module; and whether
+    agents of intent 0 have a layer here that is thrown away."""
     try:
         host = await open_host(
             settings.data, backend=settings.sandbox, runtime=settings.runtime, kubernetes=settings.kubernetes
         )
     except SandboxError:
-        return None
+        return None, False
+    layers = await asyncio.to_thread(layers_of, settings.data, host.backend) is not None
     try:
         modules = await ModuleCatalogue.of(host, settings.data).modules()
     except SandboxError:
-        return None
+        return None, layers
     finally:
         await host.close()
-    return next((one for one in modules if one.entry.name == module), None)
+    return next((one for one in modules if one.entry.name == module), None), layers

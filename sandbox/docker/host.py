@@ -354,8 +354,8 @@ class DockerHost(Host[DockerInstance]):
         """The name of an instance's container. It is predictable, so that a half-started container is found, too."""
         plain = re.sub(r"[^a-zA-Z0-9_.-]", "_", key.session)[:40]
         whose = f"-{hashlib.sha256(key.whose.encode()).hexdigest()[:12]}" if key.whose else ""
-        look = "-look" if key.right == "look" else ""
-        return f"iact-{owner.data_digest(self._data)}-{plain}-{key.name}{whose}{look}"
+        right = "" if key.right == "work" else f"-{key.right}"
+        return f"iact-{owner.data_digest(self._data)}-{plain}-{key.name}{whose}{right}"
 
 
 def _rename(container: Container, name: str) -> None:

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from iact.sandbox.live.layer import layers_in
 from iact.sandbox.live.mounting import collect
 from iact.sandbox.live.overlay import Overlay
 
-__all__ = ["collect", "open_live"]
+__all__ = ["collect", "layers_in", "open_live"]
 
 
 def open_live(directory: Path, store: Path) -> Overlay:

@@ -36,10 +36,11 @@ _NAME: Final = "iact-live"
 
 @dataclass(frozen=True, slots=True)
 class Layers:
-    """The folders of one overlay. `directory`: the user's; the others are in our `store`."""
+    """The folders of one overlay. `directory`: the user's; the others are in our `store`. `name`: of the overlay there."""
 
     directory: Path
     store: Path
+    name: str = "merged"
 
     @property
     def upper(self) -> Path:
@@ -51,7 +52,7 @@ class Layers:
 
     @property
     def merged(self) -> Path:
-        return self.store / "merged"
+        return self.store / self.name
 
 
 def layers(directory: Path, store: Path) -> Layers:
@@ -119,8 +120,8 @@ def _check_systems(made: Layers) -> None:
         ) from error
 
 
-def mount(made: Layers) -> None:
-    """Mount the overlay.
+def mount(made: Layers, *, options: str = _OPTIONS) -> None:
+    """Mount the overlay, with these options of the file system.
 
     Raises:
         WorkspaceError: the kernel refuses; the message says why, and what to do.
@@ -129,12 +130,12 @@ def mount(made: Layers) -> None:
     places = (f"{kind}={_escaped(path)}" for kind, path in zip(
         ("lowerdir", "upperdir", "workdir"), (made.directory, made.upper, made.work), strict=True
     ))  # fmt: skip
-    options = ",".join((*places, _OPTIONS))
-    if len(os.fsencode(options)) >= os.sysconf("SC_PAGE_SIZE"):
+    said = ",".join((*places, options))
+    if len(os.fsencode(said)) >= os.sysconf("SC_PAGE_SIZE"):
         raise WorkspaceError(
             f"The path of the live directory {made.directory} is too long for an overlay; use a shorter one."
         )
-    number = _mount(made.merged, b"overlay", _MS_NOSUID | _MS_NODEV, options)
+    number = _mount(made.merged, b"overlay", _MS_NOSUID | _MS_NODEV, said)
     if number == 0:
         return
     if number in (errno.EPERM, errno.EACCES):

@@ -75,7 +75,7 @@ def test_code_blocks_of_messages_are_captured(stage: Stage) -> None:
     endpoint = stage.endpoint({
         "/": ["```shell.run command=$code_1\n```", "~~~CALL coder\nLike this:\n\n```bash\necho two\n```\n~~~",
               "```shell.run command=$code_2\n```", "Done."],
-        "/coder": ["```shell.run command=$code_1\n```", "I made:\n\n```bash\necho three\n```"],
+        "/coder": ["```shell.run command=$code_1\n```", "I made:\n\n```text\necho three\n```"],
     })  # fmt: skip
     answer = stage.product(endpoint).ask("Run this:\n\n```sh\necho one\n```")
     assert [record.body for record in _results(answer, "/")] == ["one\n", "three\n"]

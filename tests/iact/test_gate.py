@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
 
@@ -13,6 +14,7 @@ from iact.commands import gate
 from iact.core.errors import UsageError
 from iact.core.gate import policy_file
 from iact.core.journal import read_journal
+from iact.doctor import Check
 from iact.settings import Settings, load
 from tests.core.session.fakes import replies, runtime
 from tests.core.session.test_clearance import question
@@ -40,6 +42,48 @@ def ask(
     answer: dict[str, object] = json.loads(capsys.readouterr().out)
     assert set(answer) == {"allow", "by", "impact", "reason"}
     return answer
+
+
+@pytest.fixture(autouse=True)
+def overlays(monkeypatch: pytest.MonkeyPatch) -> Callable[[bool], None]:
+    """Says whether a directory of the user's can be overlaid here; without being called, it can't."""
+
+    def possible(ok: bool) -> None:
+        monkeypatch.setattr(gate, "overlays", lambda _: Check("live", ok, ""))
+
+    possible(False)
+    return possible
+
+
+@pytest.mark.parametrize(
+    ("body", "intent", "allow", "impact", "waits"),
+    [
+        ("git status", 0, True, 0, False),
+        ("git status", 1, True, 1, True),
+        ("rm -rf build", 1, True, 1, True),
+        ("rm -rf build", 0, True, 0, False),
+        ("ls", 1, True, 0, False),
+    ],
+)
+def test_what_really_happens_in_a_directory_that_is_overlaid(
+    settings: Settings,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    overlays: Callable[[bool], None],
+    body: str,
+    intent: int,
+    allow: bool,
+    impact: int,
+    waits: bool,
+) -> None:
+    """With an overlay and layers: what can write runs in the overlay, and what a reader runs in its layer."""
+    overlays(True)
+    monkeypatch.setattr(gate, "layers_of", lambda data, backend: object())
+    said = ask(settings, capsys, "shell.run", body=body, intent=intent)
+    assert (said["allow"], said["impact"]) == (allow, impact)
+    assert ("waits for you" in str(said["reason"])) is waits
+    in_layer = intent == 0 and body != "ls"
+    assert ("layer that is thrown away" in str(said["reason"])) is in_layer
 
 
 @pytest.mark.parametrize(

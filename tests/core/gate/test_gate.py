@@ -198,7 +198,7 @@ def test_a_ticket_is_good_for_its_call_only(other: CallRequest) -> None:
 
 def test_only_the_gate_makes_tickets() -> None:
     with pytest.raises(TicketError, match=r"^Only the gate makes tickets\.$"):
-        Ticket(object(), request(), 0, "work")
+        Ticket(object(), request(), 0, "work", layer=False)
     for again in (copy.copy, copy.deepcopy, pickle.dumps):
         with pytest.raises(TicketError, match="can't be copied"):
             again(ticket())

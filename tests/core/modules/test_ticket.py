@@ -50,6 +50,21 @@ async def test_a_call_that_is_not_the_tickets_is_refused(tmp_path: Path, other: 
         await invoker.close()
 
 
+@pytest.mark.parametrize(("impact", "layer"), [(0, True), (1, False)])
+async def test_a_ticket_for_the_layer_is_good_nowhere_else_and_no_other_is_good_there(
+    tmp_path: Path, impact: int, layer: bool
+) -> None:
+    ticket = decide(GOOD.request, impact, Grant(DEFAULT_SCOPE, impact), layer=layer)
+    assert isinstance(ticket, Ticket)
+    placed = GOOD if layer else replace(GOOD, layer=tmp_path)
+    invoker = Invoker(FakeHost(), "s", tmp_path)
+    try:
+        with pytest.raises(TicketError, match="layer that is thrown away"):
+            await invoker.call(ticket, placed, on_output=print, on_artifact=_drop, report=lambda _: None)
+    finally:
+        await invoker.close()
+
+
 def test_the_digest_is_long_enough_that_nobody_finds_two_calls_for_one_yes() -> None:
     assert len(GOOD.request.arguments) == 64
 

@@ -8,13 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from iact.core.language.actions import ActionSpec
 from iact.core.language.grammar import Bound
 from iact.core.language.variables import text_value
 from iact.core.modules.approval import Approvals
+from iact.core.records.calls import Call
 from iact.core.records.record import Record
 from iact.core.session.monitor import Authorities
 from iact.core.session.replay import Replay, replay
-from iact.core.tree import origin
+from iact.core.tree import apply_shared_state, origin
+from iact.core.tree.agent import Pending
 from iact.core.tree.decision import texts
 from iact.core.tree.interpret import whole_digest_of
 from iact.core.tree.tree import Tree
@@ -132,6 +135,25 @@ def test_a_value_inside_of_an_argument_carries_its_labels(tmp_path: Path) -> Non
 
     other = Bound(bound.arguments, {"/table/rows": text_value("good", labels=frozenset({WEB}))})
     assert whole_digest_of(other) != whole_digest_of(bound)
+
+
+def test_what_a_reader_writes_in_its_layer_comes_out_of_it_with_its_labels(tmp_path: Path) -> None:
+    """A value that the agent never read goes into its layer by name, and is read there by the next call."""
+    _, played = play(
+        tmp_path, {"/": ["```CALL other\nHello.\n```", "Hello."], "/other": ["Hello."]}, intent=0
+    )
+    tree, agent = played.tree, played.tree.root
+    tree.layers = True
+    evil = text_value("evil", labels=frozenset({WEB}))
+    spec = ActionSpec("shell.run", "", impact=1)
+    pending = Pending(0, spec.name, "", "", spec, Bound({"command": "cat > kept"}, {"stdin": evil}))
+    call = Call(turn=1, action=0, function=spec.name, impact=0, args="")
+
+    apply_shared_state.begin(tree, agent, pending, played.records[-1], call)
+    assert WEB in origin.around(tree, agent, "files.read")
+    assert WEB not in origin.around(tree, tree.agents["/other"], "files.read"), (
+        "no other agent reads it there"
+    )
 
 
 def test_show_is_reading(tmp_path: Path) -> None:

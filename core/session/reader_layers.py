@@ -1,0 +1,104 @@
+"""The layers in which agents of intent 0 run code: one for each agent, made when it first needs one.
+
+Over the files that all agents share lies a layer that one agent sees and that is thrown away when its task ends
+(`core.gate.layer`). From its first call in it, everything that the agent reads with a module that has a view of the
+workspace of its own goes through the layer, too: it finds what it wrote.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from iact.core.errors import SandboxUnavailable, WorkspaceError
+from iact.core.gate.gate import Ticket
+from iact.core.modules.invoker import Modules
+from iact.core.modules.registry import Start
+from iact.core.ports import OpenLayer, ThrownAwayLayer
+from iact.core.session.scheduler import Scheduler
+from iact.core.tree.agent import Agent
+
+
+@dataclass(slots=True, eq=False)
+class _Open:
+    """One agent's layer. `calls`: how many run in it now."""
+
+    layer: ThrownAwayLayer
+    calls: int = 0
+    renewing: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+
+class ReaderLayers:
+    """The layers of one session over `folder`. `open_layer`: makes one; None: there are none here."""
+
+    def __init__(
+        self, scheduler: Scheduler, modules: Modules, folder: Path, open_layer: OpenLayer | None
+    ) -> None:
+        self._scheduler = scheduler
+        self._modules = modules
+        self._folder = folder
+        self._open_layer = open_layer
+        self._layers: dict[str, _Open] = {}
+        self._making: dict[str, asyncio.Lock] = {}
+        self._ending: set[_Open] = set()
+        """Those that are being thrown away."""
+
+    @asynccontextmanager
+    async def of(self, agent: Agent, ticket: Ticket, start: Start) -> AsyncIterator[Path | None]:
+        """The folder in which a call is made: the agent's layer, or None for the workspace itself. `start`: how the
+        module of the call runs.
+
+        Raises:
+            SandboxUnavailable: the call needs a layer, and none can be made.
+        """
+        intent = self._scheduler.live.tree.grant_of(agent.path).intent
+        reads_in_layer = agent.path in self._layers and start.views and intent < 1
+        if not ticket.layer and not (reads_in_layer and ticket.right == "look"):
+            yield None
+            return
+
+        async with self._making.setdefault(agent.path, asyncio.Lock()):
+            found = self._layers.get(agent.path)
+            if found is None:
+                found = self._layers[agent.path] = _Open(await self._made())
+
+        async with found.renewing:
+            if not found.calls:
+                # What others changed below since the last call is seen from here on.
+                await asyncio.to_thread(found.layer.renew)
+            found.calls += 1
+        try:
+            yield found.layer.folder
+        finally:
+            found.calls -= 1
+
+    async def _made(self) -> ThrownAwayLayer:
+        if self._open_layer is None:
+            raise SandboxUnavailable("There can be no layer that is thrown away here.")
+        try:
+            return await asyncio.to_thread(self._open_layer, self._folder)
+        except WorkspaceError as error:
+            raise SandboxUnavailable(str(error)) from error
+
+    def let_go(self, agent: Agent) -> None:
+        """Throw an agent's layer away, in the background: its task has ended."""
+        found = self._layers.pop(agent.path, None)
+        if found is not None:
+            self._ending.add(found)
+            self._scheduler.spawn(f"end of the layer of {agent.path}", partial(self._throw_away, found))
+
+    async def _throw_away(self, found: _Open) -> None:
+        await self._modules.leave(found.layer.folder)
+        await asyncio.to_thread(found.layer.close)
+        self._ending.discard(found)
+
+    async def close(self) -> None:
+        """Throw away every layer; the modules have been stopped."""
+        for found in [*self._layers.values(), *self._ending]:
+            await asyncio.to_thread(found.layer.close)
+        self._layers.clear()
+        self._ending.clear()
