@@ -1,7 +1,8 @@
 """Converts HTML to Markdown: what a reader needs of a page, and nothing that could run. No I/O.
 
-Scripts, styles and forms are dropped. If the page marks its main part, only that is kept. Links are absolute, and only
-http and https links are kept. The parser never fails: it makes a page of any input.
+Scripts, styles and fields of forms are dropped. If the page marks its main part, or articles, only those are kept, and
+what was left out is counted (`left_out`). Links are absolute, and only http and https links are kept. The parser never
+fails: it makes a page of any input.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from typing import Final
 from urllib.parse import urljoin, urlsplit
+
+from .left_out import LANDMARKS, LeftOut, Link, Span, counted, outermost
 
 _DROPPED: Final = frozenset(
     ("script", "style", "template", "svg", "noscript", "iframe", "object", "math", "canvas", "head", "select")
@@ -23,18 +26,26 @@ _BLOCKS: Final = frozenset(
 _VOID: Final = frozenset(
     ("br", "hr", "img", "input", "meta", "link", "area", "base", "col", "embed", "source", "wbr", "track")
 )
+_FIELDS: Final = frozenset(("input", "select", "textarea"))
 _MARKS: Final = {"strong": "**", "b": "**", "em": "*", "i": "*", "del": "~~", "s": "~~"}
 _ENDED_BY: Final = {"li": ("ul", "ol"), "tr": ("table",)}
 """Elements that end where the next element of their kind begins within one of these."""
 _DEEPEST: Final = 200
+_MOST_SPANNED: Final = 50
+"""The most columns or rows that one cell of a table may span."""
+_LONGEST_CELL: Final = 600
+"""The most characters of a cell. A table with a longer one arranges the page, so its cells are paragraphs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as text. `title`: one line, may be empty."""
+    """A page as text."""
 
     title: str
+    """One line, may be empty."""
     text: str
+    left_out: str = ""
+    """What the page has and the text has not, in one line, and perhaps the links of its navigation in a second; empty if there is nothing."""
 
 
 def convert(html: str, base: str) -> Page:
@@ -75,6 +86,64 @@ class _Writer:
         ]
 
 
+@dataclass(slots=True)
+class _Table:
+    """The table that is being read, row by row, with cells that span several columns or rows."""
+
+    rows: int = 0
+    """How many rows were written."""
+    row: list[str] | None = None
+    """The cells of the row that is open; None between rows."""
+    in_cell: bool = False
+    wide: int = 1
+    high: int = 1
+    hanging: dict[int, tuple[int, str]] = field(default_factory=dict)
+    """By column: how many more rows a cell from above covers, and its text."""
+
+    def begin_cell(self, given: dict[str, str]) -> None:
+        """Begin a cell with these attributes."""
+        self.in_cell = True
+        self.wide = _spanned(given.get("colspan", ""))
+        self.high = _spanned(given.get("rowspan", ""))
+
+    def end_cell(self, text: str) -> None:
+        """End the open cell; text that stands outside of cells becomes one as well."""
+        if self.row is None or not (self.in_cell or text):
+            return
+        self._put_hanging(self.row)
+
+        column = len(self.row)
+        self.row += [text, *[""] * (self.wide - 1)]
+        if self.high > 1:
+            self.hanging[column] = (self.high - 1, text)
+        self.in_cell = False
+        self.wide = self.high = 1
+
+    def end_row(self) -> list[str]:
+        """End the row and return its cells."""
+        cells, self.row = self.row or [], None
+        if cells:
+            self._put_hanging(cells)
+        return cells
+
+    def _put_hanging(self, cells: list[str]) -> None:
+        """Repeat the text of a cell from above that covers this row, so that columns stay below each other."""
+        while (column := len(cells)) in self.hanging:
+            left, text = self.hanging.pop(column)
+            cells.append(text)
+            if left > 1:
+                self.hanging[column] = (left - 1, text)
+
+
+def _spanned(value: str) -> int:
+    is_number = value.isascii() and value.isdigit() and len(value) < 6
+    return min(max(1, int(value)), _MOST_SPANNED) if is_number else 1
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.replace("\x00", " ").split())
+
+
 class _Reading(HTMLParser):
     """Takes tags and text, and keeps two texts: the whole page, and its main part."""
 
@@ -87,22 +156,35 @@ class _Reading(HTMLParser):
         self._title: list[str] = []
         self._titles = 0
         self._in_title = False
-        self._links: list[str] = []
+        self._links: list[tuple[str, int]] = []
         self._lists: list[int | None] = []
         self._pre: list[str] | None = None
-        self._row: list[str] | None = None
-        self._rows = 0
-        self._main: tuple[int, int] | None = None
-        self._main_since: int | None = None
+        self._table = _Table()
+        self._landmarks: list[tuple[str, int]] = []
+        self._spans: list[Span] = []
+        self._page_links: list[Link] = []
+        self._left = LeftOut()
 
     def page(self) -> Page:
         self._writer.flush()
+        while self._landmarks:
+            self._close_landmark()
+
         lines = self._writer.lines
-        if self._main_since is not None:
-            self._main = (self._main_since, len(lines))
-        if self._main is not None and any(lines[slice(*self._main)]):
-            lines = lines[slice(*self._main)]
-        return Page(" ".join("".join(self._title).split())[:300], "\n".join(lines).strip("\n"))
+        title = " ".join("".join(self._title).split())[:300]
+        parts = self._main_parts()
+        left_out = counted(self._left, lines, parts, self._spans, self._page_links)
+        kept = ["\n".join(lines[part.start : part.end]).strip("\n") for part in parts]
+        return Page(title, "\n\n".join(text for text in kept if text), left_out)
+
+    def _main_parts(self) -> list[Span]:
+        """The parts of the page that are kept: what is marked as main, else the articles, else all of it."""
+        lines = self._writer.lines
+        for kind in ("main", "article"):
+            parts = [span for span in outermost(self._spans, kind) if span.has_text(lines)]
+            if parts:
+                return parts
+        return [Span("page", 0, len(lines))]
 
     # --- tags ---
 
@@ -112,6 +194,9 @@ class _Reading(HTMLParser):
             self._titles += 1
         if tag == "body":  # a head that was never closed
             self._dropping = 0
+        given = {name: value or "" for name, value in attrs}
+        if not self._dropping:
+            self._count_left_out(tag, given)
         if tag in _DROPPED:
             self._dropping += 1
         if self._dropping:
@@ -120,11 +205,16 @@ class _Reading(HTMLParser):
             self._end_before(tag)
         if tag not in _VOID and len(self._open) < _DEEPEST:
             self._open.append(tag)
-        given = {name: value or "" for name, value in attrs}
         if tag in _BLOCKS and self._pre is None:
             self._start_block(tag, given)
         else:
             self._start_inline(tag, given)
+
+    def _count_left_out(self, tag: str, given: dict[str, str]) -> None:
+        if tag in _FIELDS and given.get("type", "").lower() not in ("hidden", "submit", "button", "image"):
+            self._left.fields += 1
+        elif tag == "iframe" and (address := self._address(given.get("src", ""))):
+            self._left.frames.append(address)
 
     def _end_before(self, tag: str) -> None:
         """End an open element of the same kind, since HTML lets authors omit its end tag."""
@@ -137,11 +227,19 @@ class _Reading(HTMLParser):
 
     def _start_block(self, tag: str, given: dict[str, str]) -> None:
         writer = self._writer
-        if tag != "tr" or self._row is None:
+        if tag in ("table", "pre"):
+            self._give_up_row()
+        in_row = self._table.row is not None
+        if not in_row:
             writer.flush()
+        if tag in LANDMARKS:
+            self._landmarks.append((tag, len(writer.lines)))
+        if in_row and tag != "tr":
+            # A cell is one line, whatever blocks are in it.
+            self._write("\x00")
+            return
+
         match tag:
-            case "main" | "article" if self._main is None and self._main_since is None:
-                self._main_since = len(writer.lines)
             case "h1" | "h2" | "h3" | "h4" | "h5" | "h6":
                 writer.inline.append(f"{'#' * int(tag[1])} ")
             case "blockquote" if len(writer.prefixes) < 20:
@@ -157,9 +255,9 @@ class _Reading(HTMLParser):
             case "hr":
                 writer.block(["---"])
             case "table":
-                self._rows = 0
+                self._table = _Table()
             case "tr":
-                self._row = []
+                self._table.row = []
 
     def _start_item(self) -> None:
         number = self._lists[-1] if self._lists else None
@@ -170,13 +268,14 @@ class _Reading(HTMLParser):
         self._writer.marker = marker
 
     def _start_inline(self, tag: str, given: dict[str, str]) -> None:
-        if tag in ("td", "th") and self._row is not None:
+        if tag in ("td", "th") and self._table.row is not None:
             self._end_cell()
+            self._table.begin_cell(given)
         elif tag == "br":
             self._write("\x00")
         elif tag == "a":
-            self._links.append(self._address(given.get("href", "")))
-            self._write("[" if self._links[-1] else "")
+            self._links.append((self._address(given.get("href", "")), len(self._writer.inline)))
+            self._write("[" if self._links[-1][0] else "")
         elif tag == "img" and given.get("alt", "").strip():
             self._write(f"[image: {given['alt'].strip()}]")
         elif tag == "code" and self._pre is None:
@@ -202,24 +301,39 @@ class _Reading(HTMLParser):
         if tag in _BLOCKS:
             self._close_block(tag)
         elif tag == "a" and self._links:
-            address = self._links.pop()
-            self._write(f"]({address})" if address else "")
+            self._close_link(*self._links.pop())
         elif tag == "code":
             self._write("`")
         elif tag in _MARKS:
             self._write(_MARKS[tag])
+
+    def _close_link(self, address: str, begun: int) -> None:
+        if not address:
+            return
+        text = " ".join("".join(self._writer.inline[begun + 1 :]).replace("\x00", " ").split())
+        self._page_links.append(Link(text, address, len(self._writer.lines)))
+        self._write(f"]({address})")
+
+    def _close_landmark(self) -> None:
+        kind, start = self._landmarks.pop()
+        self._spans.append(Span(kind, start, len(self._writer.lines)))
 
     def _close_block(self, tag: str) -> None:
         writer = self._writer
         if tag == "pre":
             self._close_pre()
             return
-        if tag == "tr" and self._row is not None:
+        if tag == "table":
             self._close_row()
-            return
-        writer.flush()
-        if tag in ("main", "article") and self._main_since is not None and tag not in self._open:
-            self._main, self._main_since = (self._main_since, len(writer.lines)), None
+        in_row = self._table.row is not None
+        if not in_row:
+            writer.flush()
+        if tag in LANDMARKS and self._landmarks and self._landmarks[-1][0] == tag:
+            self._close_landmark()
+        if in_row and tag == "tr":
+            self._close_row()
+        elif in_row:
+            self._write("\x00")
         elif tag == "blockquote" and "> " in writer.prefixes:
             while writer.prefixes.pop() != "> ":
                 pass
@@ -238,23 +352,35 @@ class _Reading(HTMLParser):
             self._writer.block([fence, *text.split("\n"), fence])
 
     def _end_cell(self) -> None:
-        text = " ".join("".join(self._writer.inline).replace("\x00", " ").split())
+        text = "".join(self._writer.inline).strip(" \t\r\n\f\x00")
         self._writer.inline = []
-        if self._row is not None and (text or self._row):
-            self._row.append(text)
+        self._table.end_cell(text)
 
     def _close_row(self) -> None:
-        """Write a row of a table as one line; the writer's remaining inline text is its last cell."""
-        if self._row is not None:
-            rest = " ".join("".join(self._writer.inline).replace("\x00", " ").split())
-            cells = [*self._row, rest] if rest or self._row else []
-            self._writer.inline = []
-            self._row = None
-            if any(cells):
-                line = "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-                below = [] if self._rows else [f"|{'---|' * len(cells)}"]
-                self._writer.block([line, *below], follows=self._rows > 0)
-                self._rows += 1
+        """Write a row of a table as one line."""
+        if self._table.row is None:
+            return
+        self._end_cell()
+        cells = self._table.end_row()
+        if any(len(cell) > _LONGEST_CELL for cell in cells):
+            self._write_paragraphs(cells)
+        elif any(cells):
+            line = "| " + " | ".join(_in_one_line(cell).replace("|", "\\|") for cell in cells) + " |"
+            below = [] if self._table.rows else [f"|{'---|' * len(cells)}"]
+            self._writer.block([line, *below], follows=self._table.rows > 0)
+            self._table.rows += 1
+
+    def _give_up_row(self) -> None:
+        """Write the cells of an open row as paragraphs: a table or a listing within it doesn't fit in a line."""
+        if self._table.row is None:
+            return
+        self._end_cell()
+        self._write_paragraphs(self._table.end_row())
+
+    def _write_paragraphs(self, cells: list[str]) -> None:
+        for cell in cells:
+            self._writer.inline = [cell]
+            self._writer.flush()
 
     # --- text ---
 

@@ -105,9 +105,31 @@ def _shown(kept: CachedPage, page: Page, start: int, most: int) -> Result:
         shown = shown[:end]
     heading = _heading(kept, page) if not start else ""
     more = len(text) - len(shown)
-    rest = f"\n\n[{more:,} more characters; go on with start={max(0, start) + len(shown)}.]" if more else ""
-    cut = "\n\n[The page was too large and ends here.]" if kept.response.cut and not more else ""
-    return Result(f"{heading}{shown}{rest}{cut}\n", "text/markdown", data=_data(kept, page.title))
+    if more:
+        remarks = [f"[{more:,} more characters; go on with start={max(0, start) + len(shown)}.]"]
+    else:
+        remarks = _last_remarks(kept.response, page)
+    text = "\n\n".join([f"{heading}{shown}", *remarks])
+    return Result(f"{text}\n", "text/markdown", data=_data(kept, page.title))
+
+
+def _last_remarks(response: Response, page: Page) -> list[str]:
+    """What a reader must know at the end of a page: that it has no text, was cut, or has more than was given."""
+    remarks: list[str] = []
+    if not page.text.strip() and response.body:
+        remarks.append("[It has no text of its own; if scripts write it, browser.open shows it.]")
+    if response.cut or _converted_in_part(response):
+        remarks.append("[The page was too large and ends here.]")
+    if page.left_out:
+        said, _, navigation = page.left_out.partition("\n")
+        remarks.append(
+            "\n".join([f"[Left out: {said}; raw=true gives all.]", *([navigation] if navigation else [])])
+        )
+    return remarks
+
+
+def _converted_in_part(response: Response) -> bool:
+    return "html" in response.kind and len(response.body) > _LARGEST_PAGE
 
 
 def _pdf(response: Response) -> Page:

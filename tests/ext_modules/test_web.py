@@ -174,6 +174,36 @@ def test_long_pages_come_in_parts(ask: Callable[..., Done]) -> None:
     assert ask("http://a.example/", pages, start=95).output == "56789\n"
 
 
+def test_a_page_ends_with_what_was_left_out_of_it(ask: Callable[..., Done]) -> None:
+    body = (
+        "<nav><a href=/x>X</a></nav><main><article>a</article><article>b</article></main><footer>us</footer>"
+    )
+    pages = {"a.example:80/": page(body)}
+    done = ask("http://a.example/", pages)
+    assert done.output.endswith(
+        "\na\n\nb\n\n[Left out: navigation with 1 link, a footer; raw=true gives all.]\n"
+        "Navigation: [X](http://a.example/x)\n"
+    )
+    assert "<footer>us" in ask("http://a.example/", pages, raw=True).output
+    assert "Left out" not in ask("http://a.example/", pages, raw=True).output
+    assert "Left out" not in ask("http://a.example/", pages, most=1).output
+
+
+def test_a_page_without_text_and_one_that_is_too_large_say_so(
+    ask: Callable[..., Done], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    empty = page("<div id=root></div><script>draw()</script>")
+    assert (
+        "[It has no text of its own; if scripts write it,"
+        in ask("http://a.example/", {"a.example:80/": empty}).output
+    )
+    monkeypatch.setattr("ext_modules.web.module._LARGEST_PAGE", 10)
+    long = page("<p>12345678901234567890")
+    assert ask("http://a.example/", {"a.example:80/": long}).output.endswith(
+        "1234567\n\n[The page was too large and ends here.]\n"
+    )
+
+
 def test_raw_is_raw(ask: Callable[..., Done]) -> None:
     assert "<p>a" in ask("http://a.example/", {"a.example:80/": page("<p>a")}, raw=True).output
 
