@@ -19,6 +19,9 @@ _MARKED: Final = re.compile(r"\W*questions?\W*:", re.IGNORECASE)
 _MARKS: Final = "?\uff1f\ufe56\u061f\u037e\u055e\u1367\u2e2e\u2047\u2048\u2049\u203d\ua60f\ua6f7\u2753\u2754"
 """Question marks of all scripts: two Latin ones, Arabic, Greek, and so on; doubled ones; ornaments."""
 
+_HINT: Final = re.compile(f"[{_MARKS}]|question", re.IGNORECASE)
+"""What no question is without. Most messages have nothing of it, and need not be scanned."""
+
 _BEHIND: Final = "\"'\u201d\u2019\u00bb\u203a\u300d\u300f)\uff09]*_~` \t"
 """What may follow on a question mark: closing quotes, brackets and emphasis."""
 
@@ -32,7 +35,7 @@ def asks(text: str) -> bool:
     Its last paragraph outside of code ends with a question mark, or it says itself that it is a question. A message with
     so much else in it that it may be a result is none: taking a result for a question would lose it.
     """
-    if len(text) > _LONGEST:
+    if len(text) > _LONGEST or _HINT.search(text) is None:
         return False
 
     prose = []
@@ -49,5 +52,5 @@ def asks(text: str) -> bool:
     above = lines.copy()
     while above and _CHOICE.match(above[-1]):
         above.pop()
-    ends_asking = any(part[-1].rstrip(_BEHIND)[-1:] in _MARKS for part in (lines, above) if part)
+    ends_asking = any(part[-1].rstrip(_BEHIND).endswith(tuple(_MARKS)) for part in (lines, above) if part)
     return ends_asking or (bool(lines) and _MARKED.match(lines[0]) is not None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from iact.core.language import labels
@@ -20,27 +21,25 @@ def begin(tree: Tree, caller: Agent, child: Agent) -> None:
     if not tree.follows_1_3:
         return
 
-    child.writes = _may_write(tree, child)
-    if not _has_workspace(tree):
+    access = {name: loaded.manifest.needs.workspace for name, loaded in tree.modules.items()}
+    if "read" not in access.values() and "write" not in access.values():
         return
 
+    child.writes = _may_write(tree, child, access)
     siblings = [tree.agents[path] for path in caller.children.values() if path != child.path]
     writing = [sibling.name for sibling in siblings if sibling.writes]
     child.context.shares = labels.shared_workspace(writing[:_NAMED], len(writing), alone=not siblings)
 
 
-def _has_workspace(tree: Tree) -> bool:
-    return any(loaded.manifest.needs.workspace != "none" for loaded in tree.modules.values())
-
-
-def _may_write(tree: Tree, agent: Agent) -> bool:
+def _may_write(tree: Tree, agent: Agent, access: Mapping[str, str]) -> bool:
+    """Whether an agent may call a function that changes files. `access`: to the workspace, by module."""
     grant = tree.grant_of(agent.path)
     if grant.intent < 1:
         return False
 
-    writers = {name for name, loaded in tree.modules.items() if loaded.manifest.needs.workspace == "write"}
+    scope = grant.scope
     for spec in tree.functions.values():
-        within = grant.scope.contains(spec.name) and grant.scope.cap(spec.name) >= 1
-        if spec.module in writers and spec.impact >= 1 and within:
+        changes_files = spec.impact >= 1 and access.get(spec.module or "") == "write"
+        if changes_files and scope.contains(spec.name) and scope.cap(spec.name) >= 1:
             return True
     return False

@@ -42,6 +42,7 @@ def test_a_message_that_ends_by_asking_is_a_question(text: str) -> None:
         f"{_REPORT}\n\nShall I look at the other folder, too?",
         "The file:\n\n```python\n" + "x = 1\n" * 20 + "```\n\nIs that all right?",
         "- red\n- green",
+        "Is it there? Yes.\n\n***",
     ],
 )
 def test_a_message_with_a_result_is_none(text: str) -> None:
