@@ -52,7 +52,11 @@ class BoundSettings(BaseModel):
     turns: int = Field(default=_BOUNDS.turns, ge=1, description="turns of an agent per task")
     tokens: int = Field(default=_BOUNDS.tokens, ge=1, description="tokens of a session, input and output")
     tool: float = Field(default=_BOUNDS.tool, gt=0, description="seconds that a tool call may take")
-    reply_tokens: int = Field(default=_BOUNDS.reply_tokens, ge=16, description="tokens of one model reply")
+    reply_tokens: int | None = Field(
+        default=_BOUNDS.reply_tokens,
+        ge=16,
+        description="tokens of one model reply; if unset, what the model's window leaves",
+    )
     money: float | None = Field(
         default=None, gt=0, description="what a session's model calls may cost; needs prices"
     )

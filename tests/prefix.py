@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from iact.core.language.labels import SUMMARIZE, context_full
-from iact.core.tree.interpret import KEPT
+from iact.core.tree.compression import KEPT
 
 Messages = tuple[tuple[str, str], ...]
 """The (role, content) of each message of a context."""
@@ -91,24 +91,47 @@ def _follows(who: str, before: Messages, now: Messages) -> None:
     assert len(now) > last, f"{who}: history became shorter"
     assert now[last][0] == before[last][0], f"{who}: an input changed its role"
     if len(now) > len(before):
-        if before[last][1] != SUMMARIZE:
+        if not before[last][1].startswith(SUMMARIZE):
             assert now[last] == before[last], f"{who}: an input changed once it was history"
         assert now[len(before)][0] == "assistant", f"{who}: its own reply does not follow its input"
-    elif SUMMARIZE not in (now[last][1], before[last][1]):
+    elif not any(one[last][1].startswith(SUMMARIZE) for one in (now, before)):
         sent, again = lasting(before[last][1]), now[last][1]
         assert again.startswith(sent), f"{who}: the input of a repeated turn changed: {again!r}, not {sent!r}"
 
 
 def _was_cut(before: Messages, now: Messages) -> bool:
-    """Whether there was a compression between two contexts: the first message says so, and did not before."""
-    return len(before) > 1 < len(now) and now[:1] == before[:1] and now[1] != before[1] and _CUT in now[1][1]
+    """Whether there was a compression between two contexts: the first message says so, and did not before.
+
+    Two summaries may be the same; then the history is shorter than that which was to be summarized.
+    """
+    if not len(before) > 1 < len(now) or now[:1] != before[:1] or _CUT not in now[1][1]:
+        return False
+    summarized = before[-1][1].startswith(SUMMARIZE) and len(now) < len(before)
+    return summarized or now[1] != before[1]
 
 
 def _keeps(who: str, before: Messages, now: Messages) -> None:
     """Check the result of a compression: the first message with a note, and the last messages unchanged."""
     begun = lasting(before[1][1]).partition(_CUT)[0]
-    assert now[1][1].startswith(begun), f"{who}: the first message changed in a compression"
+    first = now[1][1].partition(_CUT)[0]
+    assert _is_whole_or_shortened(begun, first), f"{who}: the first message changed in a compression"
     kept = now[2 : 2 + KEPT]
     # The last of them, if the agent itself wrote COMPRESS, is the reply that holds it.
     places = [at for at in range(len(before)) if before[at : at + len(kept) - 1] == kept[:-1]]
     assert places, f"{who}: what a compression kept is not what stood there"
+
+
+def _is_whole_or_shortened(text: str, shown: str) -> bool:
+    """Whether both are one text, of which either may lack the middle because a small window has no room for it."""
+    if shown == text:
+        return True
+    begin, cut, end = _around(shown)
+    other_begin, other_cut, other_end = _around(text)
+    begins = begin.startswith(other_begin) or other_begin.startswith(begin)
+    return bool(cut or other_cut) and begins and (end.endswith(other_end) or other_end.endswith(end))
+
+
+def _around(text: str) -> tuple[str, str, str]:
+    """What stands before and after the middle that was left out, and the line that says so; a whole text twice."""
+    begin, cut, rest = text.partition("\n[… ")
+    return (begin, cut, rest.partition("…]\n")[2]) if cut else (text, "", text)

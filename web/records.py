@@ -221,6 +221,10 @@ def record_html(
             return _spawn(spawn, record.body, known)
         case Upload() as upload:
             return _upload(upload)
+        case Compress() if not record.body:
+            return html(
+                '<p class="quiet t">The history so far was cut without a summary: none could be used.</p>'
+            )
         case Compress():
             return html(
                 '<details class="quiet"><summary class="t">The history so far was summarized</summary>{}</details>',
@@ -397,6 +401,7 @@ _STOPPED: Final[Mapping[str, str]] = {
     "cancel": "Stopped by you (show the text)",
     "restart": "The connection broke; started again (show the text)",
     "changed": "Asked again, because something changed in the meantime (show the text)",
+    "summary": "A summary that could not be used (show the text)",
 }
 
 
@@ -597,6 +602,9 @@ def _done(content: Control) -> str:
             return "The policy was read again."
         case AllowHosts(always=always, session=session):
             return _hosts(always, session)
+        case SetModels(by="core", models=models):
+            windows = ", ".join(f"{role}: {terms.context}" for role, terms in models.items())
+            return f"From here on, contexts are as long as the endpoint allows ({windows} tokens)."
         case SetModels(models=models):
             played = ", ".join(f"{role}: {terms.model}" for role, terms in models.items())
             return f"From here on, other models answer ({played})."

@@ -39,9 +39,9 @@ def begin(static: StaticPrompt) -> History:
 
 
 class History:
-    """Messages from the static prompt on. `tokens`: an estimate of their total."""
+    """Messages from the static prompt on. `tokens`: an estimate of their total; `static_tokens`: of the static prompt."""
 
-    __slots__ = ("_hasher", "_messages", "_static", "tokens")
+    __slots__ = ("_hasher", "_messages", "_static", "static_tokens", "tokens")
 
     def __init__(self, static: StaticPrompt) -> None:
         self._messages: list[ChatMessage] = []
@@ -51,6 +51,7 @@ class History:
         self.push(ChatMessage("system", static.system))
         for message in static.examples:
             self.push(message)
+        self.static_tokens = self.tokens
 
     @property
     def began(self) -> int:
@@ -71,6 +72,7 @@ class History:
         other = History.__new__(History)
         other._messages, other._hasher = list(self._messages), self._hasher.copy()
         other._static, other.tokens = self._static, self.tokens
+        other.static_tokens = self.static_tokens
         return other
 
     def under(self, static: StaticPrompt) -> History:
@@ -87,11 +89,19 @@ class History:
         """
         if len(self._messages) <= self.began + 1 + keep:
             return None
+        return self.anew(first, self._messages[-keep:])
+
+    def anew(self, first: ChatMessage, kept: Sequence[ChatMessage]) -> History:
+        """Return a history of the same static prompt, `first`, and the messages `kept`, the first of them a reply."""
         other = History(self._static)
         other.push(first)
-        for message in self._messages[-keep:]:
+        for message in kept:
             other.push(message)
         return other
+
+    def last(self, count: int) -> list[ChatMessage]:
+        """The last messages, without the first one after the static prompt."""
+        return self._messages[max(self.began + 1, len(self._messages) - count) :]
 
     def messages(self) -> Sequence[ChatMessage]:
         """All messages so far. Must not be modified."""

@@ -166,7 +166,7 @@ SHOW: Final = ActionSpec(
 COMPRESS: Final = ActionSpec(
     name="COMPRESS",
     summary="Cut your history: the body is your own summary of all that must survive.",
-    parameters=_schema(["summary"], summary=_TEXT),
+    parameters=_schema([], summary=_TEXT),
     body="summary",
     core=True,
 )
@@ -417,6 +417,11 @@ class Registry:
             return close
         module = name.split(".", 1)[0]
         return [other for other in names if other.startswith(module + ".")][:most]
+
+    @cached_property
+    def names(self) -> Sequence[str]:
+        """All names and aliases."""
+        return tuple(self._specs)
 
     def functions(self) -> Sequence[ActionSpec]:
         """The functions of modules, in their order of use."""

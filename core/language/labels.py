@@ -262,6 +262,18 @@ def not_run(language: str, function: str) -> str:
     return f"Nothing was run. To run the block, write ```{function} instead of ```{language}. {_OR_ANSWER}"
 
 
+def other_form(text: str, unknown: str, nearest: Iterable[str]) -> str:
+    """For a call that is written as other programs want it, and was not made. `unknown`: a name that does not exist."""
+    if unknown:
+        near = ", ".join(f"`{name}`" for name in nearest)
+        there = f"There is no function `{inline(unknown, 60)}`."
+        return f"{there} The nearest names are {near}. {_OR_ANSWER}" if near else f"{there} {_OR_ANSWER}"
+    return (
+        f"This call was not made: {inline(text, 60)} Write it as a block that begins with ```NAME, with the arguments "
+        f"behind the name as key=value. {_OR_ANSWER}"
+    )
+
+
 def unfinished(child: str, status: str, reason: str) -> str:
     """The note about a child that failed, hit a bound or was cancelled, instead of its reply."""
     return f"{_CHILD} {child} did not finish ({status}):\n{fenced(clean(reason))}"
@@ -305,9 +317,9 @@ def refused_repeat(function: str) -> str:
 def context_full(percent: int) -> str:
     """Sent once when an agent's context fills up."""
     return note(
-        f"Your context is {percent} % full. Before you go on, write a block\n\n```COMPRESS\nyour summary of all that must "
-        "survive: the task, decisions, findings, names of variables and files, what is left to do\n```\n\n"
-        "What stood before your last turns is then cut; your variables stay."
+        f"Your context is {percent} % full. Before you go on, write a block\n\n```COMPRESS\nyour summary: the task and its "
+        "constraints in the person's words, what was decided and why, what was done (files, calls), what is open, where "
+        "things are\n```\n\nWhat stood before your last turns is then cut; your variables stay."
     )
 
 
@@ -322,12 +334,45 @@ def compressed(summary: str | None) -> str:
     )
 
 
+def cut_without_summary() -> str:
+    """The same note where there is no summary."""
+    return note("The history that stood here was too long and was cut. This is what is known of it.")
+
+
+def summary_refused(fault: str, words: int) -> str:
+    """Feedback on a COMPRESS whose summary can't be used, before it is asked for once more."""
+    what = (
+        "its summary is empty" if fault == "empty" else f"its summary is too long; {words} words are enough"
+    )
+    return f"`COMPRESS` was not done: {what}. Write it again, with what must survive."
+
+
+HEADINGS: Final = ("Task", "Decided", "Done", "Open", "Where")
+"""The headings of a summary."""
+
 SUMMARIZE: Final = (
     f"{_NOTICE} your context is full. Write now, in plain text and without any action block, a summary of "
-    "everything above that must survive: the task, decisions, findings, names of variables and files, and what is left "
-    "to do. Everything but your last turns will be cut."
+    "everything above that must survive; everything but your last turns will be cut. Use these five headings, in "
+    "English, each on a line of its own:\n\n"
+    "Task: what is wanted and every constraint, in the person's words\n"
+    "Decided: what was decided, and why\n"
+    "Done: what was really done, with the names of files and calls\n"
+    "Open: what is left to do, and what is unclear\n"
+    "Where: files, variables and addresses, and what each holds"
 )
-"""The request to a model when an agent did not compress its history itself."""
+"""The request to a model when an agent did not compress its history itself. `summarize` makes it whole."""
+
+_REFUSED: Final = {
+    "empty": "Your summary was empty",
+    "long": "Your summary was too long",
+    "headings": "Your summary lacked some of the headings",
+}
+
+
+def summarize(words: int, fault: str = "") -> str:
+    """The whole request for a summary. `fault`: why an earlier one was refused, if it was."""
+    again = f"\n\n{_REFUSED[fault]}. This is the last time that you are asked." if fault else ""
+    return f"{SUMMARIZE}\n\nWrite at most {words} words.{again}"
 
 
 def shared_workspace(writing: Sequence[str], count: int, *, alone: bool) -> str:

@@ -3,21 +3,286 @@
 This happens once, before a reply is recorded. So the journal, the history and everything that reads a reply know only
 one language, and a model sees in its own earlier messages how an action is written. What is not understood, or names
 nothing that exists, stays as it was written; `core.language.unread` finds it again.
+
+What is rewritten, from the first line to the last:
+
+- a call in another form (`core.language.foreign`), outside of code blocks and quotes;
+- a block of code with the name of an action behind its language, or in its first line;
+- a code block that holds nothing but calls, if nothing stands behind it: elsewhere it is an example;
+- an action block in a list item, which moves to the margin;
+- `ANSWER` alone.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
-from iact.core.language.actions import ANSWER, Registry
-from iact.core.language.writer import block
+from iact.core.language import foreign
+from iact.core.language.actions import ANSWER, ActionSpec, Registry
+from iact.core.language.foreign import ForeignCall, Found, resolver
+from iact.core.language.scanner import Block, Scanner
+from iact.core.language.unread import PYTHONS, SHELLS
+from iact.core.language.writer import CallWriter, block
 
 _ANSWER_ALONE: Final = re.compile(rf"[\s`*_~]*{ANSWER.name}[\s`*_~.!]*")
+_LISTED: Final = re.compile(
+    r"(?P<before>[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*)(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)"
+)
+_ITEM: Final = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
+_CODE: Final = SHELLS | PYTHONS | {"tool", "tool_code", "tool_call", "action", "act"}
+"""Languages of blocks that are meant to be run if the name of an action stands with them."""
+
+_MOST: Final = 200
+"""The most marks of other forms that are read in one reply: reading one may take the whole text."""
 
 
-def in_our_language(text: str, registry: Registry) -> str:
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A reply in our language. `cut`: whether its end was left out, because it invented a result in another form."""
+
+    text: str
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Piece:
+    """A part of the text that is an action, and how it is written. `last`: only if nothing stands behind it."""
+
+    start: int
+    end: int
+    blocks: str
+    last: bool = False
+    foreign: bool = False
+
+
+def in_our_language(text: str, registry: Registry) -> Rewritten:
     """Return a complete reply with its actions written as action blocks."""
     if ANSWER.name in registry and _ANSWER_ALONE.fullmatch(text):
-        return block(ANSWER.name, None)
-    return text
+        return Rewritten(block(ANSWER.name, None))
+    return _Reader(text, registry).rewritten()
+
+
+def unknown_calls(text: str, registry: Registry) -> Sequence[Found]:
+    """What stands in a reply in our language in another form: it could not be read, or calls what does not exist."""
+    reader = _Reader(text, registry)
+    reader.read()
+    return reader.unknown
+
+
+class _Reader:
+    """Reads a reply once, line by line, and collects what is to be written otherwise."""
+
+    def __init__(self, text: str, registry: Registry) -> None:
+        self._text = text
+        self._registry = registry
+        self._resolve = resolver(registry.names)
+        self._writer = CallWriter()
+        self._scanner = Scanner(registry.is_action)
+        self._base = 0  # where the text begins that the scanner reads
+        self._in_list = False
+        self._tried = 0
+        self._pieces: list[_Piece] = []
+        self._acted = 0  # where the last action block ends that needs no rewriting
+        self.unknown: list[Found] = []
+
+    def rewritten(self) -> Rewritten:
+        self.read()
+        pieces = self._accepted()
+        if not pieces:
+            return Rewritten(self._text)
+
+        written: list[str] = []
+        position = 0
+        for piece in pieces:
+            before = self._text[position : piece.start].rstrip(" \t")
+            written.append(f"{before.rstrip()}\n\n" if before.strip() else "")
+            written.append(piece.blocks)
+            written.append("\n\n")
+            position = piece.end
+        rest = self._text[position:].lstrip("\n")
+
+        invented = foreign.INVENTED.search(rest) if any(piece.foreign for piece in pieces) else None
+        if invented is not None:
+            rest = rest[: invented.start()]
+        return Rewritten(f"{''.join(written)}{rest}".rstrip(), cut=invented is not None)
+
+    def read(self) -> None:
+        """Read the text to its end."""
+        position = 0
+        if not foreign.may_hold_calls(self._text):
+            return
+        while position < len(self._text) and self._scanner.cut is None:
+            position = self._line(position)
+        self._take(self._scanner.end())
+
+    def _line(self, start: int) -> int:
+        """Read the line at `start`, or what begins in it. Returns where reading goes on."""
+        end = self._text.find("\n", start)
+        end = end + 1 if end >= 0 else len(self._text)
+        line = self._text[start:end]
+        if not self._scanner.inside:
+            after = self._listed(start, line)
+            if after is None:
+                after = self._foreign(start, line)
+            if after is not None:
+                # What follows is read as if it stood alone, as it will when this is a block.
+                self._scanner, self._base = Scanner(self._registry.is_action), after
+                return after
+            self._in_list = self._goes_on_with_list(line)
+        self._take(self._scanner.feed(line))
+        return end
+
+    def _goes_on_with_list(self, line: str) -> bool:
+        if _ITEM.match(line):
+            return True
+        return self._in_list and (not line.strip() or line[0] in " \t")
+
+    # --- list items -----------------------------------------------------------------------------
+
+    def _listed(self, start: int, line: str) -> int | None:
+        """Read a fenced block in a list item. Returns where it ends; None if there is none."""
+        match = _LISTED.match(line)
+        if match is None:
+            return None
+        item = bool(_ITEM.match(line))
+        if not item and not (self._in_list and match["before"]):
+            return None
+
+        name = match["info"].split(None, 1)[0] if match["info"].strip() else ""
+        acts = bool(name) and self._registry.is_action(name)
+        body, after = self._body(start + len(line), match["mark"], acts=acts)
+        if after is None:
+            return None
+        self._in_list = True
+        if acts:
+            lines = [_outdented(text, len(match["before"].expandtabs(4))) for text in body]
+            content = "\n".join(lines) if body else None
+            written = block(match["info"].strip(), content)
+            marker = match["before"].strip()
+            lead = f"{match['before'].rstrip()}\n\n" if marker else ""
+            self._pieces.append(_Piece(start, after, f"{lead}{written}"))
+        return after
+
+    def _body(self, start: int, mark: str, *, acts: bool) -> tuple[list[str], int | None]:
+        """The lines of a block up to the fence that closes it, and where that ends; None if nothing does."""
+        body: list[str] = []
+        levels = 1
+        position = start
+        while position < len(self._text):
+            end = self._text.find("\n", position)
+            end = end if end >= 0 else len(self._text)
+            line = self._text[position:end]
+            position = end + 1
+            fence = line.strip()
+            if fence.startswith(mark):
+                if not fence.strip(mark[0]):
+                    levels -= 1
+                elif acts and "`" not in fence.lstrip(mark[0]):
+                    levels += 1
+                if levels == 0:
+                    return body, min(position, len(self._text))
+            body.append(line)
+        return body, None
+
+    # --- other forms ----------------------------------------------------------------------------
+
+    def _foreign(self, start: int, line: str) -> int | None:
+        """Read calls in another form that begin in a line. Returns where they end; None if there are none."""
+        at = foreign.opens_in(line) if self._tried < _MOST else None
+        if at is None:
+            return None
+        self._tried += 1
+        indented = at >= 4 and not line[:at].strip() and not self._in_list
+        if indented or line.lstrip().startswith(">"):
+            return None
+        found = foreign.read_at(self._text, start + at)
+        if found is None:
+            return None
+
+        behind = self._text[found.end :].split("\n", 1)[0]
+        in_sentence = bool(line[:at].strip()) and bool(behind.strip())
+        blocks = "" if in_sentence else self._blocks(found.calls)
+        if not blocks:
+            calls_something = bool(found.calls) and not in_sentence
+            if found.form.known or calls_something:
+                self.unknown.append(found)
+            return found.end if found.calls and not in_sentence else None
+        self._pieces.append(_Piece(found.start, found.end, blocks, last=not found.form.known, foreign=True))
+        return found.end
+
+    def _blocks(self, calls: Sequence[ForeignCall]) -> str:
+        """Calls as action blocks; empty if one of them calls what does not exist."""
+        specs = [self._registry.find(self._resolve(call.name)) for call in calls]
+        known = [spec for spec in specs if isinstance(spec, ActionSpec)]
+        if not calls or len(known) < len(calls):
+            return ""
+        blocks = [
+            self._writer.blocks(spec, call.arguments, call.words)
+            for spec, call in zip(known, calls, strict=True)
+        ]
+        return "\n\n".join(blocks)
+
+    # --- blocks ---------------------------------------------------------------------------------
+
+    def _take(self, events: Sequence[object]) -> None:
+        """Take the blocks that the scanner has found."""
+        for event in events:
+            if isinstance(event, Block):
+                self._block(event)
+
+    def _block(self, found: Block) -> None:
+        start, end = self._base + found.start, self._base + found.end
+        if found.action:
+            self._acted = end
+            return
+        if not found.closed:
+            return
+        language, _, rest = found.info.partition(" ")
+        language = language.lower()
+        named = self._named(language, rest.strip(), found.body)
+        if named:
+            self._pieces.append(_Piece(start, end, named))
+            return
+        calls = foreign.calls_in_block(language, found.body)
+        blocks = self._blocks(calls)
+        if blocks:
+            self._pieces.append(_Piece(start, end, blocks, last=True, foreign=True))
+        elif calls and not self._text[end:].strip():
+            self.unknown.append(Found(start, end, calls, foreign.FORMS[-1]))
+
+    def _named(self, language: str, rest: str, body: str) -> str:
+        """The action block that a block of code means with the name of an action behind its language, or in its first
+        line; empty if it means none."""
+        if language not in _CODE:
+            return ""
+        if rest and self._is_name(rest.split(None, 1)[0]):
+            return block(rest, body)
+        first, _, lines = body.partition("\n")
+        if first.strip() and self._is_name(first.split(None, 1)[0]):
+            return block(first.strip(), lines)
+        return ""
+
+    def _is_name(self, word: str) -> bool:
+        return isinstance(self._registry.find(word), ActionSpec)
+
+    def _accepted(self) -> list[_Piece]:
+        """The pieces that count, in order. Of calls that could be examples only those at the end do."""
+        if not self._pieces:
+            return []
+        end = max(self._pieces[-1].end, self._acted)
+        rest = self._text[end:]
+        invented = foreign.INVENTED.match(rest.lstrip("\n"))
+        at_end = not rest.strip() or invented is not None
+        return [piece for piece in self._pieces if at_end or not piece.last]
+
+
+def _outdented(line: str, columns: int) -> str:
+    """A line without the indentation of its list item, as far as it has it."""
+    blanks = len(line) - len(line.lstrip(" "))
+    if line.startswith("\t"):
+        line = line.expandtabs(4)
+        blanks = len(line) - len(line.lstrip(" "))
+    return line[min(blanks, columns) :]

@@ -99,6 +99,11 @@ class Scanner:
         self.cut: int | None = None
 
     @property
+    def inside(self) -> bool:
+        """Whether a fenced block is open after the lines so far."""
+        return self._open is not None
+
+    @property
     def text(self) -> str:
         """All text so far, with normalized line endings. Costs its length; `feed` does not."""
         return "".join(self._settled) + "".join(self._line)

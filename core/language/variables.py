@@ -135,6 +135,10 @@ class Table(Mapping[str, Value]):
         self._counts[stem] = count
         return f"{stem}_{count}"
 
+    def named(self) -> Iterator[tuple[str, Value]]:
+        """Iterate over the variables that somebody named, without those that `keep` has numbered."""
+        return ((name, value) for name, value in self._values.items() if name not in self._numbered)
+
     def keep(self, stem: str, value: Value, *, quiet: bool = False) -> str:
         """Bind the next free numbered name to `value`, and return the name. `quiet`: it is in no list."""
         name = self.number(stem)

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import count
 from typing import Final
 
 from iact.core.characters import paired
+from iact.core.language.actions import ActionSpec
+from iact.core.language.synonyms import parameter_meant
 from iact.core.ports import JSON
 
 _REFERENCE: Final = re.compile(r"\$[A-Za-z_][A-Za-z0-9_]*")
 _BREAKS: Final = re.compile(r"[\r\n]")
+_KEY: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 
 
 def block(info: str, body: str | None) -> str:
@@ -31,3 +36,53 @@ def written(value: JSON) -> str:
         text = _BREAKS.sub(" ", value).replace("\\", "\\\\").replace('"', '\\"')
         return f'"{text}"'
     return json.dumps(value, ensure_ascii=False)
+
+
+class CallWriter:
+    """Writes the calls of one reply, whose texts of several lines become variables where the body can't hold them."""
+
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
+    def blocks(self, spec: ActionSpec, arguments: Mapping[str, JSON], words: Sequence[JSON] = ()) -> str:
+        """A call as action blocks. `words`: arguments without a name, in the order of the function's parameters."""
+        given = self._named(spec, arguments, words)
+        body = given.pop(spec.body, None) if spec.body is not None else None
+        before: list[str] = []
+        line = [spec.name]
+        for name, value in given.items():
+            if not _KEY.fullmatch(name):
+                continue
+            if isinstance(value, str) and _BREAKS.search(value) and value.strip():
+                variable = f"given_{next(self._numbers)}"
+                before.append(block(f"VAR {variable}", value))
+                line.append(f"{name}=${variable}")
+            elif value is not None:
+                line.append(f"{name}={written(value)}")
+        if isinstance(body, str) and _REFERENCE.fullmatch(body):
+            line.append(f"{spec.body}={body}")
+            body = None
+        return "\n\n".join([*before, block(" ".join(line), _text(body))])
+
+    def _named(
+        self, spec: ActionSpec, arguments: Mapping[str, JSON], words: Sequence[JSON]
+    ) -> dict[str, JSON]:
+        """All arguments by name."""
+        given: dict[str, JSON] = {}
+        for key, value in arguments.items():
+            given[parameter_meant(spec, key, arguments) or key] = value
+        return {**given, **dict(zip(self._slots(spec, given), words, strict=False))}
+
+    @staticmethod
+    def _slots(spec: ActionSpec, given: Mapping[str, JSON]) -> Iterator[str]:
+        """The parameters that words without a name fill: a single required one first, then in order."""
+        missing = [name for name in spec.properties if name not in given]
+        required = [name for name in missing if name in spec.required]
+        first = required[:1] if len(required) == 1 else []
+        yield from [*first, *(name for name in missing if name not in first)]
+
+
+def _text(body: JSON) -> str | None:
+    if body is None or isinstance(body, str):
+        return body
+    return json.dumps(body, ensure_ascii=False)

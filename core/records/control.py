@@ -181,12 +181,15 @@ class AllowHosts(PersonContent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetModels(Content):
-    """A person chose other models for the roles. No model is writing now; dialogues continue with the new ones."""
+    """Other models, or models with other windows, play the roles; dialogues continue with them.
+
+    A person chooses models while none is writing. The core lowers a window when its endpoint says that it is smaller.
+    """
 
     KIND: ClassVar[str] = "control"
     OP: ClassVar[str] = "models"
 
-    by: Outcome[By]
+    by: Outcome[Literal["user", "core"]]
     models: Outcome[Mapping[str, RoleTerms]]
     """All models, by role."""
 

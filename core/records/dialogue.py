@@ -13,9 +13,9 @@ from iact.core.records.parts import Blob, MemorySource, PlanTerms, Seen, Tokens,
 from iact.core.records.person import PersonContent
 from iact.core.records.ways import Way
 
-DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed"]
-"""Why a generation was stopped: a pause, a person or a cancel ended it, its endpoint started over, or the available
-functions changed while the model wrote its first reply."""
+DiscardReason: TypeAlias = Literal["pause", "interrupt", "cancel", "restart", "changed", "summary"]
+"""Why a generation does not count: a pause, a person or a cancel ended it, its endpoint started over, the available
+functions changed while the model wrote its first reply, or it is a summary that can't be used."""
 
 LastTurn: TypeAlias = Literal["", "turns", "tokens"]
 """Why a turn is the agent's last one, if it is."""
@@ -253,7 +253,7 @@ class Draw(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compress(PersonContent):
-    """A model summarized an agent's history, and the summary replaces it. The body is the summary."""
+    """An agent's history is cut. The body is a model's summary of it; it is empty if no summary was fit."""
 
     KIND: ClassVar[str] = "compress"
     BODY: ClassVar[Mark | None] = OUTCOME

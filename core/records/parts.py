@@ -199,7 +199,7 @@ class Bounds:
     activation: float = 3600.0
     tool: float = 120.0
     shown: int = 6000
-    reply_tokens: int = 4096
+    reply_tokens: int | None = None
     plans: PlanBounds = PlanBounds()
     money: Annotated[float | None, Since("1.2")] = None
     """What its model calls may cost, where prices are known. None: no limit."""

@@ -31,10 +31,14 @@ from iact.core.session.model_calls import ModelCall
 from iact.core.session.scheduler import StopReason
 from iact.core.tree.agent import Agent
 from iact.core.tree.prepared_context import PreparedContext
+from iact.core.tree.window import reply_limit
 
 _UNWRITTEN: Final = 32
 """How many records an agent may be ahead of the disk when a reply of its model counts. A crash loses the turns that are
 not on disk, and the model is asked for them again; no effect and no acknowledgement ever depends on a lost turn."""
+
+_CHARACTERS: Final = 16
+"""Characters to a token, at most. A reply that is longer than its limit in tokens allows is ended."""
 
 _THOUGHT: Final = 20_000
 """How many characters of a model's reasoning are kept."""
@@ -44,7 +48,8 @@ class RunningReply:
     """One reply. `stamp`: identifies the state in which its context was built; the context stays the same until the
     state changes.
 
-    `is_action`: which blocks are actions, so that text after an action is cut off.
+    `is_action`: which blocks are actions, so that text after an action is cut off. `summarizer`: the role of the model,
+    if it is asked for a summary of the history and not for a reply to what is new.
     """
 
     def __init__(
@@ -54,11 +59,14 @@ class RunningReply:
         prepared: PreparedContext,
         *,
         is_action: Callable[[str], bool] | None = None,
+        summarizer: str = "",
     ) -> None:
         self.agent: Final = agent
         self.prepared: Final = prepared
         self.stamp: Final = live.tree.stamp(agent)
         self.stopped = False
+        self._summarizes = bool(summarizer)
+        self._role = summarizer or agent.model
         self._live = live
         self._is_action = is_action or live.tree.registry(agent.path).is_action
         self._scanner = Scanner(self._is_action)
@@ -68,6 +76,7 @@ class RunningReply:
         self._usage: Usage | None = None
         self._reasoning = ""
         self._unproven = False
+        self._left_out = 0
         self._asking = ModelCall(live, agent.path)
         self._scope = asyncio.timeout(None)
 
@@ -80,10 +89,19 @@ class RunningReply:
         """The part that counts, in our language, and the blocks in it."""
         registry = self._live.tree.registry(self.agent.path)
         kept = self._scanner.kept
+        self._left_out = len(self.text) - len(kept) if self._finish == "cut" else 0
+
         rewritten = in_our_language(kept, registry)
-        if rewritten == kept and self._live.tree.stamp(self.agent) == self.stamp:
+        if rewritten.text == kept and self._live.tree.stamp(self.agent) == self.stamp:
             return self._scanner.result()
-        return scan(rewritten, registry.is_action)
+
+        # In another form, an invented result is seen only now.
+        scanned = scan(rewritten.text, registry.is_action)
+        left_out = len(rewritten.text.rstrip()) - len(scanned.kept)
+        if rewritten.cut or left_out:
+            self._finish = "cut"
+            self._left_out += max(left_out, 1)
+        return scanned
 
     def stop(self, reason: StopReason, why: str) -> None:
         """Stop the reply; what was written is recorded as discarded."""
@@ -94,7 +112,8 @@ class RunningReply:
 
     def discard(self, reason: DiscardReason) -> None:
         """Record that what was written does not count."""
-        said = Discard(reason=reason, usage=self.usage(), read=self.prepared.took)
+        read = () if self._summarizes else self.prepared.took
+        said = Discard(reason=reason, usage=self.usage(), read=read)
         self._live.record(said, self.agent.path, body=self.text)
         self._live.publish(Delta(self.agent.path, "", restart=True))
 
@@ -121,10 +140,14 @@ class RunningReply:
             live.thinking.pop(agent.path, None)
 
     async def _stream(self, model: Model, messages: Sequence[ChatMessage]) -> None:
-        stream = model.stream(messages, max_tokens=self._live.tree.bounds.reply_tokens)
+        limit = reply_limit(self._live.tree, self._role, self._live.tree.tokens(self.agent, messages[-1]))
+        stream = model.stream(messages, max_tokens=limit)
         async with aclosing(stream) as events:
             async for event in events:
                 self._asking.take(event)
+                if len(self._reasoning) + len(self._live.writing[self.agent.path]) > limit * _CHARACTERS:
+                    self._finish = "length"  # its endpoint ignores the limit
+                    return
                 match event:
                     case TextDelta(text):
                         if self._take(text):
@@ -200,7 +223,7 @@ class RunningReply:
             full=prepared.full,
             reasoning=_shown(self._reasoning),
             waits=tuple(self._asking.waits),
-            cut=len(self.text) - len(self._scanner.kept) if self._finish == "cut" else 0,
+            cut=self._left_out,
         )
 
     def usage(self) -> Tokens:

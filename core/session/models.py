@@ -10,7 +10,7 @@ import importlib
 import random
 from collections.abc import Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal, TypeVar
 from urllib.parse import urlsplit
@@ -185,6 +185,18 @@ def chosen(tree: Tree, models: Models) -> SetModels | None:
     if roles == tree.roles:
         return None
     return SetModels(by="user", models={name: role.terms() for name, role in roles.items()})
+
+
+def learnt(tree: Tree, models: Models) -> SetModels | None:
+    """What to record if an endpoint has said that its model's window is smaller than the session believes."""
+    roles = dict(tree.roles)
+    for name, role in tree.roles.items():
+        profile = models.profile(name)
+        if profile.name == role.model and profile.context < role.context:
+            roles[name] = replace(role, context=profile.context)
+    if roles == tree.roles:
+        return None
+    return SetModels(by="core", models={name: role.terms() for name, role in roles.items()})
 
 
 def list_models(url: str, key: str | None) -> Listing:

@@ -43,6 +43,7 @@ from iact.core.tree import budget
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.apply_plan import answer_to, conclusion, role_of
 from iact.core.tree.plan_run import Asking, Copied, PlanRun
+from iact.core.tree.window import reply_limit
 
 _LOG: Final = logging.getLogger(__name__)
 _FOR_PEOPLE: Final = frozenset({"reason", "synthesize"})
@@ -316,10 +317,11 @@ class _Running:
         """Get an answer that is data, in the form that the question wants; an answer in another form is kept as it
         came."""
         tree = self._live.tree
-        model = self._planning.models.model(role_of(tree, question))
+        role = role_of(tree, question)
+        model = self._planning.models.model(role)
         asked = [ChatMessage("user", question.text)]
         try:
-            limit, tell = tree.bounds.reply_tokens, answer.call.take
+            limit, tell = reply_limit(tree, role, estimate(question.text)), answer.call.take
             found = await structured(model, asked, shape, max_tokens=limit, tell=tell)
         except StructuredFailed as error:
             answer.text, answer.counted = error.reply, Usage(error.prompt_tokens, 0, error.completion_tokens)
@@ -333,8 +335,9 @@ class _Running:
         Text that a retry made void stays in such an answer, because its steps may have begun.
         """
         question, plan = asking.question, self._plan
-        model = self._planning.models.model(role_of(self._live.tree, question))
-        limit = self._live.tree.bounds.reply_tokens
+        role = role_of(self._live.tree, question)
+        model = self._planning.models.model(role)
+        limit = reply_limit(self._live.tree, role, estimate(question.text))
         steps = StepReader() if asking.pieces else None
         async with aclosing(model.stream([ChatMessage("user", question.text)], max_tokens=limit)) as events:
             async for event in events:

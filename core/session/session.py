@@ -659,8 +659,9 @@ class Session:
         if fresh is None and self._turns.is_short(self._find("/")):
             return "\n\n".join(["From an earlier session.", *_said(own)])
         newest = fresh or await self.compress()
-        waiting = [one.text for one in self._find("/").mail.inbox if one.kind == "say"]
-        return "\n\n".join([newest.body, *waiting])
+        root = self._find("/")
+        waiting = [one.text for one in root.mail.inbox if one.kind == "say"]
+        return "\n\n".join([newest.body or root.context.cut_note, *waiting])
 
     async def clear(
         self, call: int, allow: bool, remember: JSON = None, *, also: Sequence[int] = ()

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from iact.core.errors import ModelError, QuotaExceeded, UsageError
-from iact.core.language.labels import SUMMARIZE
+from iact.core.errors import ModelError, ModelGarbled, QuotaExceeded, UsageError
+from iact.core.language.labels import summarize
+from iact.core.models.failures import ContextTooLong
 from iact.core.models.roles import Models
 from iact.core.ports import ChatMessage, Model
 from iact.core.records.dialogue import Compress, Draw, Reply, Turn
-from iact.core.records.parts import MINUTE, Seen
+from iact.core.records.parts import MINUTE, Seen, Tokens
 from iact.core.records.record import Record
 from iact.core.session.generation import RunningReply
 from iact.core.session.grounding import Grounding
+from iact.core.session.models import learnt
 from iact.core.session.person import signed
 from iact.core.session.scheduler import Scheduler
 from iact.core.session.session_memory import SessionMemory
@@ -22,18 +25,27 @@ from iact.core.tree import budget, plan_request
 from iact.core.tree.agent import Agent, Deliver, End, Think
 from iact.core.tree.child_questions import asks_caller
 from iact.core.tree.child_waits import running_children
+from iact.core.tree.compression import Fault, can_cut, fault, summarizer, words_for
 from iact.core.tree.contexts import complete, compose, prepare
-from iact.core.tree.interpret import cut_of, summarizer
 from iact.core.tree.notes import choose_notes
 from iact.core.tree.prepared_context import Foreseen, PreparedContext
 from iact.core.tree.replies import read_reply
 from iact.core.tree.tree import Tree
+from iact.core.tree.window import COMPRESS, usable
 
 _TELL: Final = 0.7
 """The share of its window, excluding room for a reply, at which an agent is asked to compress its history."""
 
-_COMPRESS: Final = 0.9
-"""The share at which the core compresses it."""
+_SUMMARIES: Final = 2
+"""How often a summary is asked for before the core writes down itself what it knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """How a history is cut: the record, and the summary that is its body, empty if none was fit."""
+
+    content: Compress
+    summary: str
 
 
 def _used_up(tree: Tree, agent: Agent) -> str:
@@ -75,6 +87,7 @@ class Turns:
         files = await self._grounding.look(tree, agent)
         if not isinstance(tree.next_step(agent.path), Think):
             return  # it was paused or cancelled while memory was asked
+        self._learn()
         now = live.clock.now()
         running = tuple(running_children(tree, agent))
         notes = choose_notes(tree, agent)
@@ -88,22 +101,34 @@ class Turns:
         tokens = budget.short(tree, agent, cost)
         if tokens:
             live.record(Draw(tokens=tokens, seen=seen), agent.path)
-        window = tree.roles[agent.model].context
-        share = size / (window - min(tree.bounds.reply_tokens, window // 8))
+        room = usable(tree, agent)
         bound = self._bound(agent, cost, now)
-        if bound is None and share >= _COMPRESS and cut_of(tree, agent, newest) is not None:
+        if bound is None and size >= room * COMPRESS and can_cut(tree, agent):
             await self._compress(agent, complete(tree, agent, composed))
             return
-        if bound is None and share >= 1:
-            bound = End(
-                "context", f"The context of {tree.roles[agent.model].model} ({window} tokens) is full."
-            )
+        if bound is None and size >= room:
+            model, window = tree.roles[agent.model].model, tree.roles[agent.model].context
+            bound = End("context", f"The context of {model} ({window} tokens) is full.")
         if bound is not None:
             self.end(agent, bound)
             return
+
         last = budget.last_turn(tree, agent, cost)
-        full = round(share * 100) if share >= _TELL and not agent.context.full_told else 0
+        full = round(size / room * 100) if self._fills_up(agent, size, room) else 0
         await self._generate(agent, complete(tree, agent, composed, last=last, full=full))
+
+    def _fills_up(self, agent: Agent, size: int, room: int) -> bool:
+        """Whether an agent should be told now that its context of `size` tokens is filling up."""
+        context = agent.context
+        # What a cut has left is no news: half of what was free behind it must be used first.
+        return not context.full_told and size >= max(room * _TELL, (context.after_cut + room) / 2)
+
+    def _learn(self) -> bool:
+        """Believe what endpoints have said about their windows. Returns whether there was anything new."""
+        said = learnt(self._live.tree, self._models)
+        if said is not None:
+            self._live.record(said, "/")
+        return said is not None
 
     def _bound(self, agent: Agent, cost: int, now: datetime) -> End | None:
         """The bound that prevents another turn, which would cost `cost` tokens; None if there is none."""
@@ -141,7 +166,7 @@ class Turns:
 
     def is_short(self, agent: Agent) -> bool:
         """Whether there is too little history to compress."""
-        return cut_of(self._live.tree, agent, self._unnoted(agent).newest) is None
+        return not can_cut(self._live.tree, agent)
 
     def _unnoted(self, agent: Agent) -> PreparedContext:
         """The context that the agent would get now, without anything new from others."""
@@ -153,43 +178,95 @@ class Turns:
 
         Raises:
             UsageError: the root is at work, or its history is too short.
-            ModelError: no model could summarize it.
+            ModelError: its model can't be asked.
         """
-        live, tree = self._live, self._live.tree
         if self._summary is not None:
             raise UsageError("The history is being compressed already.")
         if root.active:
             raise UsageError("The root agent is working. Compress its history after it has answered.")
-        prepared = self._unnoted(root)
-        if cut_of(tree, root, prepared.newest) is None:
+        if not can_cut(self._live.tree, root):
             raise UsageError("There is not enough history to compress yet.")
-        role = summarizer(tree, root)
-        generation = RunningReply(live, root, prepared, is_action=lambda name: False)
+
         ended = asyncio.Event()
-        self._summary = (generation, ended)
         try:
-            with self._scheduler.working(root, generation):
-                asked = root.context.history.context(ChatMessage("user", SUMMARIZE))
-                await generation.write(self._models.model(role), asked)
+            cut = await self._summarize(root, self._unnoted(root), ended)
         finally:
             self._summary = None
             ended.set()
-        if root.active or tree.stamp(root) != generation.stamp or not generation.text.strip():
-            if not generation.stopped:
-                generation.discard("changed")
+        if cut is None:
             raise UsageError("The session changed in the meantime, so nothing was compressed. Try again.")
-        cut = Compress(role=role, model=tree.roles[role].model, usage=generation.usage(), by="user")
-        return live.record(signed(cut), root.path, body=generation.text.strip())
+        return self._live.record(signed(replace(cut.content, by="user")), root.path, body=cut.summary)
 
     async def _compress(self, agent: Agent, prepared: PreparedContext) -> None:
-        """Summarize the history of an agent that did not cut it, with the "fast" model if its window is large
-        enough."""
-        live, roles = self._live, self._live.tree.roles
-        role = summarizer(live.tree, agent)
-        generation = RunningReply(live, agent, prepared, is_action=lambda name: False)
-        if await self._write(generation, self._models.model(role), ChatMessage("user", SUMMARIZE)):
-            cut = Compress(role=role, model=roles[role].model, usage=generation.usage())
-            live.record(cut, agent.path, body=generation.text.strip())
+        """Summarize and cut the history of an agent that did not cut it."""
+        try:
+            cut = await self._summarize(agent, prepared)
+        except QuotaExceeded as error:
+            self.end(agent, End(error.bound, str(error)))
+        except ModelError as error:
+            self._fail(agent, error)
+        else:
+            if cut is not None:
+                self._live.record(cut.content, agent.path, body=cut.summary)
+
+    async def _summarize(
+        self, agent: Agent, prepared: PreparedContext, ended: asyncio.Event | None = None
+    ) -> _Cut | None:
+        """Ask for a summary of an agent's history, twice if the first is unfit, and return the record of the cut.
+
+        Whatever comes, the history can be cut: without a summary, the tree lists what it knows itself. None if the
+        summary was stopped or the session changed. `ended`: set when a person's wish for a cut is over.
+
+        Raises:
+            ModelError: the model can't be asked.
+        """
+        live, tree = self._live, self._live.tree
+        role = summarizer(tree, agent)
+        wrong: Fault = ""
+        for _ in range(_SUMMARIES):
+            asked = ChatMessage("user", summarize(words_for(tree, agent), wrong))
+            if not self._holds(agent, role, asked):
+                break
+
+            generation = RunningReply(live, agent, prepared, is_action=lambda name: False, summarizer=role)
+            if ended is not None:
+                self._summary = (generation, ended)
+            try:
+                with self._scheduler.working(agent, generation):
+                    await generation.write(self._models.model(role), agent.context.history.context(asked))
+            except ContextTooLong:
+                if generation.stopped:
+                    return None
+                self._learn()
+                break
+            except ModelError as error:
+                if generation.stopped:
+                    return None
+                # An empty reply, or thoughts alone, is one that can be replaced.
+                if not isinstance(error, ModelGarbled):
+                    raise
+            if generation.stopped:
+                return None
+
+            works = ended is None
+            if tree.stamp(agent) != generation.stamp or agent.active != works:
+                generation.discard("changed")
+                return None
+
+            summary = generation.text.strip()
+            wrong = fault(tree, agent, summary)
+            if not wrong:
+                return _Cut(self._cut(role, generation.usage()), summary)
+            generation.discard("summary")
+        return _Cut(self._cut(role, Tokens(prompt=0, cached=0, completion=0)), "")
+
+    def _cut(self, role: str, usage: Tokens) -> Compress:
+        return Compress(role=role, model=self._live.tree.roles[role].model, usage=usage)
+
+    def _holds(self, agent: Agent, role: str, asked: ChatMessage) -> bool:
+        """Whether an agent's history and a question fit into the window of a role's model, with room for the answer."""
+        window = self._live.tree.roles[role].context
+        return self._live.tree.tokens(agent, asked) <= window * 7 // 8
 
     async def _write(self, generation: RunningReply, model: Model, newest: ChatMessage) -> bool:
         """Let the model write one reply to the agent's history and `newest`. Returns False if it was stopped or
@@ -201,6 +278,11 @@ class Turns:
         except QuotaExceeded as error:
             if not generation.stopped:
                 self.end(agent, End(error.bound, str(error)))
+            return False
+        except ContextTooLong as error:
+            # With a smaller window, the next context is another one.
+            if not generation.stopped and not self._learn():
+                self._fail(agent, error)
             return False
         except ModelError as error:
             if not generation.stopped:

@@ -2,12 +2,62 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 from iact.core.context.history import History
 from iact.core.context.tail import Told
+from iact.core.gate.provenance import NOTHING, Labels
+
+_CALLS: Final = 200
+"""The most calls, and the most replies, that a chronicle holds. Older ones are in the journal only."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A message of the caller or of a person that the agent has read."""
+
+    source: str
+    """Who wrote it, as the agent reads it."""
+
+    text: str
+
+    labels: Labels = NOTHING
+    """The sources of its text."""
+
+    first: bool = False
+    """Whether it stands in the agent's first message."""
+
+    variable: str = ""
+    """The variable that holds it, if it is long and its history has been cut."""
+
+    def kept_as(self, variable: str) -> Heard:
+        """The same message, with the variable that holds it from now on."""
+        return replace(self, variable=variable)
+
+
+@dataclass(slots=True)
+class Chronicle:
+    """What happened to an agent, for the time when its history is cut (`core.tree.chronicle`)."""
+
+    heard: list[Heard] = field(default_factory=list)
+    """The messages of its caller and of people, oldest first."""
+
+    done: deque[str] = field(default_factory=lambda: deque(maxlen=_CALLS))
+    """Its calls, a line each with the outcome, oldest first."""
+
+    replies: deque[str] = field(default_factory=lambda: deque(maxlen=_CALLS))
+    """The replies of its children, a line each."""
+
+    files: dict[str, None] = field(default_factory=dict)
+    """The files that it wrote, the newest last."""
+
+    def copy(self) -> Chronicle:
+        """Return an independent copy."""
+        return Chronicle(list(self.heard), self.done.copy(), self.replies.copy(), dict(self.files))
 
 
 @dataclass(slots=True)
@@ -35,6 +85,14 @@ class AgentContext:
     """It was told that its context is filling up."""
     reads_only: bool = False
     """It was told that it may look at things and change nothing."""
+    chronicle: Chronicle = field(default_factory=Chronicle)
+    """What happened, and survives a cut."""
+    after_cut: int = 0
+    """The tokens of the history after its last cut; 0 if it was never cut."""
+    cut_note: str = ""
+    """What the last cut put in the place of the history."""
+    asked_again: bool = False
+    """Whether a summary of its own was refused since the last cut, so that it was asked for another one."""
     shares: str = ""
     """The line of its first message about the files that it shares with others."""
 
@@ -69,4 +127,6 @@ class AgentContext:
 
     def fork(self) -> AgentContext:
         """Return the context of a child that begins with this history."""
-        return AgentContext(self.history.copy(), forked=True, known=set(self.known))
+        return AgentContext(
+            self.history.copy(), forked=True, known=set(self.known), chronicle=self.chronicle.copy()
+        )

@@ -103,6 +103,7 @@ from iact.core.tree import (
     budget,
     call_cache,
     child_waits,
+    chronicle,
     effects,
     loops,
     module_states,
@@ -118,6 +119,7 @@ from iact.core.tree.adoption import adopt
 from iact.core.tree.agent import Agent, Deliver, Errand, Pending, Report
 from iact.core.tree.budget_draws import draw
 from iact.core.tree.child_questions import asks_caller
+from iact.core.tree.compression import compress, fault, summarizer
 from iact.core.tree.contexts import heard, labels_shown, receive, show, sources_of
 from iact.core.tree.damage import STUMBLES, damaged
 from iact.core.tree.expectations import (
@@ -133,12 +135,10 @@ from iact.core.tree.interpret import (
     advance,
     argument_text,
     begin,
-    compress,
     digest_of,
     has_output,
     name_block,
     outcome,
-    summarizer,
 )
 from iact.core.tree.mail import Incoming
 from iact.core.tree.notes import choose_notes, documented
@@ -424,8 +424,8 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     agent.mail.feedback += read.remarks
     if read.remarks and tree.follows_1_3:
         agent.mail.refused += read.remarks
-    if turn.held == "unread":
-        agent.guards.asked = True
+    if read.question:
+        agent.guards.asked |= {read.question}
     if turn.held == "children":
         agent.guards.warned = True
 
@@ -534,6 +534,7 @@ def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[Feedback]:
     origin.read(agent, sources_of(parts))
     for message in agent.mail.inbox:
         origin.read(agent, labels_shown(tree, agent, message, agent.table))
+        chronicle.hear(agent, message)
         agent.mail.parts += show(tree, agent, message, agent.table)
     why = "The session was forked here." if forked else "Your work was cancelled here by the user."
     return [*map(as_read, parts), labels.note(why)]
@@ -544,6 +545,7 @@ def _hear(tree: Tree, agent: Agent, message: Incoming) -> Feedback:
     origin.read(agent, message.labels | labels_shown(tree, agent, message, agent.table))
     text = receive(tree, agent, message, agent.table)
     origin.read(agent, sources_of([text]))
+    chronicle.hear(agent, message)
     agent.mail.parts += show(tree, agent, message, agent.table)
     return as_read(text)
 
@@ -736,6 +738,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     expect(tree, record, in_turn, "comes before the outcome of an action that was written before")
     agent.actions.remove(pending)
     agent.mail.feedback.append(outcome(tree, agent, pending, record, result))
+    chronicle.note_result(agent, pending, record, result)
     remote.hear(agent, pending, result)
     if pending.spec.name in (SKILL.name, FRONTEND.name):
         # Content of files, or of outside origin.
@@ -800,7 +803,9 @@ def _compress(tree: Tree, record: Record, cut: Compress) -> None:
     expect(tree, record, added or cut.role == right, f"is by the model of another role than {right!r}")
     expect(tree, record, known is None or cut.model == known.model, "names another model than its role's")
     turns.count(tree, agent, cut.usage, cut.role)
-    expect(tree, record, compress(tree, agent, record.body), "cuts a history that is too short")
+    unfit = tree.follows_1_3 and fault(tree, agent, record.body)
+    done = compress(tree, agent, "" if unfit else record.body)
+    expect(tree, record, done, "cuts a history that is too short")
 
 
 def _recall(tree: Tree, record: Record, recall: Recall) -> None:
@@ -816,7 +821,8 @@ def _recall(tree: Tree, record: Record, recall: Recall) -> None:
 def _discard(tree: Tree, record: Record, discard: Discard) -> None:
     agent = agent_of(tree, record)
     expect(tree, record, agent.plan is not None or not discard.thought, "names a question, and is about none")
-    turns.count(tree, agent, discard.usage)
+    role = summarizer(tree, agent) if discard.reason == "summary" else ""
+    turns.count(tree, agent, discard.usage, role)
     if agent.plan is not None:
         plan_fold.cut_off(tree, agent, record, discard)
         return

@@ -12,7 +12,7 @@ from iact.core.ports import ChatMessage, Usage
 from iact.core.records.dialogue import Generation, LastTurn
 from iact.core.records.parts import Tokens
 from iact.core.records.record import Record
-from iact.core.tree import origin
+from iact.core.tree import chronicle, origin
 from iact.core.tree.agent import Agent
 from iact.core.tree.contexts import labels_shown, prepare
 from iact.core.tree.expectations import expect
@@ -78,6 +78,7 @@ def take_turn(
     for message in agent.mail.inbox:
         if message.n in prepared.took:
             origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))
+            chronicle.hear(agent, message)
     origin.read(agent, prepared.sources)
     if prepared.seen.files is not None:  # anyone who could write there chose the names
         origin.read(agent, tree.shared.files | join(tree.shared.writing.values()))

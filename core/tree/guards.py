@@ -26,8 +26,8 @@ class Guards:
     pauses: list[tuple[str, str]] = field(default_factory=list)
     turns: int = 0
     warned: bool = False
-    asked: bool = False
-    """Whether it was asked if a text is its answer of which a part was perhaps meant to be run."""
+    asked: frozenset[str] = frozenset()
+    """What it was asked or told about parts of its texts that were perhaps meant to be run."""
     wrote: tuple[str, int] = ("", 0)
     """The last text of this task that can be its answer, and the record of its turn."""
     repeats: Repeats = field(default_factory=dict)
@@ -38,7 +38,7 @@ class Guards:
     def begin(self, at: str) -> None:
         """Start counting: a message wakes the agent."""
         self.began, self.turns, self.warned, self.ended = at, 0, False, ""
-        self.asked, self.wrote = False, ("", 0)
+        self.asked, self.wrote = frozenset(), ("", 0)
         self.repeats.clear()
 
     def pause(self, at: str) -> None:

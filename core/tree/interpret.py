@@ -18,7 +18,6 @@ from typing import Final
 
 from iact.core.context.embeds import MOST, part
 from iact.core.context.excerpt import Feedback, Passage, readable, select
-from iact.core.context.history import History
 from iact.core.context.signature import lines
 from iact.core.gate.gate import arguments_digest
 from iact.core.gate.provenance import Labels, join
@@ -28,11 +27,10 @@ from iact.core.language.grammar import Bound, Mistake, bind, split
 from iact.core.language.scanner import Block
 from iact.core.language.variables import NAME, Value, media_of, text_value
 from iact.core.modules.outcome_reader import exit_status
-from iact.core.ports import ChatMessage
 from iact.core.records.calls import Result
 from iact.core.records.parts import Artifact, Blob
 from iact.core.records.record import Record
-from iact.core.tree import child_waits, help_pages, loops, notes, origin, plan_checks, remote
+from iact.core.tree import child_waits, compression, help_pages, loops, notes, origin, plan_checks, remote
 from iact.core.tree.agent import Agent, Deliver, Pending
 from iact.core.tree.contexts import capture, code_value
 from iact.core.tree.mail import Incoming
@@ -64,9 +62,6 @@ _TOGETHER: Final = 8
 
 _TOLD: Final = 5
 """The most functions of a new module that are documented at once; others follow when they become relevant."""
-
-KEPT: Final = 5
-"""Messages that survive a compression: the last two turns, and the reply before them."""
 
 
 def begin(tree: Tree, agent: Agent, blocks: Sequence[Block], *, cut_off: bool) -> None:
@@ -219,8 +214,7 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
         case "HELP":
             return help_pages.answer(tree, agent, argument_text(pending.bound, "name"))
         case "COMPRESS":
-            cut = compress(tree, agent, None)
-            return "Your history was cut." if cut else "`COMPRESS` was not needed: your history is short."
+            return compression.compress_for(tree, agent, argument_text(pending.bound, "summary"))
         case "CALL" | "CALL_ASYNC":
             name, at = argument_text(pending.bound, "name"), argument_text(pending.bound, "at").strip()
             if not remote.is_remote(agent, name, at):
@@ -251,46 +245,6 @@ def _refuse(agent: Agent, function: str, arguments: str) -> str | None:
     if count + 1 >= loops.UNCHANGED:
         agent.guards.ended = f"{labels.incomplete(function)} The same call was repeated unchanged."
     return labels.refused_repeat(function)
-
-
-def summarizer(tree: Tree, agent: Agent) -> str:
-    """The role of the model that summarizes an agent's history: "fast", if that model can hold the history."""
-    own, fast = tree.roles.get(agent.model), tree.roles.get("fast")
-    if own is None or fast is None:
-        return agent.model
-    return "fast" if fast.context >= own.context and {*own.takes} <= {*fast.takes} else agent.model
-
-
-def cut_of(tree: Tree, agent: Agent, first: ChatMessage) -> History | None:
-    """Cut an agent's history after `first` to its last turns, or to fewer if these fill most of its window.
-
-    None if it is too short to cut.
-    """
-    history, role = agent.context.history, tree.roles.get(agent.model)
-    most = role.context * 4 // 5 if role is not None else history.tokens
-    shortest: History | None = None
-    for keep in range(KEPT, 0, -2):
-        cut = history.cut(first, keep)
-        if cut is None and history.tokens <= most:
-            return None
-        shortest = cut or shortest
-        if cut is not None and cut.tokens <= most:
-            break
-    return shortest
-
-
-def compress(tree: Tree, agent: Agent, summary: str | None) -> bool:
-    """Cut an agent's history to its first message, a summary and its last turns; False if it is too short.
-
-    `summary`: None if the agent's last reply holds it.
-    """
-    cut = cut_of(tree, agent, ChatMessage("user", f"{agent.context.first}\n\n{labels.compressed(summary)}"))
-    if cut is None:
-        return False
-    agent.context.history = cut
-    agent.mail.feedback += notes.remind(tree, agent)
-    agent.context.full_told, agent.context.told = False, None
-    return True
 
 
 def _aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> str | None:

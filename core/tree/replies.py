@@ -13,6 +13,8 @@ from typing import Final
 
 from iact.core.language import labels, unread
 from iact.core.language.actions import ANSWER, ActionSpec, Registry
+from iact.core.language.foreign import resolver
+from iact.core.language.rewriting import unknown_calls
 from iact.core.language.scanner import Block
 from iact.core.records.dialogue import Generation, Held
 from iact.core.tree.agent import Agent
@@ -40,6 +42,8 @@ class ReadReply:
     """Whether it holds an action, or something that was meant as one, so that another turn follows."""
     answer: str = ""
     """The text that is the reply, if its actions are done beside it."""
+    question: str = ""
+    """What is asked or said about something that was perhaps meant to be run. It is said once in a task."""
 
 
 def read_reply(
@@ -55,18 +59,20 @@ def read_reply(
     if made.finish == "cut":
         remarks.append(labels.cut_off())
 
-    question = _question(agent, text, blocks, registry)
-    if not acts and question and not interrupted:
-        return ReadReply(run, (*remarks, labels.note(question)), "unread", acts)
+    question = _unknown_call(text, registry) or _question(agent, text, blocks, registry)
+    if question in agent.guards.asked:
+        question = ""
+    if question:
+        remarks.append(labels.note(question))
+    if question and not acts and not interrupted:
+        return ReadReply(run, tuple(remarks), "unread", acts, question=question)
 
     held = _held(tree, agent, acts, interrupted)
     answer = "" if held or interrupted else _answer(text, blocks, run, registry)
     if answer and _held(tree, agent, False, interrupted):
         # It would be an answer, and so it is held as any other.
         return ReadReply(run, tuple(remarks), "children", acts)
-    if acts and question:
-        remarks.append(labels.note(question))
-    return ReadReply(run, tuple(remarks), held, acts, answer)
+    return ReadReply(run, tuple(remarks), held, acts, answer, question)
 
 
 def _held(tree: Tree, agent: Agent, acts: bool, interrupted: bool) -> Held:
@@ -97,9 +103,8 @@ def _runs(
 
 
 def _question(agent: Agent, text: str, blocks: Sequence[Block], registry: Registry) -> str:
-    """What is asked or said about something that was perhaps meant to be run; empty if there is nothing.
-
-    Said once in a task.
+    """What is asked about something that was perhaps meant to be run; empty if there is nothing. One question is asked
+    in a task.
     """
     if agent.guards.asked:
         return ""
@@ -112,6 +117,17 @@ def _question(agent: Agent, text: str, blocks: Sequence[Block], registry: Regist
     if function in registry and not acts:
         return labels.not_run(language, function)
     return ""
+
+
+def _unknown_call(text: str, registry: Registry) -> str:
+    """What is said about calls in another form that were not made; empty if there are none."""
+    found = next(iter(unknown_calls(text, registry)), None)
+    if found is None:
+        return ""
+    resolve = resolver(registry.names)
+    unknown = next((call.name for call in found.calls if not resolve(call.name)), "")
+    nearest = registry.nearest(unknown) if unknown else []
+    return labels.other_form(text[found.start : found.end], unknown, nearest)
 
 
 def _answer(text: str, blocks: Sequence[Block], run: Sequence[Block], registry: Registry) -> str:

@@ -108,6 +108,8 @@ _FOR_OTHERS: Final = (
     "core/context",
     "core/language",
     "core/models/dialect.py",
+    # Endpoints say these.
+    "core/models/stated_limits.py",
     # Authors of modules read these.
     "core/records/form_fields.py",
     # Authors of skills read these: an agent that offers one, or a person at a terminal.
@@ -124,6 +126,8 @@ _FOR_OTHERS: Final = (
     "core/plan/validate.py",
     "core/tree/adoption.py",
     "core/tree/plan_request.py",
+    "core/tree/chronicle.py",
+    "core/tree/compression.py",
     "core/tree/contexts.py",
     "core/tree/interpret.py",
     "core/tree/plan_briefing.py",

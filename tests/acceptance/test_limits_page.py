@@ -16,6 +16,7 @@ from tests.endpoint import Endpoint, Reply, Request
 from tests.web.test_accessible_page import flaws
 
 LONG = "word " * 1500
+SUMMARY = "Task: They asked questions.\nDecided: nothing\nDone: answers\nOpen: nothing\nWhere: nowhere"
 
 
 def answers(request: Request) -> Reply | str:
@@ -30,7 +31,7 @@ def answers(request: Request) -> Reply | str:
     if "There is no function" in asked:
         return "There is none, I see."
     if "ummar" in asked and "Question" not in asked:
-        return "They asked questions."
+        return SUMMARY
     return Reply(f"Answer {request.turn}. {LONG}", completion=1_700_000 if "a dear one" in asked else None)
 
 

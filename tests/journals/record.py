@@ -82,7 +82,7 @@ def _long(asked: Asked) -> str:
     """A history that the agent cuts once itself, and once leaves to the core."""
     told = " ".join(message.content for message in asked.messages)
     if asked.newest.startswith(SUMMARIZE[:40]):
-        return "SUMMARY: more numbers were read."
+        return "SUMMARY:\nTask: read numbers\nDecided: nothing\nDone: `READ`, many times\nOpen: nothing\nWhere: variables"
     if "SUMMARY:" in told:
         return "Done."
     if "Read more." not in told and "Your context is" in asked.newest:

@@ -19,6 +19,9 @@ from iact.core.session.replay import replay
 from tests.core.session.fakes import Asked, ScriptedModel, replies, runtime
 from tests.core.session.test_control import until
 
+SUMMARY = "Task: read\nDecided: to add\nDone: `READ` of numbers\nOpen: the sum\nWhere: $read_1"
+"""A summary with all headings."""
+
 
 def play(data: Path, model: ScriptedModel, *says: str) -> list[Record]:
     async def main() -> Path:
@@ -83,14 +86,14 @@ def test_an_agent_is_asked_to_compress_and_cuts_its_history(tmp_path: Path) -> N
 def test_the_core_compresses_for_an_agent_that_does_not(tmp_path: Path) -> None:
     def script(asked: Asked) -> str:
         if asked.newest.startswith("Notice by the system: your context is full."):
-            return "SUMMARY: numbers were read."
-        if "SUMMARY: numbers were read." in asked.messages[1].content:
+            return SUMMARY
+        if SUMMARY in asked.messages[1].content:
             return "Done."
         return "```READ\n" + "number " * 250 + f"{asked.turn}\n```"
 
     records = play(tmp_path, ScriptedModel(script, context=9000))
     compress = next(record for record in records if record.kind == "compress")
-    assert compress.body == "SUMMARY: numbers were read."
+    assert compress.body == SUMMARY
     assert last_reply(records).body == "Done."
 
 

@@ -249,3 +249,51 @@ def test_an_answer_that_works_beside_is_held_for_children_as_any_other(stage: St
     wait = "```WAIT\n```"
     played = stage.play(first, f"It is 42.\n\n{BESIDE}", wait, "It is 43.", child=["43"])
     assert played.answers in (["It is 42."], ["It is 43."])
+
+
+# --- other forms --------------------------------------------------------------------------------
+
+
+def call(name: str, text: str) -> str:
+    """A call as Hermes writes it."""
+    return f'<tool_call>\n{{"name": "{name}", "arguments": {{"text": "{text}"}}}}\n</tool_call>'
+
+
+def test_a_call_in_another_form_is_made_and_stands_in_the_history_in_ours(stage: Stage) -> None:
+    played = stage.play(f"I look.\n{call('t.read', 'a')}\n{call('t_write', 'b')}", "Done.")
+    assert played.done == ["a", "b"]
+    assert played.turns == ["I look.\n\n```t.read\na\n```\n\n```t.write\nb\n```"]
+    assert played.answers == ["Done."]
+
+
+def test_an_invented_result_in_another_form_is_cut(stage: Stage) -> None:
+    played = stage.play(
+        f"{call('t.read', 'a')}\n<tool_response>\nINVENTED\n</tool_response>\nSo it is.", "Done."
+    )
+    assert played.turns == ["```t.read\na\n```"]
+    assert "The end of your message was left out" in played.heard(1)
+
+
+def test_a_call_of_what_does_not_exist_is_told_each_time_it_is_another(stage: Stage) -> None:
+    played = stage.play(call("t.reads", "a"), call("nothing", "a"), call("t.read", "a"), "Done.")
+    assert played.done == ["a"]
+    assert "There is no function `t.reads`. The nearest names are `t.read`" in played.heard(1)
+    assert "There is no function `nothing`." in played.heard(2)
+    assert played.answers == ["Done."]
+
+
+def test_a_call_that_cannot_be_read_is_told(stage: Stage) -> None:
+    played = stage.play("<tool_call>\nt.read please\n</tool_call>", "Done.")
+    assert "This call was not made: <tool_call>" in played.heard(1)
+
+
+def test_who_writes_about_calls_is_asked_once(stage: Stage) -> None:
+    text = "Hermes begins a call with this line:\n\n<tool_call>\n\nand so on."
+    played = stage.play(text, "ANSWER")
+    assert played.answers == [text]
+
+
+def test_an_action_in_a_list_item_is_run(stage: Stage) -> None:
+    reply = "1. First I look:\n\n   ```t.read\n   a\n   ```\n2. Then I write:\n\n   ```t.write\n   b\n   ```"
+    played = stage.play(reply, "Done.")
+    assert played.done == ["a", "b"]

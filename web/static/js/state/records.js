@@ -29,7 +29,7 @@
  * @property {number} [activation]
  * @property {number} [tool]
  * @property {number} [shown]
- * @property {number} [reply_tokens]
+ * @property {number|null} [reply_tokens]
  * @property {PlanBounds} [plans]
  * @property {number|null} [money] What its model calls may cost, where prices are known. None: no limit.
  *
@@ -308,7 +308,7 @@
  * A generation that was stopped. If a person stopped it, its agent reads the text. No action in it is done.
  * @typedef {object} DiscardRecord
  * @property {"discard"} kind
- * @property {"pause"|"interrupt"|"cancel"|"restart"|"changed"} reason Why it was stopped.
+ * @property {"pause"|"interrupt"|"cancel"|"restart"|"changed"|"summary"} reason Why it was stopped.
  * @property {Tokens} usage The tokens that it took.
  * @property {(number)[]} [read] Records of the messages that the model had read.
  * @property {number} [thought] For an answer about a plan that is requested again: the question.
@@ -339,7 +339,7 @@
  * @property {Seen|null} [seen] For an agent: the facts about the world that it would be shown in the turn that begins.
  * @property {number} [thought] For a plan: the question that is asked now.
  *
- * A model summarized an agent's history, and the summary replaces it. The body is the summary.
+ * An agent's history is cut. The body is a model's summary of it; it is empty if no summary was fit.
  * @typedef {object} CompressRecord
  * @property {"compress"} kind
  * @property {string} [who] The person's user name. Empty in an installation with a single user.
@@ -697,11 +697,11 @@
  * @property {"user"} by
  * @property {Record<string, unknown>} policy
  *
- * A person chose other models for the roles. No model is writing now; dialogues continue with the new ones.
+ * Other models, or models with other windows, play the roles; dialogues continue with them. A person chooses models while none is writing. The core lowers a window when its endpoint says that it is smaller.
  * @typedef {object} SetModelsRecord
  * @property {"control"} kind
  * @property {"models"} op
- * @property {"user"} by
+ * @property {"user"|"core"} by
  * @property {Record<string, RoleTerms>} models All models, by role.
  *
  * A person vouches for a variable of the agent, or for everything that it has read.

@@ -1,0 +1,630 @@
+"""Calls in other languages than ours: how models that were trained on another one write them.
+
+Two things tell such a call: the mark with which it begins, one of `FORMS`, and what stands behind the mark, which is
+read by the `_READERS` in turn. Nothing here says that a call is made: `core.language.rewriting` decides where one may
+stand, and only a name that exists can act.
+
+Pure; each text is read once for each call in it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from iact.core.objects import objects
+from iact.core.ports import JSON
+
+_JSON: Final = json.JSONDecoder(strict=False)
+_NAMED: Final = r"[A-Za-z_][\w./:-]{0,120}"
+_BAR: Final = "[|｜]"
+_LOW: Final = "[_▁]"
+_LONGEST: Final = 200_000
+"""The longest call that is read, in characters."""
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignCall:
+    """A call as it was written. `name`: what it calls, perhaps with a prefix."""
+
+    name: str
+    arguments: Mapping[str, JSON] = field(default_factory=dict)
+    words: tuple[JSON, ...] = ()
+    """Arguments without a name, in order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """One way of writing calls. `source`: where it comes from."""
+
+    source: str
+    opening: str
+    """A pattern of the mark with which it begins."""
+    closing: str = ""
+    """A pattern of the mark with which it ends. Empty: it ends with what can be read."""
+    known: bool = True
+    """Whether the mark is used for nothing else, so that it is a call although it can't be read."""
+
+
+_TAGS: Final = (
+    r"(?i:(?:[\w.-]+:)?(?:tool_calls?|function_calls?|functioncalls?|toolcalls?|tool_use|use_tool|tool_code))"
+)
+_LOOSE_TAGS: Final = r"(?:tool|action|actions|function|call|calls|invocation)"
+
+FORMS: Final = (
+    Form("Hermes, Qwen, GLM, MiniMax, Seed, Nemotron, Hunyuan", rf"<{_TAGS}>", rf"</{_TAGS}>"),
+    Form("Anthropic, DeepSeek V3.2", r"<[^<>\s]{0,20}invoke\s+name\s*=", r"</[^<>\s]{0,20}invoke>"),
+    Form("Llama 3.1, Qwen3-Coder, Functionary", r"<function=", r"</function>"),
+    Form("Kimi K2", r"<\|tool_calls_section_begin\|>", r"<\|tool_calls_section_end\|>"),
+    Form("Kimi K2", r"<\|tool_call_begin\|>", r"<\|tool_call_end\|>"),
+    Form(
+        "DeepSeek", rf"<{_BAR}tool{_LOW}calls{_LOW}begin{_BAR}>", rf"<{_BAR}tool{_LOW}calls{_LOW}end{_BAR}>"
+    ),
+    Form("DeepSeek", rf"<{_BAR}tool{_LOW}call{_LOW}begin{_BAR}>", rf"<{_BAR}tool{_LOW}call{_LOW}end{_BAR}>"),
+    Form("Llama 3", r"<\|python_tag\|>", r"<\|e[mo]*t?_id\|>"),
+    Form("Mistral", r"\[TOOL_CALLS\]"),
+    Form(
+        "Granite, Phi-4, Gemma 4", r"<\|tool_calls?\|?>", r"<\|/tool_calls?\|>|</tool_calls?>|<tool_call\|>"
+    ),
+    Form("LFM2", r"<\|tool_call_start\|>", r"<\|tool_call_end\|>"),
+    Form("Command", r"<\|START_ACTION\|>", r"<\|END_ACTION\|>"),
+    Form("InternLM", r"<\|action_start\|>\s*<\|plugin\|>", r"<\|action_end\|>"),
+    Form(
+        "gpt-oss",
+        r"(?:<\|start\|>assistant)?(?:<\|channel\|>)?(?:commentary|analysis)?\s*to=functions?\.",
+        r"<\|call\|>",
+    ),
+    Form("ReAct", r"(?:\*\*)?Action:(?:\*\*)?[ \t]*(?=[`\w])", known=False),
+    Form("Cline and others", rf"<{_LOOSE_TAGS}>", rf"</{_LOOSE_TAGS}>", known=False),
+    Form("Cline, with our names", r"<(?=[a-z]\w*\.[a-z]\w*[\s>/])", known=False),
+    Form("Llama 3, xLAM and others", r"(?=\{\s*(?:\"|\Z)|\[\s*(?:\{|\Z))", known=False),
+    Form("Llama 3.2", r"(?=\[\s*[a-z]\w*\.?\w*\()", known=False),
+)
+"""All marks; earlier ones win."""
+
+_OPENINGS: Final = re.compile("|".join(f"(?P<f{n}>{form.opening})" for n, form in enumerate(FORMS)))
+_CLOSINGS: Final = {form.closing: re.compile(form.closing) for form in FORMS if form.closing}
+
+INVENTED: Final = re.compile(
+    r"^[ \t]*(?:</?tool_(?:response|result|output)s?\b|</?function_(?:results?|response|output)s?\b|<result>"
+    r"|(?:\*\*)?Observation:|\[TOOL_RESULTS\]|<\|(?:im_start|start_header_id|tool_response)\|>"
+    rf"|<{_BAR}tool{_LOW}outputs?{_LOW}begin{_BAR}>)",
+    re.MULTILINE,
+)
+"""How results begin in those languages. Behind a call, a model invents them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Calls that stand together. `start`, `end`: where, in the text. `known`: see `Form`."""
+
+    start: int
+    end: int
+    calls: tuple[ForeignCall, ...]
+    form: Form
+
+
+def may_hold_calls(text: str) -> bool:
+    """Whether a text holds a mark or a code block. Most replies hold neither."""
+    return "```" in text or "~~~" in text or _OPENINGS.search(text) is not None
+
+
+def opens_in(line: str) -> int | None:
+    """Where the first mark stands in a line, outside of inline code; None if there is none.
+
+    Marks that are used for other things, too, count at the beginning of a line only.
+    """
+    first = len(line) - len(line.lstrip(" \t"))
+    for match in _OPENINGS.finditer(line):
+        known = FORMS[_number(match)].known
+        if match.start() != first and not known:
+            continue
+        if line.count("`", 0, match.start()) % 2 == 0:
+            return match.start()
+    return None
+
+
+def read_at(text: str, start: int) -> Found | None:
+    """Read the calls whose mark stands at `start`. None if the mark is used for other things, and this is no call."""
+    match = _OPENINGS.match(text, start)
+    if match is None:
+        return None
+
+    form = FORMS[_number(match)]
+    window = text[start : start + _LONGEST]
+    found = _react(window) if form.source == "ReAct" else _read(window, form, match.group())
+    if found is None:
+        return Found(start, start + len(match.group()), (), form) if form.known else None
+    calls, length = found
+    return Found(start, start + length, calls, form)
+
+
+def _number(match: re.Match[str]) -> int:
+    assert match.lastgroup is not None
+    return int(match.lastgroup[1:])
+
+
+def _read(window: str, form: Form, opening: str) -> tuple[tuple[ForeignCall, ...], int] | None:
+    """Calls, and how long they are with their marks."""
+    for reader in (_invokes, _functions, _parameters, _separated, _pythonic, _gemma, _json_calls):
+        taken = reader(window, len(opening), form)
+        if taken is None:
+            continue
+        calls, end = taken
+        closing = _CLOSINGS[form.closing].search(window, end) if form.closing else None
+        if closing is not None and not window[end : closing.start()].strip(" \t\r\n`;"):
+            end = closing.end()
+        return tuple(calls), end
+    return None
+
+
+Taken = tuple[list[ForeignCall], int]
+"""Calls, and the offset behind them."""
+
+_INVOKE: Final = re.compile(r"<([^<>\s]{0,20})invoke\s+name\s*=\s*[\"']?([^\"'<>\s]+)[\"']?\s*>")
+_PARAMETER: Final = re.compile(
+    r"\s*<([^<>\s]{0,20})parameter\s+name\s*=\s*[\"']?([^\"'<>\s]+)[\"']?[^<>\n]*>(.*?)"
+    r"</[^<>\s]{0,20}parameter>(?=\s*(?:<[^<>\s]{0,20}parameter\b|</[^<>\s]{0,20}invoke>|\Z))",
+    re.DOTALL,
+)
+_INVOKED: Final = re.compile(r"\s*</[^<>\s]{0,20}invoke>")
+
+
+def _invokes(window: str, at: int, form: Form) -> Taken | None:
+    """`<invoke name="x"><parameter name="y">v</parameter></invoke>`, one or several."""
+    position = 0 if "invoke" in form.opening else at
+    calls: list[ForeignCall] = []
+    while (match := _INVOKE.match(window, _skip(window, position))) is not None:
+        arguments, position = _pairs(_PARAMETER, window, match.end(), key=2)
+        given = _object(window, position)
+        if not arguments and given is not None:
+            arguments, position = given
+        closed = _INVOKED.match(window, position)
+        position = closed.end() if closed is not None else position
+        calls.append(ForeignCall(match.group(2), arguments))
+    return (calls, position) if calls else None
+
+
+_FUNCTION: Final = re.compile(rf"<function\s*=\s*[\"']?({_NAMED})[\"']?\s*>")
+_EQUALS: Final = re.compile(
+    r"\s*<parameter\s*=\s*[\"']?([^\"'<>\s]+)[\"']?\s*>(.*?)</parameter>"
+    r"(?=\s*(?:<parameter\s*=|</function>|</tool_call>|\Z))",
+    re.DOTALL,
+)
+_ENDED: Final = re.compile(r"\s*</function>")
+
+
+def _functions(window: str, at: int, form: Form) -> Taken | None:
+    """`<function=x>{…}</function>` and `<function=x><parameter=y>v</parameter></function>`."""
+    position = 0 if form.opening == "<function=" else at
+    calls: list[ForeignCall] = []
+    while (match := _FUNCTION.match(window, _skip(window, position))) is not None:
+        arguments, position = _pairs(_EQUALS, window, match.end(), key=1)
+        given = _object(window, position)
+        if not arguments and given is not None:
+            arguments, position = given
+        closed = _ENDED.match(window, position)
+        position = closed.end() if closed is not None else position
+        calls.append(ForeignCall(match.group(1), arguments))
+    return (calls, position) if calls else None
+
+
+_TAG: Final = re.compile(rf"\s*<({_NAMED})>")
+_GLM: Final = re.compile(r"\s*<arg_key>(.*?)</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_GLM_NAME: Final = re.compile(rf"\s*({_NAMED})\s*(?:<tool_sep>)?(?=\s*<arg_key>|\s*</tool_call>)")
+
+
+def _parameters(window: str, at: int, form: Form) -> Taken | None:
+    """A name with a tag for each argument: `x<arg_key>y</arg_key><arg_value>v</arg_value>`, `<x><y>v</y></x>`, and
+    `<name>x</name><arguments>{…}</arguments>`."""
+    named = _GLM_NAME.match(window, at)
+    if named is not None:
+        arguments, position = _pairs(_GLM, window, named.end(), key=1)
+        return [ForeignCall(named.group(1), arguments)], position
+
+    tag = _TAG.match(window, at if form.source != "Cline, with our names" else 0)
+    if tag is None:
+        return None
+    inside, position = _element(window, tag)
+    if inside is None:
+        return None
+    if tag.group(1) in ("name", "tool_name", "tool"):
+        following = _TAG.match(window, position)
+        given, end = _element(window, following) if following is not None else (None, position)
+        decoded = _decoded(given or "")
+        return ([ForeignCall(inside.strip(), decoded)], end) if decoded is not None else None
+    if "." not in tag.group(1):
+        return None
+    return [_tagged(tag.group(1), inside)], position
+
+
+def _tagged(name: str, inside: str) -> ForeignCall:
+    """A call whose arguments are tags, JSON or plain text."""
+    arguments: dict[str, JSON] = {}
+    position = 0
+    while (tag := _TAG.match(inside, position)) is not None:
+        value, position = _element(inside, tag)
+        if value is None:
+            break
+        arguments[tag.group(1)] = _lines(value)
+    if arguments:
+        return ForeignCall(name, arguments)
+    given = _decoded(inside)
+    if given:
+        return ForeignCall(name, given)
+    return ForeignCall(name, {}, (inside.strip("\n"),) if inside.strip() else ())
+
+
+def _element(window: str, tag: re.Match[str]) -> tuple[str | None, int]:
+    """What stands in an element, and where it ends; None if it has no end."""
+    closing = f"</{tag.group(1)}>"
+    end = window.find(closing, tag.end())
+    return (None, tag.end()) if end < 0 else (window[tag.end() : end], end + len(closing))
+
+
+_SEPARATORS: Final = re.compile(
+    rf"\s*(?:<{_BAR}tool{_LOW}call{_LOW}begin{_BAR}>)?(?:function<{_BAR}tool{_LOW}sep{_BAR}>)?\s*({_NAMED})\s*"
+    rf"(?:<{_BAR}tool{_LOW}sep{_BAR}>|<\|tool_call_argument_begin\|>|<\|constrain\|>\s*(?:json)?\s*<\|message\|>|<\|message\|>"
+    r"|\[ARGS\]|\[CALL_ID\]\w*\[ARGS\]|(?=\s*(?:json\s*)?\{)|(?=\s*```))"
+    r"\s*(?:json\s*(?=\{))?(?:```(?:json)?\s*)?"
+)
+_SEPARATED_END: Final = re.compile(
+    rf"\s*(?:```)?\s*(?:<{_BAR}tool{_LOW}call{_LOW}end{_BAR}>|<\|call\|>|\[TOOL_CALLS\])?"
+)
+
+
+def _separated(window: str, at: int, form: Form) -> Taken | None:
+    """A name, a mark and an object: DeepSeek, Kimi, newer Mistral, gpt-oss."""
+    if form.source in ("Cline, with our names", "Llama 3, xLAM and others"):
+        return None
+    calls: list[ForeignCall] = []
+    position = at
+    while (match := _SEPARATORS.match(window, position)) is not None:
+        given = _object(window, match.end())
+        if given is None:
+            break
+        arguments, end = given
+        closed = _SEPARATED_END.match(window, end)
+        position = closed.end() if closed is not None else end
+        calls.append(ForeignCall(match.group(1), arguments))
+    return (calls, position) if calls else None
+
+
+_GEMMA: Final = re.compile(rf"\s*call:({_NAMED})(?=\{{)")
+
+
+def _gemma(window: str, at: int, form: Form) -> Taken | None:
+    """`call:x{y:<|"|>v<|"|>}`."""
+    match = _GEMMA.match(window, at)
+    if match is None:
+        return None
+    end = window.find("}", match.end())
+    inside = window[match.end() : end + 1].replace('<|"|>', '"')
+    arguments = next(objects(inside), None)
+    return ([ForeignCall(match.group(1), arguments)], end + 1) if arguments is not None else None
+
+
+def _pythonic(window: str, at: int, form: Form) -> Taken | None:
+    """`[x(y="v"), …]` and `x(y="v")`, to the end of the marked text."""
+    closing = _CLOSINGS[form.closing].search(window, at) if form.closing else None
+    end = closing.start() if closing is not None else len(window)
+    calls = python_calls(window[at:end])
+    return (calls, end) if calls else None
+
+
+_BETWEEN: Final = re.compile(r"\s*[;,]\s*(?=\{)")
+
+
+def _json_calls(window: str, at: int, form: Form) -> Taken | None:
+    """Objects with a name and arguments, one after another or in a list."""
+    position = at
+    calls: list[ForeignCall] = []
+    while True:
+        begin = _skip(window, position)
+        value = _value(window, begin)
+        if value is None:
+            break
+        found = calls_of(value[0])
+        if not found:
+            break
+        calls += found
+        position = value[1]
+        separator = _BETWEEN.match(window, position)
+        position = separator.end() if separator is not None else position
+    return (calls, position) if calls else None
+
+
+def _value(window: str, at: int) -> tuple[JSON, int] | None:
+    """A JSON value, or an object with the mistakes that models make."""
+    if window[at : at + 1] not in ("{", "["):
+        return None
+    try:
+        return _JSON.raw_decode(window, at)
+    except (ValueError, RecursionError):
+        given = _object(window, at)
+        return None if given is None else given
+
+
+def _object(window: str, at: int) -> tuple[dict[str, JSON], int] | None:
+    """The object that begins here, and where it ends."""
+    at = _skip(window, at)
+    if window[at : at + 1] != "{":
+        return None
+    try:
+        found, end = _JSON.raw_decode(window, at)
+    except (ValueError, RecursionError):
+        end = _balanced(window, at)
+        found = next(objects(window[at:end]), None)
+    return (found, end) if isinstance(found, dict) else None
+
+
+_BRACES: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}]', re.DOTALL)
+
+
+def _balanced(window: str, at: int) -> int:
+    """Where the braces that open here are closed, outside of strings; the end of the text if they are not."""
+    depth = 0
+    for match in _BRACES.finditer(window, at):
+        depth += {"{": 1, "}": -1}.get(match.group(), 0)
+        if depth == 0:
+            return match.end()
+    return len(window)
+
+
+def _skip(window: str, at: int) -> int:
+    while at < len(window) and window[at].isspace():
+        at += 1
+    return at
+
+
+def _pairs(pattern: re.Pattern[str], window: str, at: int, *, key: int) -> tuple[dict[str, JSON], int]:
+    """Consecutive arguments: the key in this group, the value in the next."""
+    found: dict[str, JSON] = {}
+    while (match := pattern.match(window, at)) is not None:
+        found[match.group(key).strip()] = _lines(match.group(key + 1))
+        at = match.end()
+    return found, at
+
+
+def _lines(value: str) -> str:
+    """A value as it was meant: the line ends next to its tags belong to the tags."""
+    return value.removeprefix("\n").removesuffix("\n")
+
+
+def _decoded(text: str) -> dict[str, JSON] | None:
+    """A text that is an object; nothing counts as an empty one."""
+    if not text.strip():
+        return {}
+    return next(objects(text), None) if text.strip().startswith("{") else None
+
+
+# --- what a call is -----------------------------------------------------------------------------
+
+_NAMES: Final = ("name", "tool_name", "tool", "function", "function_name", "action", "recipient_name")
+_ARGUMENTS: Final = (
+    "arguments",
+    "parameters",
+    "args",
+    "input",
+    "action_input",
+    "tool_input",
+    "params",
+    "kwargs",
+)
+_LISTS: Final = ("tool_calls", "tool_uses", "function_calls", "calls", "actions")
+_INSIDE: Final = ("function", "functionCall", "function_call", "toolUse", "tool_use", "tool_call")
+_BESIDE: Final = frozenset(
+    {"id", "type", "tool_call_id", "call_id", "index", "thought", "body", "description", "reason"}
+)
+
+
+def calls_of(value: JSON) -> list[ForeignCall]:
+    """The calls that a JSON value is; empty if it is anything else."""
+    if isinstance(value, list):
+        found = [calls_of(item) for item in value]
+        return [call for calls in found for call in calls] if found and all(found) else []
+    if not isinstance(value, dict):
+        return []
+    for name in _LISTS:
+        if isinstance(value.get(name), list):
+            return calls_of(value[name])
+    for name in _INSIDE:
+        if isinstance(value.get(name), dict):
+            return calls_of(value[name])
+    return _call_of(value)
+
+
+def _call_of(value: dict[str, JSON]) -> list[ForeignCall]:
+    called = next((key for key in _NAMES if isinstance(value.get(key), str)), None)
+    if called is None:
+        return []
+    given = next((key for key in _ARGUMENTS if key in value), None)
+    others = set(value) - _BESIDE - {called, given}
+    if others or given is None:
+        return []
+    name = str(value[called]).strip()
+    if not re.fullmatch(_NAMED, name):
+        return []
+
+    arguments = value[given]
+    if isinstance(arguments, str):
+        decoded = _decoded(arguments)
+        if decoded is None:
+            return [ForeignCall(name, {}, (arguments,))]
+        arguments = decoded
+    if arguments is None:
+        arguments = {}
+    if not isinstance(arguments, dict):
+        return []
+    if isinstance(value.get("body"), str):
+        return [ForeignCall(name, arguments, (value["body"],))]
+    return [ForeignCall(name, arguments)]
+
+
+_LIKE_PYTHON: Final = re.compile(r"\s*\[?\s*(?:await\s+)?[A-Za-z_][\w.]{0,120}\s*\(")
+
+
+def python_calls(text: str) -> list[ForeignCall]:
+    """The calls that a Python expression is, alone, in a list, or in `print(…)`; empty if it is anything else."""
+    if not _LIKE_PYTHON.match(text):
+        return []
+    try:
+        tree = ast.parse(text.strip(), mode="exec")
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return []
+    calls: list[ForeignCall] = []
+    for statement in tree.body:
+        if not isinstance(statement, ast.Expr):
+            return []
+        inside = statement.value
+        items = inside.elts if isinstance(inside, (ast.List, ast.Tuple)) else [inside]
+        for item in items:
+            call = _python_call(item)
+            if call is None:
+                return []
+            calls.append(call)
+    return calls
+
+
+def _python_call(item: ast.expr) -> ForeignCall | None:
+    if isinstance(item, ast.Await):
+        item = item.value
+    if not isinstance(item, ast.Call):
+        return None
+    name = _dotted(item.func)
+    if name == "print" and len(item.args) == 1 and not item.keywords:
+        return _python_call(item.args[0])
+    try:
+        words = tuple(ast.literal_eval(word) for word in item.args)
+        arguments = {word.arg: ast.literal_eval(word.value) for word in item.keywords if word.arg is not None}
+        json.dumps([words, arguments])
+    except (ValueError, TypeError, RecursionError, MemoryError, SyntaxError):
+        return None
+    whole = len(arguments) == len(item.keywords)
+    return ForeignCall(name, arguments, words) if name and whole else None
+
+
+def _dotted(node: ast.expr) -> str:
+    """A name with dots; empty if it is none."""
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        before = _dotted(node.value)
+        return f"{before}.{node.attr}" if before else ""
+    return ""
+
+
+_REACT: Final = re.compile(
+    rf"(?:\*\*)?Action:(?:\*\*)?[ \t]*`?({_NAMED})`?[ \t]*\n+[ \t]*(?:\*\*)?(?:Action Input|Input|Arguments):(?:\*\*)?[ \t]*"
+)
+_REACT_SHORT: Final = re.compile(
+    rf"(?:\*\*)?Action:(?:\*\*)?[ \t]*`?({_NAMED})(?:\[(.*)\]|(\(.*\)))`?[ \t]*(?=\n|\Z)"
+)
+_REACT_FENCED: Final = re.compile(
+    r"(?:\*\*)?Action:(?:\*\*)?[ \t]*```(?:json)?\s*\n(.*?)\n[ \t]*```", re.DOTALL
+)
+_REACT_END: Final = re.compile(r"\n[ \t]*(?:\*\*)?(?:Observation|Thought|Final Answer|Action|PAUSE)\b")
+_FENCED: Final = re.compile(r"```\w*\n(.*)\n```", re.DOTALL)
+
+
+def _react(window: str) -> tuple[tuple[ForeignCall, ...], int] | None:
+    """`Action: x` and `Action Input: …` behind it, up to the next heading of its kind."""
+    short = _REACT_SHORT.match(window)
+    if short is not None:
+        name, plain, python = short.groups()
+        calls = (
+            python_calls(f"{name}{python}") if python else [ForeignCall(name, {}, (plain,) if plain else ())]
+        )
+        return (tuple(calls), short.end()) if calls else None
+
+    fenced = _REACT_FENCED.match(window)
+    if fenced is not None:
+        value = _value(fenced.group(1), 0)
+        listed = calls_of(value[0]) if value is not None else []
+        return (tuple(listed), fenced.end()) if listed else None
+
+    match = _REACT.match(window)
+    if match is None:
+        return None
+    given = _object(window, match.end())
+    if given is not None:
+        return (ForeignCall(match.group(1), given[0]),), given[1]
+    ends = _REACT_END.search(window, match.end())
+    end = ends.start() if ends is not None else len(window)
+    text = window[match.end() : end].strip()
+    inside = _FENCED.fullmatch(text)
+    text = inside.group(1) if inside is not None else text
+    decoded = _decoded(text) if text.startswith("{") else None
+    if decoded is not None:
+        return (ForeignCall(match.group(1), decoded),), end
+    return (ForeignCall(match.group(1), {}, (text.strip("\"'`"),) if text else ()),), end
+
+
+# --- calls in code blocks -----------------------------------------------------------------------
+
+CALL_LANGUAGES: Final = frozenset(
+    {
+        "json",
+        "tool_code",
+        "tool_call",
+        "tool_calls",
+        "tool",
+        "tool_use",
+        "function_call",
+        "function",
+        "action",
+        "xml",
+        "jsonc",
+    }
+)
+"""Languages of code blocks that can hold nothing but calls in another form."""
+
+_PYTHONS: Final = frozenset({"python", "py", "tool_code", "python3"})
+
+
+def calls_in_block(language: str, body: str) -> tuple[ForeignCall, ...]:
+    """The calls that are all that stands in a code block; empty if anything else does."""
+    if language in _PYTHONS:
+        found = python_calls(body)
+        if found or language in ("python", "py", "python3"):
+            return tuple(found)
+    if language not in CALL_LANGUAGES:
+        return ()
+    position = _skip(body, 0)
+    calls: list[ForeignCall] = []
+    while position < len(body):
+        read = read_at(body, position)
+        if read is None or not read.calls:
+            return ()
+        calls += read.calls
+        position = _skip(body, read.end)
+    return tuple(calls)
+
+
+Resolve = Callable[[str], str]
+"""The name of the function or action that a name means; empty if there is none."""
+
+
+def resolver(names: Sequence[str]) -> Resolve:
+    """Return what finds the function or action that a name means: the name itself, with a prefix, without its dot."""
+    exact = {name: name for name in names}
+    plain: dict[str, set[str]] = {}
+    for name in names:
+        plain.setdefault(_plain(name), set()).add(name)
+
+    def resolve(name: str) -> str:
+        bare = re.sub(r"^(?:functions?|tools?)[./:]+|:\d+$|\.call$", "", name)
+        if bare in exact:
+            return bare
+        meant = plain.get(_plain(bare), set())
+        return next(iter(meant)) if len(meant) == 1 else ""
+
+    return resolve
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower())

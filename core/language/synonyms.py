@@ -1,0 +1,43 @@
+"""Other names that models use for parameters, read only where exactly one parameter can be meant."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+from typing import Final
+
+from iact.core.language.actions import ActionSpec
+
+_GROUPS: Final = (
+    frozenset({"command", "cmd", "commands", "script", "bash", "code", "source", "program", "input"}),
+    frozenset({"path", "file", "filename", "file_path", "filepath", "file_name", "target_file", "name"}),
+    frozenset({"content", "contents", "text", "data", "body", "file_text", "value"}),
+    frozenset({"message", "task", "prompt", "text", "question", "content", "instructions"}),
+    frozenset({"name", "agent", "child", "agent_name"}),
+    frozenset({"url", "uri", "link", "address", "href"}),
+    frozenset({"query", "q", "search", "search_query", "pattern", "statement", "sql", "regex"}),
+    frozenset({"timeout", "timeout_seconds", "seconds", "timeout_s"}),
+    frozenset({"background", "is_background", "run_in_background"}),
+    frozenset({"names", "agents", "children"}),
+)
+"""Names that mean the same."""
+
+
+def parameter_meant(spec: ActionSpec, key: str, given: Container[str]) -> str:
+    """The parameter that another name means; empty if the name is a parameter, or could mean none or several.
+
+    `given`: the names that are given.
+    """
+    if key in spec.properties:
+        return ""
+    plain = key.lower().replace("-", "_")
+    if plain in spec.properties and plain not in given:
+        return plain
+    meant = {
+        name
+        for name in spec.properties
+        if name not in given and any(plain in group and name in group for group in _GROUPS)
+    }
+    required = meant & spec.required
+    if len(required) == 1:
+        return next(iter(required))
+    return next(iter(meant)) if len(meant) == 1 else ""

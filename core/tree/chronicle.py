@@ -1,0 +1,95 @@
+"""What happened to an agent, in lines: what it keeps of its history when that is cut, whatever a summary says.
+
+It grows with the agent's records and survives every cut. Pure, like everything that it is made of.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iact.core.language import labels
+from iact.core.language.variables import Table, text_value
+from iact.core.modules.outcome_reader import exit_status
+from iact.core.records.calls import Result
+from iact.core.records.record import Record
+from iact.core.tree.agent import Agent, Pending
+from iact.core.tree.agent_context import Chronicle, Heard
+from iact.core.tree.mail import Incoming
+
+_SHORT: Final = 600
+"""A message of at most this many characters is kept whole; of a longer one its first line is, and its variable."""
+
+_LINE: Final = 160
+"""The most characters of a line about a call, a reply or a file."""
+
+_SOURCES: Final = {"say": "the user", "intervention": "the user, an intervention", "caller": "your caller"}
+
+
+def hear(agent: Agent, message: Incoming) -> None:
+    """Note a message that the agent's turn has read."""
+    chronicle = agent.context.chronicle
+    if message.kind in _SOURCES:
+        chronicle.heard.append(
+            Heard(_SOURCES[message.kind], message.text, message.labels, first=agent.context.fresh)
+        )
+    elif message.kind == "child":
+        said = labels.inline(message.text, _LINE)
+        how = "" if message.status == "ok" else f" ({message.status})"
+        chronicle.replies.append(f"{message.child}{how}: {said}")
+
+
+def note_result(agent: Agent, pending: Pending, record: Record, result: Result) -> None:
+    """Note the outcome of a call, and the file that it wrote."""
+    chronicle = agent.context.chronicle
+    chronicle.done.append(f"`{pending.written}` {_arguments(pending)}: {_outcome(record, result)}")
+
+    path = pending.bound.arguments.get("path") if pending.bound is not None else None
+    wrote = result.status == "ok" and pending.spec.module is not None and pending.spec.impact > 0
+    if wrote and isinstance(path, str):
+        chronicle.files.pop(path, None)  # the newest is last
+        chronicle.files[path] = None
+
+
+def _arguments(pending: Pending) -> str:
+    """What a call was about: its parameters as they were written, and the first line of its body."""
+    written = pending.info.partition(" ")[2]
+    body = pending.body.strip().partition("\n")[0]
+    return labels.inline(f"{written} {body}", _LINE) or "(nothing)"
+
+
+def _outcome(record: Record, result: Result) -> str:
+    status = exit_status(dict(result.data or {}))
+    if result.status == "ok":
+        return "done" if not status else f"exit status {status}"
+    if result.status == "error":
+        return f"error, {labels.inline(record.body.strip().partition(chr(10))[0], _LINE)}"
+    # A denied call, a lost module and an expired question are the same here, too: the law of silence.
+    return "did not complete" if result.status == "incomplete" else result.status
+
+
+def message_lines(chronicle: Chronicle, table: Table, *, seen: str) -> list[str]:
+    """The messages of the caller and of people, oldest first, without those that `seen` holds.
+
+    A long one becomes a variable, once.
+    """
+    lines = list[str]()
+    for index, heard in enumerate(chronicle.heard):
+        text = labels.clean(heard.text)
+        if text in seen:
+            continue
+
+        if len(text) <= _SHORT:
+            lines.append(f"- {heard.source}: {_indented(text)}")
+            continue
+
+        if not heard.variable:
+            value = text_value(heard.text, labels=heard.labels, origin=heard.source)
+            heard = chronicle.heard[index] = heard.kept_as(table.keep("message", value))
+        first = labels.inline(text.strip().partition("\n")[0], _LINE)
+        lines.append(f"- {heard.source}, {len(text)} characters, kept as ${heard.variable}: {first}")
+    return lines
+
+
+def _indented(text: str) -> str:
+    """A text of several lines as one item of a list."""
+    return text.strip().replace("\n", "\n  ")
