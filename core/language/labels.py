@@ -215,6 +215,13 @@ def printed_label(variable: str | None) -> str:
     return f"It had printed this, kept as ${variable}:" if variable else "It had printed this:"
 
 
+def started_afresh(module: str) -> str:
+    """Behind the first result from a module that was started again since its agent used it last."""
+    return note(
+        f"The module `{module}` was started afresh: its processes and what it had in memory are gone."
+    )
+
+
 def stopped_text(text: str) -> str:
     """A text of the agent itself that a person stopped."""
     return (
@@ -310,8 +317,8 @@ def repeated(action: str, count: int) -> str:
 
 
 def refused_repeat(function: str) -> str:
-    """For a call that did not complete before and was written again unchanged."""
-    return f"{incomplete(function)} It did not complete before, and was not tried again unchanged."
+    """For a call that did not complete twice and was written again unchanged."""
+    return f"{incomplete(function)} It did not complete twice, and was not tried again unchanged."
 
 
 def context_full(percent: int) -> str:

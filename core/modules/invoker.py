@@ -73,6 +73,8 @@ class FunctionCall:
     """For how many seconds the call has waited for a person so far."""
     on_ask: OnAsk | None = None
     """Called with questions of the module to a person; None: no person can be asked."""
+    on_fresh: Callable[[], None] = lambda: None
+    """Called if the instance that serves the call was started after another one had served the same name."""
     step: str = ""
     """The name of the plan step whose state in the module is used (`core.modules.state_names`); empty: the agent's."""
     copy: Path | None = None
@@ -219,6 +221,8 @@ class Invoker:
         self._turns: dict[tuple[str, str], _Turn] = {}
         self._carried: dict[tuple[str, str], bytes] = {}
         """What each module wants to keep, for each name."""
+        self._served: set[tuple[InstanceKey, str]] = set()
+        """Which instances have served which names, whether or not they are still running."""
         self._background = Background(self._supervisor)
 
     @property
@@ -306,6 +310,9 @@ class Invoker:
         with self._rest.awake(key), self._observer.calling(key, call.whose):
             running = await self._reach(key, report, call.start)
             self._instances.began(running)
+            if call.whose not in running.served and (key, call.whose) in self._served:
+                call.on_fresh()
+            self._served.add((key, call.whose))
             running.served.add(call.whose)
             try:
                 outcome = await self._invoke(key, running, call, on_output, on_artifact)
@@ -522,12 +529,14 @@ class Invoker:
             await self._instances.drop(key)
         for whose in [one for one in self._carried if one[0] == module]:
             del self._carried[whose]
+        self._served = {(key, whose) for key, whose in self._served if key.module != module}
 
     async def leave(self, copy: Path) -> None:
         """Stop everything that works in a copy of the workspace that will be removed."""
         async with asyncio.TaskGroup() as group:
             for key in [one for one in self._instances.running if one.copy == copy]:
                 group.create_task(self._instances.give_up(key))
+        self._served = {(key, whose) for key, whose in self._served if key.copy != copy}
         self._quotas = {room: quota for room, quota in self._quotas.items() if room.folder != copy}
 
     async def _forget(self, key: InstanceKey) -> None:

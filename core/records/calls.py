@@ -171,6 +171,9 @@ class Result(Content):
     """Whether the call may have written but no version could be kept."""
     unchanged: Outcome[int] = 0
     """The last record before a check of the overlay that found nothing new."""
+    fresh: Annotated[Outcome[bool], Since("1.3")] = False
+    """Whether another instance of its module had served its agent before, and this one was started since. What that
+    one held is gone."""
     status: Outcome[ResultStatus]
     """How it ended."""
     kind_of: Derived[str] = ""

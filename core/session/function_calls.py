@@ -181,6 +181,12 @@ class FunctionCalls:
         writes = ticket.impact > 0 and loaded is not None and loaded.manifest.needs.workspace == "write"
         function = loaded.manifest.function(pending.spec.name.split(".", 1)[1]) if loaded else None
         copy = self._copies.of(agent, pending)
+        fresh = False
+
+        def serve_afresh() -> None:
+            nonlocal fresh
+            fresh = True
+
         call = FunctionCall(
             agent.path,
             pending.spec.name,
@@ -193,6 +199,7 @@ class FunctionCalls:
             cached=self._cached(pending),
             waited=partial(self._waits.waited, pending.call),
             on_ask=partial(self._forms.ask, agent, pending),
+            on_fresh=serve_afresh,
             fills=self._room(copy) if writes else None,
             exclusive=function is not None and function.exclusive,
             states=tuple(one.name for one in loaded.manifest.states) if loaded else (),
@@ -218,7 +225,7 @@ class FunctionCalls:
             if await self._in_turn(agent, pending):
                 result = replace(
                     result_of(agent, pending, "ok"), version=version, unkept=unkept, unchanged=unchanged,
-                    beside=beside(live.tree, pending, version),
+                    beside=beside(live.tree, pending, version), fresh=fresh,
                 )  # fmt: skip
                 self._record_outcome(agent, result, took, outcome, spool, call.timeout, key_of(pending))
 

@@ -133,7 +133,7 @@ class Monitor:
         """Together with the first call, ask about later calls that wait for the same reason. Returns the last
         question."""
         last = first
-        for pending, bound in list(behind(agent)):
+        for pending, bound in list(behind(self._live.tree, agent)):
             if pending.asked or pending.call:
                 continue
             at = timestamp(self._live.clock.now())

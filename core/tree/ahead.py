@@ -14,13 +14,14 @@ from typing import Final
 
 from iact.core.language.grammar import Bound, Mistake, bind, split
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.interpret import digest_of
+from iact.core.tree.interpret import call_of
+from iact.core.tree.tree import Tree
 
 MOST: Final = 20
 """The most calls that a person is asked about at a time; people do not read longer lists."""
 
 
-def behind(agent: Agent) -> Iterator[tuple[Pending, Bound]]:
+def behind(tree: Tree, agent: Agent) -> Iterator[tuple[Pending, Bound]]:
     """Yield the calls after the first that can be asked about with it, in order, each with its arguments.
 
     Stops at the first call that is of another function, names a variable, or was made before.
@@ -28,15 +29,17 @@ def behind(agent: Agent) -> Iterator[tuple[Pending, Bound]]:
     first = agent.actions[0] if agent.actions else None
     if first is None or first.bound is None or agent.plan is not None:
         return
-    made = {digest_of(first.bound)}
-    made |= {arguments for function, arguments in agent.guards.incomplete if function == first.spec.name}
+    made = {call_of(tree, first.spec.name, first.bound), *agent.guards.incomplete}
     for pending in agent.actions[1:MOST]:
         if pending.spec.name != first.spec.name:
             return
         bound = pending.bound or _written_out(agent, pending)
-        if bound is None or bound.attached or bound.labels or digest_of(bound) in made:
+        if bound is None or bound.attached or bound.labels:
             return
-        made.add(digest_of(bound))
+        call = call_of(tree, pending.spec.name, bound)
+        if call in made:
+            return
+        made.add(call)
         yield pending, bound
 
 

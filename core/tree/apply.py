@@ -14,6 +14,7 @@ from typing import Final
 from iact.core.context.excerpt import Feedback, as_read, excerpt
 from iact.core.errors import IactError, JournalError, ReplayMismatch
 from iact.core.gate.grant import Narrowing
+from iact.core.gate.kind_of_call import waits
 from iact.core.gate.policy_file import policy_from_json
 from iact.core.gate.provenance import join
 from iact.core.language import labels
@@ -135,8 +136,10 @@ from iact.core.tree.interpret import (
     advance,
     argument_text,
     begin,
+    call_of,
     digest_of,
     has_output,
+    kind_digest,
     name_block,
     outcome,
 )
@@ -322,6 +325,7 @@ def _take(tree: Tree, record: Record) -> None:
 
 def _say(tree: Tree, record: Record, say: Say) -> None:
     tree.said.append(record.body)
+    tree.denied.clear()
     if say.kept is not None:
         tree.kept = say.kept
     if say.tools is not None:
@@ -399,7 +403,7 @@ def _deliver(tree: Tree, agent: Agent, message: Incoming, record: Record) -> Non
     if not message.wakes or message.mode == "wait":
         return
     agent.mail.task = message.text
-    agent.guards.incomplete.clear()
+    agent.guards.hear()
     if not agent.active:
         _activate(tree, agent, record)
         if message.kind == "intervention":
@@ -575,7 +579,7 @@ def _return(
         said = plan_fold.message_of(child) or record.body
         errands.came_back(caller, Report(record.content.status, record.content.plan, said))
     if waiting.bound is not None:
-        loops.watch(caller, waiting.spec.name, digest_of(waiting.bound), record.body)
+        loops.watch(caller, *call_of(tree, waiting.spec.name, waiting.bound), record.body)
     advance(tree, caller)
 
 
@@ -598,7 +602,10 @@ def _select(tree: Tree, record: Record, select: Select) -> None:
         agent.mail.feedback.append(labels.no_such_child(unknown, agent.children))
     left = child_waits.running_children(tree, agent)
     if left or not wanted:
-        agent.mail.feedback.append(labels.waited(pending.written, left, timed_out=select.timed_out))
+        told = labels.waited(pending.written, left, timed_out=select.timed_out)
+        agent.mail.feedback.append(told)
+        if tree.follows_1_3 and not left:
+            loops.watch(agent, *call_of(tree, pending.spec.name, pending.bound), told)
     advance(tree, agent)
 
 
@@ -696,7 +703,7 @@ def _address(
     started = next((one for one in agent.actions if one.call == record.n), None)
     if started is not None and started.spec.name == "CALL_ASYNC":
         agent.actions.remove(started)
-        agent.guards.sent[path] = digest_of(bound)
+        agent.guards.sent[path] = kind_digest(CALL_ASYNC.name, bound)
         agent.mail.feedback.append(f"Started {path}; collect its reply with WAIT or QUERY.")
         advance(tree, agent)
 
@@ -750,7 +757,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
     elif result.status in ("ok", "error") or has_output(record, result):
         origin.read(agent, origin.of_call(tree, agent, pending))
     agent.errand = None  # its plan could not begin: the root answers itself
-    _judge(agent, pending, record, result)
+    _judge(tree, agent, pending, record, result)
     if result.state is not None and (
         shifted := module_states.shift(tree, agent, result.function, result.state)
     ):
@@ -780,19 +787,32 @@ def _directory(tree: Tree, pending: Pending, result: Result) -> str:
     return cwd if isinstance(cwd, str) and len(cwd) <= _LONGEST_PATH else ""
 
 
-def _judge(agent: Agent, pending: Pending, record: Record, result: Result) -> None:
-    """Note a call that did not complete, or that failed as it did before."""
+def _judge(tree: Tree, agent: Agent, pending: Pending, record: Record, result: Result) -> None:
+    """Note a call that did not complete, or that brought the same as before."""
     if pending.bound is None:
         return
-    function, arguments = pending.spec.name, digest_of(pending.bound)
-    code = exit_status(dict(result.data or {}))
-    match result.status:
-        case "incomplete":
-            agent.guards.incomplete[function, arguments] = 0
-        case "error":
-            loops.watch(agent, function, arguments, record.body)
-        case "ok" if code:
-            loops.watch(agent, function, arguments, record.body)
+
+    function, incomplete = pending.spec.name, agent.guards.incomplete
+    call = call_of(tree, function, pending.bound)
+    if result.status == "incomplete":
+        # Before format 1.3, such a call was not made once more.
+        incomplete[call] = incomplete.get(call, 0) + 1 if tree.follows_1_3 else loops.ATTEMPTS
+        return
+    if result.status not in ("ok", "error"):
+        return
+
+    failed = result.status == "error" or bool(exit_status(dict(result.data or {})))
+    if not tree.follows_1_3:
+        if failed:
+            loops.watch(agent, *call, record.body)
+        return
+
+    incomplete.pop(call, None)
+    brought = result.blob.sha256 if result.blob is not None else record.body
+    if failed:
+        loops.watch(agent, *call, brought)
+    elif not waits(function, pending.bound.arguments):
+        loops.watch_success(agent, *call, brought)
 
 
 def _compress(tree: Tree, record: Record, cut: Compress) -> None:
@@ -922,14 +942,17 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             plan_fold.cancelled(tree, agent, record, said)
         case Inject(node=node) if node:
             tree.said.append(record.body)
+            tree.denied.clear()
             child = plan_fold.told_step(tree, agent, record, said)
             if child is not None:
                 _intervene(tree, child, record, said)
         case Inject() if agent.plan is not None and agent.plan.running is not None:
             tree.said.append(record.body)
+            tree.denied.clear()
             plan_fold.interjected(tree, agent, record, at_once=said.mode == "interrupt")
         case Inject():
             tree.said.append(record.body)
+            tree.denied.clear()
             _intervene(tree, agent, record, said)
         case SendNow() | Reword() | Withdraw():
             _change_queued(tree, agent, record, said)
@@ -944,6 +967,7 @@ def _control(tree: Tree, record: Record, said: Content) -> None:
             plan_fold.started(tree, agent, record)
         case EditPlan():
             tree.said.append(record.body)
+            tree.denied.clear()
             plan_fold.edited(tree, agent, record)
         case RetryStep(node=node, budget=tokens):
             if not agent.active and agent.plan is not None:

@@ -34,6 +34,7 @@ from iact.core.tree.decision import (
 )
 from iact.core.tree.expectations import NOT_RUN, agent_of, expect, expect_content, pending_of
 from iact.core.tree.held import is_held
+from iact.core.tree.interpret import kind_digest
 from iact.core.tree.tree import Tree
 
 
@@ -78,7 +79,7 @@ def explain(tree: Tree, pending: Pending, record: Record, result: Result) -> Non
 def ask(tree: Tree, record: Record, said: ClearanceAsk) -> None:
     """Apply a question to a person or an endpoint about a call."""
     agent, to, seconds = agent_of(tree, record), said.to, said.seconds
-    _bind_ahead(agent, said)
+    _bind_ahead(tree, agent, said)
     pending = pending_of(tree, agent, record, said)
     if pending is None or pending.bound is None:
         return
@@ -100,11 +101,11 @@ def ask(tree: Tree, record: Record, said: ClearanceAsk) -> None:
         _tell_plan(tree, agent, pending, record)
 
 
-def _bind_ahead(agent: Agent, said: ClearanceAsk) -> None:
+def _bind_ahead(tree: Tree, agent: Agent, said: ClearanceAsk) -> None:
     """Fix the arguments of a call that is asked about together with the first one."""
     if said.to != "person" or not agent.actions or agent.actions[0].asked_of != "person":
         return
-    for pending, bound in behind(agent):
+    for pending, bound in behind(tree, agent):
         if pending.index == said.action:
             pending.bound, pending.ahead = bound, agent.labels
 
@@ -131,6 +132,8 @@ def answer(tree: Tree, record: Record, said: ClearanceAnswer) -> None:
         for path in _above(tree, agent):
             tree.agents[path].guards.stood(pending.asked_at, record.at)
     pending.answer = given
+    if said.by == "user" and not said.allow:
+        tree.denied.add(kind_digest(pending.spec.name, pending.bound))
     if pending.asked_of == "person":
         _tell_plan(tree, agent, pending, record)
 

@@ -29,7 +29,7 @@ from iact.core.records.calls import ClearanceAnswer, ClearanceAsk, Gate
 from iact.core.records.parts import AttachedValue, ClearanceRule
 from iact.core.records.record import Record
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.interpret import whole_digest_of
+from iact.core.tree.interpret import kind_digest, whole_digest_of
 from iact.core.tree.origin import provenance_of
 from iact.core.tree.tree import Tree
 
@@ -112,8 +112,16 @@ def _settled(
     if answer is not None and answer.allow and question.impact > pending.asked_impact:
         return Denial("clearance", question.impact, "The call's impact rose while it waited for clearance.")
     if answer is None and not pending.asked and not endpoint:
-        answer = tree.remembered.allow(asked)
+        answer = tree.remembered.allow(asked) or _said_before(tree, pending)
     return settle(question, answer) if answer is not None else question
+
+
+def _said_before(tree: Tree, pending: Pending) -> Answer | None:
+    """A person's no to a call of this kind, since their last message: they are not asked twice."""
+    if not tree.denied or pending.bound is None:
+        return None
+    denied = kind_digest(pending.spec.name, pending.bound) in tree.denied
+    return Answer(False, "You said no to this in this task.") if denied else None
 
 
 def texts(bound: Bound) -> dict[str, JSON]:

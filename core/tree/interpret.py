@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from itertools import islice, takewhile
 from typing import Final
 
@@ -20,6 +21,7 @@ from iact.core.context.embeds import MOST, part
 from iact.core.context.excerpt import Feedback, Passage, readable, select
 from iact.core.context.signature import lines
 from iact.core.gate.gate import arguments_digest
+from iact.core.gate.kind_of_call import kind_of
 from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
 from iact.core.language.actions import ANSWER, PLAN, ActionSpec, Registry
@@ -33,6 +35,7 @@ from iact.core.records.record import Record
 from iact.core.tree import child_waits, compression, help_pages, loops, notes, origin, plan_checks, remote
 from iact.core.tree.agent import Agent, Deliver, Pending
 from iact.core.tree.contexts import capture, code_value
+from iact.core.tree.guards import Call
 from iact.core.tree.mail import Incoming
 from iact.core.tree.offered_functions import has_states
 from iact.core.tree.recall import lines_in
@@ -59,6 +62,9 @@ _SETTLED: Final = frozenset({"VAR", "SHOW", "HELP", "COMPRESS", "ANSWER"})
 
 _TOGETHER: Final = 8
 """The most calls of one agent in progress at a time."""
+
+_COMPARED: Final = 65_536
+"""The most bytes of a text passed by name that calls are compared by."""
 
 _TOLD: Final = 5
 """The most functions of a new module that are documented at once; others follow when they become relevant."""
@@ -130,9 +136,22 @@ def advance(tree: Tree, agent: Agent) -> None:
         if feedback:
             agent.mail.feedback.append(feedback)
         head = agent.actions.pop(0)
-        if head.bound is None or head.spec.name not in _SETTLED:
+        done = head.bound is not None and head.spec.name in _SETTLED
+        if not done:
             agent.mail.refused.append(str(feedback))
+        if tree.follows_1_3:
+            _count(agent, head, feedback, done=done)
     _look_ahead(tree, agent)
+
+
+def _count(agent: Agent, pending: Pending, feedback: Feedback, *, done: bool) -> None:
+    """Count an action that was settled here, or that could not begin, against going round in circles."""
+    told = feedback if isinstance(feedback, str) else f"{feedback.label}\n{feedback.text}"
+    if done and pending.bound is not None:
+        loops.watch_success(agent, pending.written, kind_digest(pending.spec.name, pending.bound), told)
+    else:
+        mistake = told.partition("\n")[0]  # documentation may follow it, the first time
+        loops.watch(agent, pending.written, text_value(mistake).sha256, mistake)
 
 
 def _comes_first(tree: Tree, agent: Agent, pending: Pending) -> None:
@@ -172,11 +191,11 @@ def _look_ahead(tree: Tree, agent: Agent) -> None:
             return
         if pending.bound is None:
             bound = bind_pending(tree, agent, pending)
-            if isinstance(bound, Mistake) or (pending.spec.name, digest_of(bound)) in made:
+            if isinstance(bound, Mistake) or call_of(tree, pending.spec.name, bound) in made:
                 return
             pending.bound = bound
             agent.context.use(pending.spec.name)
-        made.add((pending.spec.name, digest_of(pending.bound)))
+        made.add(call_of(tree, pending.spec.name, pending.bound))
 
 
 def together(agent: Agent) -> list[Pending]:
@@ -221,10 +240,10 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
                 return _aim(tree, agent, pending, pending.bound)
             said = argument_text(pending.bound, "message")
             wrong = remote.aim(tree, agent, pending, name=name, at=at, text=said)
-            return wrong or _refuse(agent, pending.spec.name, digest_of(pending.bound))
+            return wrong or _refuse(tree, agent, pending.spec.name, pending.bound)
         case "LOAD" | "DEPLOY" | "SKILL" | "FRONTEND" as name:
             agent.context.use(name)
-            return _refuse(agent, name, digest_of(pending.bound))
+            return _refuse(tree, agent, name, pending.bound)
         case "PLAN":
             agent.context.use(PLAN.name)
             plan = argument_text(pending.bound, "plan")
@@ -233,16 +252,22 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
         case name:
             # Known from here on, whether or not the gate allows it: a context must not reveal that (law 7).
             agent.context.use(name)
-            return _refuse(agent, name, digest_of(pending.bound))
+            return _refuse(tree, agent, name, pending.bound)
 
 
-def _refuse(agent: Agent, function: str, arguments: str) -> str | None:
-    """Refuse to repeat an incomplete call unchanged; None if this call may be made."""
-    count = agent.guards.incomplete.get((function, arguments))
-    if count is None:
+def _refuse(tree: Tree, agent: Agent, function: str, bound: Bound) -> str | None:
+    """Refuse to make a call once more that did not complete; None if this call may be made.
+
+    Why it did not complete plays no part: a model must not be able to tell a denial from a loss (law 7). Once more is
+    allowed, because what was lost may be there again.
+    """
+    call = call_of(tree, function, bound)
+    count = agent.guards.incomplete.get(call, 0)
+    if count < loops.ATTEMPTS:
         return None
-    agent.guards.incomplete[function, arguments] = count + 1
-    if count + 1 >= loops.UNCHANGED:
+
+    agent.guards.incomplete[call] = count + 1
+    if count + 1 >= loops.ATTEMPTS + loops.UNCHANGED:
         agent.guards.ended = f"{labels.incomplete(function)} The same call was repeated unchanged."
     return labels.refused_repeat(function)
 
@@ -292,6 +317,25 @@ def _answer(agent: Agent, bound: Bound) -> str:
         )
     agent.answer = Deliver(text, of)
     return ""
+
+
+def kind_digest(function: str, bound: Bound) -> str:
+    """The digest of a call's kind (`core.gate.kind_of_call`)."""
+    whole_digest_of(bound)
+    if len(bound.digests) == 1:
+        passed = {name: _comparable(value) for name, value in bound.attached.items()}
+        bound.digests.append(kind_of(function, {**bound.arguments, **passed}))
+    return bound.digests[1]
+
+
+def _comparable(value: Value) -> str:
+    """The text of a value that was passed by name, or its digest if it is long or no text."""
+    return value.text() if value.is_text and value.size <= _COMPARED else value.sha256
+
+
+def call_of(tree: Tree, function: str, bound: Bound) -> Call:
+    """A call, as it is counted: before format 1.3, only calls with the very same arguments were the same."""
+    return function, kind_digest(function, bound) if tree.follows_1_3 else digest_of(bound)
 
 
 def _define(agent: Agent, bound: Bound) -> str:
@@ -381,7 +425,17 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
                 exit_status=exit_status(dict(result.data or {})),
                 error=status == "error",
             )
-            return _passage(tree, agent, label, value, variable, result)
+            passage = _passage(tree, agent, label, value, variable, result)
+            return replace(passage, after=passage.after + _fresh(tree, pending, result))
+
+
+def _fresh(tree: Tree, pending: Pending, result: Result) -> str:
+    """Say that a module with a state was started afresh, for whatever reason. Only a result says so: before, a loss
+    would be told from a denial."""
+    module = pending.spec.module
+    if not result.fresh or module is None or not has_states(tree, pending.spec):
+        return ""
+    return "\n" + labels.started_afresh(module)
 
 
 def _is_said_at_once(value: Value) -> bool:

@@ -1,17 +1,20 @@
-"""Detects an agent that goes round in circles: the same call with the same bad outcome, again and again.
+"""Detects an agent that goes round in circles: the same again and again, with the same outcome.
 
-Only exact repetitions count (function and arguments by digest, outcome by digest), so a loop that makes progress is
-never stopped. Only failures and messages between agents count, so polling until something becomes ready is allowed.
+Calls are compared by their kind (`core.gate.kind_of_call`), so that a blank or a comment makes no other call of one,
+and outcomes by digest. A failure counts whenever it comes again. A success counts only as long as nothing new happens
+in between: an agent that runs the same check after each of its changes is making progress. A call that waits by itself
+(`shell.output` with `wait`, a script that sleeps) may bring the same as often as it likes: whoever waits for something
+needs that, and the number of turns is bounded.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, TypeVar
 
 from iact.core.language import labels
 from iact.core.language.variables import text_value
 from iact.core.tree.agent import Agent
-from iact.core.tree.guards import Repeats
+from iact.core.tree.guards import Guards
 
 WARN: Final = 3
 """Repetitions after which the agent is warned."""
@@ -19,21 +22,74 @@ WARN: Final = 3
 END: Final = 5
 """Repetitions after which its work ends."""
 
+ATTEMPTS: Final = 2
+"""How often a call is made that does not complete."""
+
 UNCHANGED: Final = 2
-"""Repetitions of an incomplete call after which the agent's work ends."""
+"""How often it may then still be written; after that, the agent's work ends."""
+
+Key = TypeVar("Key")
+Kept = TypeVar("Kept")
+
+_MOST: Final = 512
+"""How many outcomes are kept to compare with; the oldest are forgotten."""
 
 
-def observe(repeats: Repeats, function: str, arguments: str, outcome: str) -> int:
+def watch(agent: Agent, function: str, call: str, outcome_text: str) -> None:
+    """Note a failure, or a message between agents. If it is always the same, the agent is warned, and finally stopped.
+
+    `call`: what tells calls of this function apart.
+    """
+    _progress(agent.guards, (function, call, text_value(outcome_text).sha256))
+    count = observe(agent.guards, function, call, text_value(outcome_text).sha256)
+    _judge(agent, function, count)
+
+
+def watch_success(agent: Agent, function: str, call: str, outcome_text: str) -> None:
+    """Note a call that went well. The same one, with nothing new since, is as bad as a failure.
+
+    It counts once in a reply: an agent that writes it twice in one reply has not seen the first outcome.
+    """
+    guards = agent.guards
+    outcome = function, call, text_value(outcome_text).sha256
+    if _progress(guards, outcome):
+        guards.again[outcome] = 1, agent.turn
+        return
+
+    count, turn = guards.again.get(outcome, (1, 0))
+    if turn == agent.turn:
+        return
+    guards.again[outcome] = count + 1, agent.turn
+    _judge(agent, function, count + 1)
+
+
+def observe(guards: Guards, function: str, call: str, outcome: str) -> int:
     """Count one outcome. Returns how often in a row this call has had it."""
-    last, count = repeats.get((function, arguments), ("", 0))
+    last, count = guards.repeats.pop((function, call), ("", 0))
     count = count + 1 if last == outcome else 1
-    repeats[function, arguments] = outcome, count
+    guards.repeats[function, call] = outcome, count
+    _forget(guards.repeats)
     return count
 
 
-def watch(agent: Agent, function: str, arguments: str, outcome_text: str) -> None:
-    """Note the outcome of a call. If it is always the same, the agent is warned, and finally stopped."""
-    count = observe(agent.guards.repeats, function, arguments, text_value(outcome_text).sha256)
+def _progress(guards: Guards, outcome: tuple[str, str, str]) -> bool:
+    """Note an outcome. Returns whether it is new; then what went well before may be done again."""
+    is_new = outcome not in guards.seen
+    guards.seen.pop(outcome, None)
+    guards.seen[outcome] = None
+    _forget(guards.seen)
+    if is_new:
+        guards.again.clear()
+    return is_new
+
+
+def _forget(kept: dict[Key, Kept]) -> None:
+    """Forget the oldest of very many."""
+    while len(kept) > _MOST:
+        del kept[next(iter(kept))]
+
+
+def _judge(agent: Agent, function: str, count: int) -> None:
     if count >= END:
         agent.guards.ended = f"The same {function} was made {count} times with the same outcome."
     elif count >= WARN:

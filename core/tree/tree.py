@@ -93,6 +93,8 @@ class Tree:
         self.lockdown = False
         self.tally = Tally()
         self.remembered = Remembered()
+        self.denied: set[str] = set()
+        """The kinds of calls that a person said no to since their last message, by digest."""
         self.spent: Spent = {}
         """How much was let through by rules for questions that no person was available to answer."""
         self.hosts = Hosts()

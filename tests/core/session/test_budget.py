@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -69,7 +70,11 @@ def test_a_tree_at_its_budget_still_reports(tmp_path: Path) -> None:
         if asked.path == "/":
             return "```CALL a\nCount to infinity.\n```" if asked.turn == 0 else "It did not finish."
         last = "answer now, with what you have" in asked.newest
-        return "I counted to " + str(asked.turn) if last else "```READ\n" + "number " * 400 + "\n```"
+        return (
+            "I counted to " + str(asked.turn)
+            if last
+            else f"```READ\n{asked.turn}" + " number" * 400 + "\n```"
+        )
 
     bounds = Bounds(tokens=40_000, turns=1000)
     tree, records = play(tmp_path, ScriptedModel(script), bounds)
@@ -108,7 +113,7 @@ def test_children_side_by_side_that_need_more_than_there_is_all_report(tmp_path:
         if asked.path == "/":
             return f"{calls}\n\n```WAIT\n```" if asked.turn == 0 else "All reported."
         last = "answer now, with what you have" in asked.newest
-        return f"Counted to {asked.turn}." if last else "```READ\n" + "number " * 100 + "\n```"
+        return f"Counted to {asked.turn}." if last else f"```READ\n{asked.turn}" + " number" * 100 + "\n```"
 
     bounds = Bounds(agents=count + 1, tokens=120_000, turns=1000)
     tree, records = play(tmp_path, ScriptedModel(script, chunk=10_000), bounds)
@@ -203,7 +208,9 @@ def test_where_little_is_left_an_agent_draws_no_more_than_its_report_needs() -> 
 
 def test_an_agent_is_told_when_its_budget_runs_low(tmp_path: Path) -> None:
     def script(asked: Asked) -> str:
-        return "Done." if "tokens of your budget left" in asked.newest else "```READ\n" + "x" * 800 + "\n```"
+        if "tokens of your budget left" in asked.newest:
+            return "Done."
+        return f"```READ\n{asked.turn}" + "x" * 800 + "\n```"
 
     model = ScriptedModel(script)
     play(tmp_path, model, Bounds(tokens=100_000, turns=1000))
@@ -225,24 +232,77 @@ def test_a_loop_that_makes_progress_goes_on(tmp_path: Path) -> None:
     assert records[-1].text("status") == "ok"
 
 
+REPEATED: Mapping[str, Callable[[int], str]] = {
+    "a success": lambda turn: "```READ\nsame\n```",
+    "blanks": lambda turn: f"```t.fail\n{' ' * turn}same\n```",
+    "two in turn": lambda turn: f"```READ\n{turn % 2}\n```",
+    "an unknown function": lambda turn: "```t.reed\nx\n```",
+    "wrong arguments": lambda turn: f"```READ speed={turn}\nx\n```",
+    "two mistakes in turn": lambda turn: "```t.reed\nx\n```" if turn % 2 else "```READ speed=3\nx\n```",
+    "SHOW of nothing": lambda turn: "```SHOW nothing\n```",
+    "SHOW of the same": lambda turn: "```SHOW x\n```" if turn else "```VAR x\n1\n```",
+    "the same variable": lambda turn: "```VAR x\n1\n```",
+    "WAIT for nobody": lambda turn: "```WAIT\n```",
+    "QUERY of nobody": lambda turn: "```QUERY\n```",
+}
+"""What an agent writes in each of its turns, if it goes round in circles."""
+
+
+@pytest.mark.parametrize("clothes", REPEATED)
+def test_a_loop_in_any_clothes_is_told_and_then_ended(tmp_path: Path, clothes: str) -> None:
+    model = ScriptedModel(lambda asked: REPEATED[clothes](asked.turn))
+    _, records = play(tmp_path, model, Bounds())
+    assert (records[-1].text("status"), records[-1].text("bound")) == ("bound", "loop")
+    assert "was made 5 times with the same outcome." in records[-1].body
+    assert any("3 times with the same outcome" in asked.newest for asked in model.asked)
+    assert any("4 times with the same outcome" in asked.newest for asked in model.asked)
+    assert 5 <= len(model.asked) <= 10
+
+
+def test_a_check_after_each_change_is_no_loop(tmp_path: Path) -> None:
+    def script(asked: Asked) -> str:
+        if asked.turn == 20:
+            return "Done."
+        return f"```READ\n{asked.turn}\n```" if asked.turn % 2 else "```READ\nthe same check\n```"
+
+    model = ScriptedModel(script)
+    _, records = play(tmp_path, model, Bounds())
+    assert records[-1].text("status") == "ok"
+    assert not any("with the same outcome" in asked.newest for asked in model.asked)
+
+
 def test_the_same_message_back_and_forth_is_ended(tmp_path: Path) -> None:
     model = ScriptedModel(lambda asked: "```CALL a\nAre you done?\n```" if asked.path == "/" else "Not yet.")
     _, records = play(tmp_path, model, Bounds())
     assert (records[-1].agent, records[-1].text("bound")) == ("/", "loop")
 
 
-def test_a_call_that_did_not_complete_is_refused_unchanged_and_then_ends_the_work(tmp_path: Path) -> None:
-    """Scene 13 of the goals: the same denied call repeated."""
-    model = ScriptedModel(lambda asked: "```t.destroy\nit\n```")
+@pytest.mark.parametrize("function", ["destroy", "lose"])
+def test_a_call_that_did_not_complete_is_made_once_more_then_refused_and_then_ends_the_work(
+    tmp_path: Path, function: str
+) -> None:
+    """Scene 13 of the goals: the same denied call repeated. A lost one may be there again at the second attempt."""
+    model = ScriptedModel(lambda asked: f"```t.{function}\nit\n```")
     _, records = play(tmp_path, model, Bounds())
-    assert sum(record.kind == "gate" for record in records) == 1
+    gates = [record for record in records if record.kind == "gate"]
+    assert len(gates) == 2
     assert (records[-1].text("status"), records[-1].text("bound")) == ("bound", "loop")
-    assert "was not tried again unchanged" in model.asked[-1].newest
+    told = [asked.newest for asked in model.asked]
+    assert [text.count(f"t.{function} did not complete.") for text in told] == [0, 1, 1, 1]
+    assert ["was not tried again unchanged" in text for text in told] == [False, False, False, True]
+
+
+@pytest.mark.parametrize("function", ["destroy", "lose"])
+def test_other_clothes_make_no_other_call_of_one_that_did_not_complete(tmp_path: Path, function: str) -> None:
+    model = ScriptedModel(lambda asked: f"```t.{function}\n{' ' * asked.turn}it\n```")
+    _, records = play(tmp_path, model, Bounds())
+    assert sum(record.kind == "gate" for record in records) == 2
+    assert records[-1].text("bound") == "loop"
 
 
 def test_denied_and_unreachable_look_the_same_to_the_model(tmp_path: Path) -> None:
     def contexts(function: str, data: Path) -> list[str]:
-        model = ScriptedModel(lambda asked: f"```t.{function}\nit\n```" if asked.turn < 2 else "Gave up.")
+        model = ScriptedModel(lambda asked: f"```t.{function}\nit\n```" if asked.turn < 3 else "Gave up.")
         play(data, model, Bounds())
         return [asked.newest.replace(function, "F") for asked in model.asked if asked.turn]
 

@@ -192,6 +192,53 @@ async def test_a_question_is_answered_once_and_only_where_there_is_one(tmp_path:
         await session.answer(said.n)
 
 
+def test_a_person_is_asked_once_for_a_command_whatever_its_blanks(tmp_path: Path) -> None:
+    """A no holds for calls of that kind until the person's next message, for the agent's children as well."""
+    child = "```CALL a\nWrite it.\n```"
+    script = {
+        "/": [*(f"```WRITE\n{' ' * blanks}a\n```" for blanks in range(2)), child, "I can't.", *ONE["/"]],
+        "/a": ["```WRITE\na  \n```", "I can't either."],
+    }
+    world = World()
+
+    async def main() -> Path:
+        async with runtime(tmp_path, replies(script), world=world, policy=ASKS) as opened:
+            session = await opened.open(intent=2)
+            said = await session.say("Go")
+            known = await question(session)
+            await session.clear(known, False)
+            await session.answer(said.n)
+            assert len(clearances(session.records(), "ask")) == 1
+
+            said = await session.say("All right, do it.")
+            await session.clear(await question(session, known), True)
+            await session.answer(said.n)
+            return session.journal
+
+    records = replay(asyncio.run(main()), verify=True).records
+    gates = [record for record in records if record.kind == "gate"]
+    assert [gate.fields["allow"] for gate in gates] == [False, False, False, True]
+    assert [gate.text("by") for gate in gates] == ["clearance"] * 4
+    assert "You said no to this in this task." in gates[1].text("reason")
+    assert "You said no to this in this task." in gates[2].text("reason")
+    assert [bool(gate.fields.get("ask")) for gate in gates] == [True, False, False, True]
+    assert [text for _, _, text in world.done] == ["a"]
+
+
+def test_a_no_to_one_call_is_none_to_another(tmp_path: Path) -> None:
+    script = {"/": ["```WRITE\na\n```", "```WRITE\nb\n```", "Done."]}
+    world, records = play(tmp_path, script, [False, True])
+    assert len(clearances(records, "ask")) == 2
+    assert [text for _, _, text in world.done] == ["b"]
+
+
+def test_two_of_a_kind_are_not_asked_about_together(tmp_path: Path) -> None:
+    script = {"/": ["```WRITE\na\n```\n```WRITE\n a\n```", "Done."]}
+    world, records = play(tmp_path, script, [False])
+    assert len(clearances(records, "ask")) == 1
+    assert world.done == []
+
+
 def test_nobody_answers(tmp_path: Path) -> None:
     world, authorities = World(), Authorities(seconds=0.05)
 

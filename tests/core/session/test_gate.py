@@ -172,10 +172,11 @@ def test_a_reader_may_fetch_and_its_caller_may_not(tmp_path: Path) -> None:
 
 
 class Denied:
-    """How a call comes to be denied: a policy, the session's intent, and whether questions are answered with no."""
+    """How a call comes to be denied: a policy, the session's intent, and whether questions are answered with no, or
+    `expires`: never answered."""
 
-    def __init__(self, policy: str, intent: int, *, asks: bool = False) -> None:
-        self.policy, self.intent, self.asks = policy, intent, asks
+    def __init__(self, policy: str, intent: int, *, asks: bool = False, expires: bool = False) -> None:
+        self.policy, self.intent, self.asks, self.expires = policy, intent, asks, expires
 
 
 WAYS = {
@@ -200,7 +201,15 @@ def contexts(data: Path, turns: Sequence[str], way: Denied | None) -> list[Asked
 
     async def main() -> None:
         policy = way.policy if way is not None else ""
-        async with runtime(data, replies({}), model=model, policy=policy, clock=TickingClock()) as opened:
+        seconds = 0.01 if way is not None and way.expires else 600.0
+        async with runtime(
+            data,
+            replies({}),
+            model=model,
+            policy=policy,
+            clock=TickingClock(),
+            authorities=Authorities(seconds=seconds),
+        ) as opened:
             session = await opened.open(intent=way.intent if way is not None else 2)
             said = await session.say("Go")
             known = said.n
@@ -253,6 +262,21 @@ def test_contexts_are_byte_identical_whether_a_call_was_denied_or_lost(tmp_path:
         denied = contexts(tmp_path / f"denied-{number}", turns, WAYS[way])
         assert read(denied, way) == read(lost, way)
         assert "t.lose did not complete." in lost[1].newest
+
+
+EXPIRED = Denied('[scope.default]\nfunctions = ["*"]\nclearance = ["t.lose"]', 2, expires=True)
+
+
+@pytest.mark.parametrize("way", [*WAYS, "expired"])
+@pytest.mark.parametrize("clothes", [" ", ""])
+def test_a_second_attempt_and_what_follows_it_tell_nothing(tmp_path: Path, way: str, clothes: str) -> None:
+    """The second attempt fails again, the third is refused, the fourth ends the work: for all kinds alike."""
+    turns = [f"```t.lose\n{clothes * turn}it\n```" for turn in range(4)]
+    lost = contexts(tmp_path / "lost", turns, None)
+    denied = contexts(tmp_path / "denied", turns, {**WAYS, "expired": EXPIRED}[way])
+    assert read(denied, way) == read(lost, way)
+    assert len(lost) == 4
+    assert [one.newest.count("t.lose did not complete.") for one in lost] == [0, 1, 1, 1]
 
 
 @pytest.mark.parametrize("way", ["intent", "cap"])
@@ -314,10 +338,12 @@ def distance(first: Sequence[float], second: Sequence[float]) -> float:
     return most
 
 
-def test_a_call_that_did_not_complete_is_refused_twice_and_ends_the_work(tmp_path: Path) -> None:
-    """Scene 13, from inside: the gate is asked once, and the person sees why."""
+def test_a_call_that_did_not_complete_is_made_once_more_refused_twice_and_ends_the_work(
+    tmp_path: Path,
+) -> None:
+    """Scene 13, from inside: the gate is asked for each attempt, and the person sees why."""
     same = "```t.write\na\n```"
-    script = {"/": [same, same, same, "never"]}
+    script = {"/": [same, same, same, same, "never"]}
 
     async def main() -> Path:
         async with runtime(tmp_path, replies(script)) as opened:
@@ -327,8 +353,8 @@ def test_a_call_that_did_not_complete_is_refused_twice_and_ends_the_work(tmp_pat
             return session.journal
 
     records = replay(asyncio.run(main()), verify=True).records
-    (gate,) = [one for one in records if one.kind == "gate"]
-    assert gate.text("reason") == "The call has impact 1, and the intent is 0."
+    gates = [record for record in records if record.kind == "gate"]
+    assert [gate.text("reason") for gate in gates] == ["The call has impact 1, and the intent is 0."] * 2
 
 
 def test_a_question_that_is_answered_with_no_looks_like_a_failure_too(tmp_path: Path) -> None:

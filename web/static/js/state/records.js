@@ -419,6 +419,7 @@
  * @property {boolean} [copied] Whether the call ran in a copy of the workspace; `version` is then a version of that copy.
  * @property {boolean} [unkept] Whether the call may have written but no version could be kept.
  * @property {number} [unchanged] The last record before a check of the overlay that found nothing new.
+ * @property {boolean} [fresh] Whether another instance of its module had served its agent before, and this one was started since. What that one held is gone.
  * @property {"ok"|"error"|"incomplete"|"cancelled"|"skipped"|"interrupted"|"forked"} status How it ended.
  * @property {string} [kind_of] For REMEMBER: the kind of memory.
  * @property {string} [supersedes] For REMEMBER: the memory that it replaces.
