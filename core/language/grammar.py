@@ -37,6 +37,7 @@ _SEPARATOR: Final = re.compile(r"[\s,]*")
 _INTEGER: Final = re.compile(r"-?[0-9]{1,18}")
 _NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?")
 _JSON: Final = json.JSONDecoder()
+_WORDS: Final = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 SENTENCE: Final = "Nothing was run: "
 """How a quote begins that is never closed, and that is itself what its agent is told (`core.models.dialect`)."""
 
@@ -58,9 +59,12 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class Mistake:
-    """What is wrong with an action block, as one sentence for the agent that wrote it."""
+    """What is wrong with an action block."""
 
     sentence: str
+    """It in one sentence, for the agent that wrote the block."""
+    spec: ActionSpec | None = field(default=None, compare=False, repr=False)
+    """The action, if its arguments could be read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,7 +289,7 @@ def _read(text: str, wanted: str) -> _Fitted | None:
         case "string":
             return _Fitted(text)
         case "boolean":
-            return _Fitted(text.lower() == "true") if text.lower() in ("true", "false") else None
+            return _Fitted(_WORDS[text.lower()]) if text.lower() in _WORDS else None
         case "integer":
             return _Fitted(int(text)) if _INTEGER.fullmatch(text) else None
         case "number":
@@ -331,7 +335,7 @@ def _type(schema: Mapping[str, JSON]) -> str:
 def _wrong(spec: ActionSpec, what: str, *, hint: bool = False) -> Mistake:
     known = ", ".join(f"`{name}` ({_type(schema)})" for name, schema in spec.properties.items())
     tail = f" Its parameters are {known}." if hint and known else ""
-    return Mistake(f"`{spec.name}` was not run: {what}.{tail}")
+    return Mistake(f"`{spec.name}` was not run: {what}.{tail}", spec)
 
 
 _FOR_CONTENT: Final = ("stdin", "content", "names", "from")

@@ -281,6 +281,13 @@ def other_form(text: str, unknown: str, nearest: Iterable[str]) -> str:
     )
 
 
+def no_variable(name: str, nearest: str) -> str:
+    """For a name in a message that was sent."""
+    return note(
+        f"${name} in your message names no variable; you have ${nearest}. The message was sent as it is."
+    )
+
+
 def unfinished(child: str, status: str, reason: str) -> str:
     """The note about a child that failed, hit a bound or was cancelled, instead of its reply."""
     return f"{_CHILD} {child} did not finish ({status}):\n{fenced(clean(reason))}"

@@ -6,9 +6,10 @@ to the journal, so passing one is O(1). A `Table` holds an agent's names.
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Final, TypeVar
@@ -169,6 +170,38 @@ def mentions(text: str, table: Mapping[str, Named]) -> dict[str, Named]:
         return {}
     found = (match.group(1) for match in _MENTION.finditer(text))
     return {name: table[name] for name in dict.fromkeys(found) if name in table}
+
+
+_NUMBERED: Final = re.compile(r"(.+)_\d+")
+
+
+def misnamed(text: str, table: Mapping[str, Named]) -> dict[str, str]:
+    """Names that `text` mentions as `$name` and that are probably meant as variables of `table`, which has none of them.
+
+    Returns for each the variable that is nearest to it. `$5`, `$HOME` and names that are like none in the table are
+    something else: money, or variables of a shell or a program.
+    """
+    if "$" not in text or not table:
+        return {}
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(match.group(1) for match in _MENTION.finditer(text)):
+        if name in table or name != name.lower() or name.startswith("_"):
+            continue
+        nearest = _nearest(name, table)
+        if nearest:
+            found[name] = nearest
+    return found
+
+
+def _nearest(name: str, table: Iterable[str]) -> str:
+    """The variable that a name is most like: it is misspelt, or has another number. Empty if it is like none."""
+    close = difflib.get_close_matches(name, list(table), n=1, cutoff=0.75)
+    if close:
+        return close[0]
+    numbered = _NUMBERED.fullmatch(name)
+    stem = numbered.group(1) if numbered is not None else ""
+    same = [other for other in table if (match := _NUMBERED.fullmatch(other)) and match.group(1) == stem]
+    return same[-1] if same else ""
 
 
 def rename(text: str, names: Mapping[str, str]) -> str:

@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from iact.core.language.grammar import Bound, Mistake, bind, split
+from iact.core.language.grammar import Bound, Mistake
 from iact.core.tree.agent import Agent, Pending
-from iact.core.tree.interpret import call_of
+from iact.core.tree.interpret import bind_pending, call_of
 from iact.core.tree.tree import Tree
 
 MOST: Final = 20
@@ -33,7 +33,7 @@ def behind(tree: Tree, agent: Agent) -> Iterator[tuple[Pending, Bound]]:
     for pending in agent.actions[1:MOST]:
         if pending.spec.name != first.spec.name:
             return
-        bound = pending.bound or _written_out(agent, pending)
+        bound = pending.bound or _written_out(tree, agent, pending)
         if bound is None or bound.attached or bound.labels:
             return
         call = call_of(tree, pending.spec.name, bound)
@@ -43,7 +43,6 @@ def behind(tree: Tree, agent: Agent) -> Iterator[tuple[Pending, Bound]]:
         yield pending, bound
 
 
-def _written_out(agent: Agent, pending: Pending) -> Bound | None:
-    taken = split(pending.info)
-    bound = taken if isinstance(taken, Mistake) else bind(pending.spec, taken[1], pending.body, agent.table)
+def _written_out(tree: Tree, agent: Agent, pending: Pending) -> Bound | None:
+    bound = bind_pending(tree, agent, pending)
     return None if isinstance(bound, Mistake) else bound

@@ -22,7 +22,7 @@ from iact.core.language.actions import CALL_ASYNC, FRONTEND, SKILL
 from iact.core.language.grammar import Bound
 from iact.core.language.scanner import Block
 from iact.core.language.unread import prose
-from iact.core.language.variables import mentions
+from iact.core.language.variables import mentions, misnamed
 from iact.core.modules.outcome_reader import exit_status
 from iact.core.modules.state_names import of_step
 from iact.core.records.calls import (
@@ -692,6 +692,7 @@ def _address(
         budget.reserve(tree, agent, child, call.budget or 0)
         text = argument_text(bound, "message")
         values = mentions(text, agent.table)
+        _tell_misnamed(tree, agent, bound, text)
         message = Incoming(
             record.n, "caller", f"your caller {agent.path}", text, values,
             labels=origin.by(agent) | origin.passed(bound),
@@ -706,6 +707,16 @@ def _address(
         agent.guards.sent[path] = kind_digest(CALL_ASYNC.name, bound)
         agent.mail.feedback.append(f"Started {path}; collect its reply with WAIT or QUERY.")
         advance(tree, agent)
+
+
+def _tell_misnamed(tree: Tree, agent: Agent, bound: Bound, text: str) -> None:
+    """Tell an agent once which names in its own message name no variable."""
+    if not tree.follows_1_3 or agent.plan is not None or "message" in bound.attached:
+        return
+    for name, nearest in misnamed(text, agent.table).items():
+        if name not in agent.guards.misnamed:
+            agent.guards.misnamed.add(name)
+            agent.mail.feedback.append(labels.no_variable(name, nearest))
 
 
 def _state(tree: Tree, record: Record, said: State) -> None:

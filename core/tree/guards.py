@@ -25,6 +25,8 @@ class Guards:
     """Whether it was told that children are still at work."""
     asked: frozenset[str] = frozenset()
     """What it was asked or told about parts of its texts that were perhaps meant to be run."""
+    misnamed: set[str] = field(default_factory=set)
+    """Names in its messages of which it was told that they name no variable."""
     wrote: tuple[str, int] = ("", 0)
     """The last text of this task that can be its answer, and the record of its turn."""
     only_thought: bool = False
@@ -52,6 +54,7 @@ class Guards:
         self.ended = ""
         self.asked = frozenset()
         self.wrote = ("", 0)
+        self.misnamed.clear()
         self.repeats.clear()
         self.again.clear()
         self.seen.clear()

@@ -26,6 +26,7 @@ from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
 from iact.core.language.actions import ANSWER, PLAN, ActionSpec, Registry
 from iact.core.language.grammar import Bound, Mistake, bind, split
+from iact.core.language.lenient import read_action
 from iact.core.language.scanner import Block
 from iact.core.language.variables import NAME, Value, media_of, text_value
 from iact.core.modules.outcome_reader import exit_status
@@ -173,7 +174,10 @@ def _reads(pending: Pending) -> bool:
 
 def bind_pending(tree: Tree, agent: Agent, pending: Pending) -> Bound | Mistake:
     """The arguments of an action as they are written, with the variables that its agent has now."""
-    taken = split(pending.info, nested=tree.follows_1_3)
+    if tree.follows_1_3:
+        return read_action(pending.spec, pending.info, pending.body, agent.table)
+
+    taken = split(pending.info, nested=False)
     if isinstance(taken, Mistake):
         return taken
     return bind(pending.spec, taken[1], pending.body, agent.table)

@@ -1,0 +1,298 @@
+"""Reads an action whose arguments are written in another way than ours, if exactly one reading fits its schema.
+
+An action that is written as the grammar says is bound as it is (`core.language.grammar`). Otherwise each of the
+`_READINGS` says how else it can be meant, and what fits is taken if all that fit say the same. So nothing is guessed:
+where two readings differ, or none fits, its agent is told what is wrong with what it wrote.
+
+Two ways of writing an object would also fit a parameter that takes any text; they are read first.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
+from typing import Final
+
+from iact.core.language.actions import ActionSpec
+from iact.core.language.grammar import SENTENCE, Argument, Bound, Mistake, bind, split
+from iact.core.language.synonyms import parameter_meant
+from iact.core.language.variables import Value
+from iact.core.ports import JSON
+
+Written = tuple[tuple[Argument, ...], str | None]
+"""The arguments and the body of an action."""
+
+_REFERENCE: Final = re.compile(r"\$([A-Za-z_][A-Za-z0-9_]*)")
+_COLON: Final = re.compile(r"(?<![^\s,])(?:--)?([A-Za-z_][\w-]*)[ \t]*(?::[ \t]*|[ \t]*=[ \t]*)(?=\S)")
+_FLAG: Final = re.compile(r"(?<!\S)--([A-Za-z_][\w-]*)(?:[ \t]+(?!-)|[ \t]*$)")
+_PAIR: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)")
+_ANY_PAIR: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*)[ \t]*(?::(?=[ \t]|$)|=)[ \t]*(.*)")
+_KEY: Final = re.compile(r"([A-Za-z_][\w-]*)[ \t]*=[ \t]*")
+_BLOCK_TEXT: Final = re.compile(r"[|>][-+]?")
+
+
+def read_action(
+    spec: ActionSpec, info: str, body: str | None, table: Mapping[str, Value], *, nested: bool = True
+) -> Bound | Mistake:
+    """Bind the arguments of an action block. `nested`: as in `split`."""
+    rest = info.split(None, 1)[1] if len(info.split(None, 1)) > 1 else ""
+    as_object = _whole_object(spec, rest, body)
+    if as_object is not None:
+        bound = bind(spec, as_object[0], as_object[1], table)
+        if isinstance(bound, Bound):
+            return bound
+
+    taken = split(info, nested=nested)
+    first: Bound | Mistake
+    if isinstance(taken, Mistake):
+        first = taken
+    else:
+        arguments, lines = _typed_lines(spec, taken[1], body)
+        first = bind(spec, arguments, lines, table)
+    if SENTENCE in rest or (isinstance(first, Bound) and not _goes_on(spec, taken)):
+        return first
+
+    found: list[Bound] = []
+    for reading in (_unquoted,) if isinstance(first, Bound) else _READINGS:
+        for written in reading(spec, rest, body):
+            bound = bind(spec, written[0], written[1], table)
+            if isinstance(bound, Bound) and not any(bound == other for other in found):
+                found.append(bound)
+    return found[0] if len(found) == 1 else first
+
+
+def _goes_on(spec: ActionSpec, taken: tuple[str, tuple[Argument, ...]] | Mistake) -> bool:
+    """Whether a text without quotes seems to go on behind its first word: `role=a careful statistician`.
+
+    The words behind it would fill parameters that nobody needs to give.
+    """
+    if isinstance(taken, Mistake) or spec.rest is not None:
+        return False
+    arguments = taken[1]
+    for argument, following in pairwise(arguments):
+        schema = spec.properties.get(argument.key or "", {})
+        free = schema.get("type") == "string" and "enum" not in schema and "pattern" not in schema
+        if free and argument.form == "bare" and following.key is None and following.form == "bare":
+            words = sum(other.key is None for other in arguments)
+            given = {other.key for other in arguments}
+            return words > len([name for name in spec.required if name != spec.body and name not in given])
+    return False
+
+
+# --- objects ------------------------------------------------------------------------------------
+
+
+def _whole_object(spec: ActionSpec, rest: str, body: str | None) -> Written | None:
+    """Arguments as one JSON object behind the name, or as the whole body; None if they are not."""
+    if rest.lstrip().startswith("{"):
+        given = _object(rest)
+        return None if given is None or not _fits(spec, given) else (_arguments(spec, given), body)
+    if rest.strip() or body is None or not body.lstrip().startswith("{"):
+        return None
+    given = _object(body)
+    if given is None or not _fits(spec, given):
+        return None
+    # A body that is an object can be meant as it stands, unless it names the parameter that it would be.
+    names_body = spec.body is None or any(_name(spec, key, given) == spec.body for key in given)
+    return (_arguments(spec, given), None) if names_body else None
+
+
+def _object(text: str) -> dict[str, JSON] | None:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    return found if isinstance(found, dict) and found else None
+
+
+def _fits(spec: ActionSpec, given: Mapping[str, JSON]) -> bool:
+    return all(_name(spec, key, given) in spec.properties for key in given)
+
+
+def _name(spec: ActionSpec, key: str, given: Mapping[str, JSON]) -> str:
+    return parameter_meant(spec, key, given) or key
+
+
+def _arguments(spec: ActionSpec, given: Mapping[str, JSON]) -> tuple[Argument, ...]:
+    found: list[Argument] = []
+    for key, value in given.items():
+        name = _name(spec, key, given)
+        reference = _REFERENCE.fullmatch(value) if isinstance(value, str) else None
+        if reference is not None:
+            found.append(Argument(name, reference.group(1), "reference"))
+        elif isinstance(value, str):
+            found.append(Argument(name, value, "quoted"))
+        elif value is not None:
+            found.append(Argument(name, json.dumps(value, ensure_ascii=False), "bare"))
+    return tuple(found)
+
+
+# --- other ways ---------------------------------------------------------------------------------
+
+
+def _other_marks(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
+    """`key: value`, `--key value`, and other names of parameters."""
+    line = _FLAG.sub(lambda match: _as_key(spec, match), rest)
+    line = _COLON.sub(lambda match: _as_key(spec, match), line)
+    yield from _split(spec, line, body)
+
+
+def _as_key(spec: ActionSpec, match: re.Match[str]) -> str:
+    name = match.group(1)
+    known = name in spec.properties or parameter_meant(spec, name, ())
+    if not known:
+        return match.group()
+    at_end = match.end() == len(match.string)
+    return f"{name}=true" if at_end else f"{name}="
+
+
+def _split(spec: ActionSpec, line: str, body: str | None) -> Iterator[Written]:
+    taken = split(f"{spec.name} {line}")
+    if isinstance(taken, Mistake):
+        return
+    given = {argument.key for argument in taken[1] if argument.key is not None}
+    arguments = tuple(
+        Argument(parameter_meant(spec, argument.key, given) or argument.key, argument.text, argument.form)
+        if argument.key is not None
+        else argument
+        for argument in taken[1]
+    )
+    yield arguments, body
+    moved = _body_among_words(spec, arguments, body)
+    if moved is not None:
+        yield moved
+
+
+def _body_among_words(spec: ActionSpec, arguments: tuple[Argument, ...], body: str | None) -> Written | None:
+    """The only word without a name as the body of a block without lines; None if there are several."""
+    words = [argument for argument in arguments if argument.key is None]
+    if spec.body is None or (body is not None and body.strip()) or len(words) != 1 or spec.rest is not None:
+        return None
+    others = tuple(argument for argument in arguments if argument.key is not None)
+    return (*others, Argument(spec.body, words[0].text, words[0].form)), None
+
+
+def _unquoted(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
+    """Values that go on to the next `key=` or to the end of the line, without their quotes."""
+    keys = [match for match in _KEY.finditer(rest) if match.group(1) in spec.properties]
+    if not keys:
+        return
+    before = split(f"{spec.name} {rest[: keys[0].start()]}")
+    if isinstance(before, Mistake):
+        return
+    found = list(before[1])
+    for match, following in zip(keys, [*keys[1:], None], strict=True):
+        end = following.start() if following is not None else len(rest)
+        value = rest[match.end() : end].strip(" \t,")
+        alone = split(f"{spec.name} {match.group(1)}={value}")
+        if not isinstance(alone, Mistake) and len(alone[1]) == 1:
+            found += alone[1]
+        elif value[:1] in ('"', "'", "“", "[", "{", "$", ""):
+            return
+        else:
+            found.append(Argument(match.group(1), value, "quoted"))
+    yield tuple(found), body
+
+
+def _body_on_the_line(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
+    """What stands behind the arguments on the first line as the body of a block without lines."""
+    if spec.body is None or spec.body not in spec.required or (body is not None and body.strip()):
+        return
+    position = 0
+    arguments: list[Argument] = []
+    while (match := _KEY.match(rest, position)) is not None and match.group(1) in spec.properties:
+        word = rest[match.start() :].split(None, 1)[0]
+        alone = split(f"{spec.name} {word}")
+        if isinstance(alone, Mistake) or len(alone[1]) != 1:
+            return
+        arguments += alone[1]
+        position = match.start() + len(word)
+        position += len(rest[position:]) - len(rest[position:].lstrip())
+    text = rest[position:].strip()
+    if not text:
+        return
+    alone = split(f"{spec.name} {text}")
+    if not isinstance(alone, Mistake) and len(alone[1]) == 1 and alone[1][0].key is None:
+        text = alone[1][0].text if alone[1][0].form == "quoted" else text
+    yield tuple(arguments), text
+
+
+# --- arguments in the first lines of the body ---------------------------------------------------
+
+
+def _typed_lines(
+    spec: ActionSpec, arguments: tuple[Argument, ...], body: str | None
+) -> tuple[tuple[Argument, ...], str | None]:
+    """Take `key: value` from the beginning of a body where the value is a number, a choice, or yes and no.
+
+    No script and no message begins like that. A line whose value is any text is only taken if it must be.
+    """
+    if body is None or spec.body is None:
+        return arguments, body
+    given = {argument.key for argument in arguments}
+    found = list(arguments)
+    lines = body.split("\n")
+    while lines and (match := _PAIR.fullmatch(lines[0])) is not None:
+        name, value = match.group(1), (match.group(2) or "").strip()
+        schema = spec.properties.get(name, {})
+        typed = schema.get("type") in ("number", "integer", "boolean") or "enum" in schema
+        alone = ActionSpec(spec.name, "", parameters={"type": "object", "properties": {name: dict(schema)}})
+        argument = Argument(name, value.strip("\"'"), "quoted")
+        if name in given or not typed or isinstance(bind(alone, (argument,), None, {}), Mistake):
+            break
+        found.append(argument)
+        given.add(name)
+        del lines[0]
+    return (arguments, body) if len(lines) == body.count("\n") + 1 else (tuple(found), "\n".join(lines))
+
+
+def _first_lines(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
+    """`key: value` in the first lines of the body, up to a line that is none."""
+    taken = split(f"{spec.name} {rest}")
+    if isinstance(taken, Mistake) or body is None:
+        return
+    given = {argument.key for argument in taken[1] if argument.key is not None}
+    found = list(taken[1])
+    lines = body.strip("\n").split("\n")
+    while lines and (match := _ANY_PAIR.fullmatch(lines[0])) is not None:
+        key, value = match.group(1), (match.group(2) or "").strip()
+        name = key if key in spec.properties else parameter_meant(spec, key, given)
+        if not name or name in given:
+            break
+        del lines[0]
+        given.add(name)
+        if name == spec.body:
+            text = [] if _BLOCK_TEXT.fullmatch(value) or not value else [value]
+            yield tuple(found), "\n".join([*text, *_dedented(lines, block=not text)])
+            return
+        found += _value_of(name, value)
+    if len(found) == len(taken[1]):
+        return
+    while lines and (not lines[0].strip() or lines[0].strip() == "---"):
+        del lines[0]
+    yield tuple(found), "\n".join(lines) if lines else None
+
+
+def _value_of(name: str, value: str) -> tuple[Argument, ...]:
+    """A value at the end of a line, with or without quotes."""
+    alone = split(f"x {name}={value}")
+    if not isinstance(alone, Mistake) and len(alone[1]) == 1:
+        return alone[1]
+    return (Argument(name, value, "quoted"),)
+
+
+def _dedented(lines: list[str], *, block: bool) -> list[str]:
+    """Lines below a key, without the indentation that all of them have."""
+    depths = [len(line) - len(line.lstrip(" ")) for line in lines if line.strip()]
+    depth = min(depths, default=0) if block else 0
+    return [line[depth:] for line in lines]
+
+
+_READINGS: Final[tuple[Callable[[ActionSpec, str, str | None], Iterator[Written]], ...]] = (
+    _other_marks,
+    _unquoted,
+    _body_on_the_line,
+    _first_lines,
+)
