@@ -157,13 +157,15 @@ class _Reader:
         if after is None:
             return None
         self._in_list = True
+        lines = [_outdented(text, len(match["before"].expandtabs(4))) for text in body]
+        content = "\n".join(lines)
+        info = match["info"].strip()
+        marker = match["before"].strip()
+        lead = f"{match['before'].rstrip()}\n\n" if marker else ""
         if acts:
-            lines = [_outdented(text, len(match["before"].expandtabs(4))) for text in body]
-            content = "\n".join(lines) if body else None
-            written = block(match["info"].strip(), content)
-            marker = match["before"].strip()
-            lead = f"{match['before'].rstrip()}\n\n" if marker else ""
-            self._pieces.append(_Piece(start, after, f"{lead}{written}"))
+            self._pieces.append(_Piece(start, after, f"{lead}{block(info, content if body else None)}"))
+        else:
+            self._code(start, after, info, content, lead=lead)
         return after
 
     def _body(self, start: int, mark: str, *, acts: bool) -> tuple[list[str], int | None]:
@@ -240,16 +242,20 @@ class _Reader:
             return
         if not found.closed:
             return
-        language, _, rest = found.info.partition(" ")
+        self._code(start, end, found.info, found.body)
+
+    def _code(self, start: int, end: int, info: str, body: str, *, lead: str = "") -> None:
+        """Take a block of code that means an action. `lead`: what stands before it in its first line."""
+        language, _, rest = info.partition(" ")
         language = language.lower()
-        named = self._named(language, rest.strip(), found.body)
+        named = self._named(language, rest.strip(), body)
         if named:
-            self._pieces.append(_Piece(start, end, named))
+            self._pieces.append(_Piece(start, end, f"{lead}{named}"))
             return
-        calls = foreign.calls_in_block(language, found.body)
+        calls = foreign.calls_in_block(language, body)
         blocks = self._blocks(calls)
         if blocks:
-            self._pieces.append(_Piece(start, end, blocks, last=True, foreign=True))
+            self._pieces.append(_Piece(start, end, f"{lead}{blocks}", last=True, foreign=True))
         elif calls and not self._text[end:].strip():
             self.unknown.append(Found(start, end, calls, foreign.FORMS[-1]))
 

@@ -101,9 +101,23 @@ def quoted(text: str, blocks: Sequence[Block], is_action: IsAction) -> str:
     return ""
 
 
+_LAST_BLOCK: Final = re.compile(
+    r"^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(?P<mark>`{3,})[ \t]*(?P<language>[\w-]+)[^`\n]*\n"
+    r"(?:(?![ \t]*(?P=mark)[ \t]*$).*\n)*[ \t]*(?P=mark)[ \t]*\Z",
+    re.MULTILINE,
+)
+
+
 def command_at_end(text: str, blocks: Sequence[Block]) -> str:
-    """The language of a block of commands or code with which a reply ends; empty if it ends otherwise."""
-    if not blocks or blocks[-1].action or text[blocks[-1].end :].strip():
-        return ""
-    language = blocks[-1].info.split(None, 1)[0] if blocks[-1].info else ""
-    return language if language.lower() in RUNNERS else ""
+    """The language of a block of commands or code with which a reply ends, also in a list item; empty if it ends
+    otherwise."""
+    language = ""
+    if blocks and not text[blocks[-1].end :].strip():
+        language = "" if blocks[-1].action else blocks[-1].info
+    elif text.rstrip().endswith("```"):
+        # The last lines decide, so that a long text costs little.
+        behind = text.rstrip()[blocks[-1].end if blocks else 0 :]
+        found = list(_LAST_BLOCK.finditer(behind))
+        language = found[-1]["language"] if found else ""
+    word = language.split(None, 1)[0] if language.strip() else ""
+    return word if word.lower() in RUNNERS else ""

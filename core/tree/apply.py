@@ -428,8 +428,7 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     agent.mail.feedback += read.remarks
     if read.remarks and tree.follows_1_3:
         agent.mail.refused += read.remarks
-    if read.question:
-        agent.guards.asked |= {read.question}
+    agent.guards.asked |= frozenset(read.questions)
     if turn.held == "children":
         agent.guards.warned = True
 

@@ -7,6 +7,7 @@ the same.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -42,8 +43,8 @@ class ReadReply:
     """Whether it holds an action, or something that was meant as one, so that another turn follows."""
     answer: str = ""
     """The text that is the reply, if its actions are done beside it."""
-    question: str = ""
-    """What is asked or said about something that was perhaps meant to be run. It is said once in a task."""
+    questions: tuple[str, ...] = ()
+    """What is asked or said about parts that were perhaps meant to be run. Each is said once in a task."""
 
 
 def read_reply(
@@ -59,20 +60,17 @@ def read_reply(
     if made.finish == "cut":
         remarks.append(labels.cut_off())
 
-    question = _unknown_call(text, registry) or _question(agent, text, blocks, registry)
-    if question in agent.guards.asked:
-        question = ""
-    if question:
-        remarks.append(labels.note(question))
-    if question and not acts and not interrupted:
-        return ReadReply(run, tuple(remarks), "unread", acts, question=question)
+    questions = _questions(agent, text, blocks, registry)
+    remarks += [labels.note(question) for question in questions]
+    if questions and not acts and not interrupted:
+        return ReadReply(run, tuple(remarks), "unread", acts, questions=questions)
 
     held = _held(tree, agent, acts, interrupted)
     answer = "" if held or interrupted else _answer(text, blocks, run, registry)
     if answer and _held(tree, agent, False, interrupted):
         # It would be an answer, and so it is held as any other.
-        return ReadReply(run, tuple(remarks), "children", acts)
-    return ReadReply(run, tuple(remarks), held, acts, answer, question)
+        return ReadReply(run, tuple(remarks), "children", acts, questions=questions)
+    return ReadReply(run, tuple(remarks), held, acts, answer, questions)
 
 
 def _held(tree: Tree, agent: Agent, acts: bool, interrupted: bool) -> Held:
@@ -102,21 +100,29 @@ def _runs(
     return tuple(run), remarks
 
 
-def _question(agent: Agent, text: str, blocks: Sequence[Block], registry: Registry) -> str:
-    """What is asked about something that was perhaps meant to be run; empty if there is nothing. One question is asked
-    in a task.
+def _questions(agent: Agent, text: str, blocks: Sequence[Block], registry: Registry) -> tuple[str, ...]:
+    """What is asked or said about parts that were perhaps meant to be run.
+
+    Whether a text is an answer is asked once in a task. A call of something that does not exist is no answer, so
+    another one is told again.
     """
-    if agent.guards.asked:
-        return ""
-    quoted = unread.quoted(text, blocks, registry.is_action)
-    if quoted:
-        return labels.quoted(quoted)
+    told = agent.guards.asked
+    found = [_unknown_call(text, registry)]
+    if not told:
+        found += [_quoted(text, blocks, registry), _commands(text, blocks, registry)]
+    return tuple(question for question in found if question and question not in told)
+
+
+def _quoted(text: str, blocks: Sequence[Block], registry: Registry) -> str:
+    name = unread.quoted(text, blocks, registry.is_action)
+    return labels.quoted(name) if name else ""
+
+
+def _commands(text: str, blocks: Sequence[Block], registry: Registry) -> str:
     language = unread.command_at_end(text, blocks)
     function = unread.RUNNERS.get(language.lower(), "")
     acts = any(block.action for block in blocks)
-    if function in registry and not acts:
-        return labels.not_run(language, function)
-    return ""
+    return labels.not_run(language, function) if function in registry and not acts else ""
 
 
 def _unknown_call(text: str, registry: Registry) -> str:
@@ -126,8 +132,16 @@ def _unknown_call(text: str, registry: Registry) -> str:
         return ""
     resolve = resolver(registry.names)
     unknown = next((call.name for call in found.calls if not resolve(call.name)), "")
-    nearest = registry.nearest(unknown) if unknown else []
+    nearest = _nearest(unknown, registry) if unknown else []
     return labels.other_form(text[found.start : found.end], unknown, nearest)
+
+
+def _nearest(unknown: str, registry: Registry) -> list[str]:
+    """The functions that a name is like, and those that its words mean: `bash_execute` is `shell.run`."""
+    words = [word for word in re.split(r"[^a-z0-9]+", unknown.lower()) if word]
+    meant = [unread.RUNNERS[word] for word in words if word in unread.RUNNERS]
+    names = [*(name for name in meant if name in registry), *registry.nearest(unknown)]
+    return list(dict.fromkeys(names))[:3]
 
 
 def _answer(text: str, blocks: Sequence[Block], run: Sequence[Block], registry: Registry) -> str:

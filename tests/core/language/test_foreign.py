@@ -266,6 +266,9 @@ def test_an_invented_result_behind_a_call_is_cut(invented: str) -> None:
         "10. Look:\n\n    ```shell.run\n    ls -la\n    ```",
         "1. Look:\n\n```shell.run\nls -la\n```",
         "1. Look:\n    ```shell.run\nls -la\n    ```",
+        "1. Look:\n\n   ```bash shell.run\n   ls -la\n   ```",
+        '1. Look:\n\n   ```json\n   {"name": "shell.run", "arguments": {"command": "ls -la"}}\n   ```',
+        '1. Look:\n\n   <tool_call>{"name": "shell.run", "arguments": {"command": "ls -la"}}</tool_call>',
     ],
 )
 def test_an_action_in_a_list_item_is_run(text: str) -> None:

@@ -70,7 +70,7 @@ class Stage:
 
 @pytest.fixture(params=[1, 1 << 20], ids=["by 1", "whole"])
 def stage(tmp_path: Path, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Stage:
-    monkeypatch.setattr(unread, "RUNNERS", {"bash": "t.write", "python": "t.none"})
+    monkeypatch.setattr(unread, "RUNNERS", {"bash": "t.write", "sh": "t.write", "python": "t.none"})
     return Stage(tmp_path, request.param)
 
 
