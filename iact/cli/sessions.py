@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -79,6 +80,14 @@ def serve(
 @options.intent(None)
 @options.scope
 @click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="PATH",
+    help="first hand over this file; may be given several times",
+)
+@click.option(
     "--add-tokens", type=Count(), default=0, metavar="N", help="first raise the session's budget by N tokens"
 )
 @click.option(
@@ -104,6 +113,7 @@ def run(
     workspace: str | None,
     intent: str | None,
     scope: str,
+    files: tuple[Path, ...],
     add_tokens: int,
     add_money: float,
     mode: Way,
@@ -121,6 +131,7 @@ def run(
         settings, message(task, "task"),
         session=session, workspace=workspace, intent=intent, scope=scope, as_json=as_json,
         mode=mode, plan_first=plan_first, add_tokens=add_tokens, add_money=add_money, no_questions=no_questions,
+        files=files,
     )  # fmt: skip
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import mimetypes
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -48,11 +49,12 @@ def run(
     add_tokens: int = 0,
     add_money: float = 0.0,
     no_questions: bool = False,
+    files: Sequence[Path] = (),
 ) -> int:
     """Give `task` to the root of a session. Returns 0 if it answered, 3 if it waits for a person who is not present.
 
     `release`: resume agents that are paused. `add_tokens`, `add_money`: by how much to raise the budget first.
-    `no_questions`: ask nothing, even if there is a terminal.
+    `no_questions`: ask nothing, even if there is a terminal. `files`: what to hand over with the task.
     """
     if not task.strip():
         raise UsageError("The task is empty.")
@@ -63,7 +65,7 @@ def run(
             "the task on the page (iact serve)."
         )
     folder = Path(workspace) if workspace else None
-    said = _Said(task, mode, plan_first)
+    said = _Said(task, mode, plan_first, tuple(files))
     return asyncio.run(
         _run(
             settings, said, session, folder, intent, scope, as_json, release, add_tokens, add_money, attended
@@ -73,11 +75,21 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """A message, and how to work on it."""
+    """A message with files, and how to work on it."""
 
     text: str
     mode: Way
     plan_first: bool
+    files: tuple[Path, ...] = ()
+
+
+async def _hand_over(session: Session, file: Path) -> None:
+    media = mimetypes.guess_type(file.name)[0] or "application/octet-stream"
+    try:
+        content = await asyncio.to_thread(file.read_bytes)
+    except OSError as error:
+        raise UsageError(f"The file {str(file)!r} can't be read ({error.strerror}).") from error
+    await session.upload(file.name, media, content)
 
 
 async def _run(
@@ -110,6 +122,8 @@ async def _run(
                 with asking.listening():
                     if add_tokens or add_money:
                         await session.raise_budget(add_tokens, add_money)
+                    for file in task.files:
+                        await _hand_over(session, file)
                     said = await session.say(task.text, mode=task.mode, plan_first=task.plan_first)
                     if release:
                         await _release(session)
