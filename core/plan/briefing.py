@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-SHORT: Final = 300
-"""The longest value, in characters, that is given in full; a longer one is given by name."""
-
 
 @dataclass(frozen=True, slots=True)
 class KnownValue:

@@ -1,8 +1,9 @@
-"""What the models that think about a plan, and the agents that carry out its steps, are told: short values in full,
-long ones by name. Pure.
+"""What the models that think about a plan, and the agents that carry out its steps, are told: small values in full,
+longer ones by name. Pure.
 
-Content from outside is passed by name only, however short it is: an agent that takes orders from a task must not find a
-stranger's text in it. It is read with SHOW, as data, like any result.
+A task names what it builds on. The message that brings it shows the small values, before the task and as data, like any
+message (`core.context.values`). A model that writes or judges steps reads them in its question; content from outside stands
+there by name only, however short it is: what gives orders must not hold a stranger's text.
 """
 
 from __future__ import annotations
@@ -10,14 +11,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Final
 
+from iact.core.context import values
 from iact.core.gate.provenance import Labels, join
 from iact.core.language.grammar import Bound
-from iact.core.language.labels import clean, describe
+from iact.core.language.labels import describe
 from iact.core.language.variables import Value, text_value
 from iact.core.plan import questions
-from iact.core.plan.briefing import SHORT, Briefing, KnownValue
+from iact.core.plan.briefing import Briefing, KnownValue
 from iact.core.plan.contracts import as_text
 from iact.core.plan.model import PlanNode
 from iact.core.ports import JSON
@@ -25,8 +26,6 @@ from iact.core.tree import origin
 from iact.core.tree.agent import Agent
 from iact.core.tree.plan_run import PlanRun, variable_of
 from iact.core.tree.tree import Tree
-
-_BYTES_PER_SIGN: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,12 +38,12 @@ class _Handed:
 
 
 def in_full(tree: Tree, value: Value) -> str | None:
-    """The text of a value that may be given in full; None if its name must do."""
-    if not value.is_text or value.size > SHORT * _BYTES_PER_SIGN or origin.strange(tree, value.labels):
+    """The text of a value that a question may give in full; None if its name must do."""
+    if origin.strange(tree, value.labels):
         return None
-    text = clean(value.text()).strip("\n")
-    # A `$name` in it would pass on a variable by accident.
-    return None if len(text) > SHORT or "$" in text or not text.strip() else text.replace("\n", "\n    ")
+    text = values.in_full(value)
+    # Its lines are indented, so that they are not taken for what is said about it.
+    return None if text is None else text.replace("\n", "\n    ")
 
 
 def briefing_of(tree: Tree, run: PlanRun) -> Briefing:
@@ -94,13 +93,11 @@ def task_of(
     handed = list(known.values())
     if run.machine is None:
         return _bound(tree, node, _told_then(node, plain, handed))
-    message = _told(tree, node, plain, handed, run.machine.run.goal, run.source.constraints)
-    shown = join(one.value.labels for one in handed if in_full(tree, one.value) is not None)
-    return _bound(tree, node, message, shown)
+    message = _told(node, plain, handed, run.machine.run.goal, run.source.constraints)
+    return _bound(tree, node, message)
 
 
 def _told(
-    tree: Tree,
     node: PlanNode,
     plain: Sequence[str],
     handed: Iterable[_Handed],
@@ -113,11 +110,8 @@ def _told(
     parts.append("\n".join([*why, *([ruled] if ruled else []), *plain]))
     lines = []
     for one in handed:
-        text = in_full(tree, one.value)
         source = f", from {one.source}" if one.source else ""
-        # Separate, indented lines keep what a step said apart from what is said about it.
-        told = "" if text is None else f":\n    {text}"
-        lines.append(f"- {describe(one.name, one.value)}{source}{told}")
+        lines.append(f"- {describe(one.name, one.value)}{source}")
     if lines:
         parts.append("\n".join(["What you can build on:", *lines]))
     return "\n\n".join(one for one in parts if one)
@@ -132,10 +126,10 @@ def _told_then(node: PlanNode, plain: Sequence[str], handed: Iterable[_Handed]) 
     return "\n".join([node.task, *(["", *lines] if lines else [])])
 
 
-def _bound(tree: Tree, node: PlanNode, message: str, labels: Labels = frozenset()) -> Bound:
+def _bound(tree: Tree, node: PlanNode, message: str) -> Bound:
     given: dict[str, JSON] = {"name": node.call, "message": message}
     if node.role:
         given["role"] = node.role
     if node.model in tree.roles:
         given["model"] = node.model
-    return Bound(given, {}, {"message": labels} if labels else {})
+    return Bound(given, {})

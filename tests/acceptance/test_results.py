@@ -49,7 +49,7 @@ def test_a_long_result_is_cut_once_and_read_on_as_it_says(stage: Stage) -> None:
 
 def test_what_the_window_bears_is_shown_whole(stage: Stage) -> None:
     """A result of 40,000 characters in a window of 128,000 tokens."""
-    script = "for n in $(seq 1 800); do echo \"line $n of eight hundred, all of them with some words\"; done"
+    script = 'for n in $(seq 1 800); do echo "line $n of eight hundred, all of them with some words"; done'
     endpoint = stage.endpoint({"/": [f"```shell.run\n{script}\n```", "Done."]})
     stage.product(endpoint, IACT_CONTEXT="128000").ask("Print it.")
     printed = endpoint.of("/")[1].last

@@ -52,7 +52,7 @@ def test_one_step_of_eight_fails(tmp_path: Path) -> None:
     )
     told = heard(session)
     assert "The plan came back partial: 7 of 9 steps executed" in told
-    assert "- bad (t.fail): failed: it failed" in told
+    assert "- bad (t.fail): failed: ValueError: it failed" in told
     assert "- last (t.read): skipped: It waited for what did not succeed: bad is failed." in told
     assert "Missing: bad, last." in told or "Missing: last." in told
     assert {"s1", "s5", "s8"} <= session.state.agents["/"].table.keys()
@@ -69,8 +69,12 @@ def test_agent_steps_are_children_with_dialogues(tmp_path: Path) -> None:
     assert session.state.agents["/audit/researcher"].table["kernel"].labels == {"tool:t.read", "model"}
     assert "The goal of the plan: Ask somebody" in child, "a step knows what it is for"
     assert "- $cves (text/markdown, 25 B), from agent researcher: Find CVEs." in child
-    assert "Three CVEs" not in child.split("And once more.")[1], "what comes from outside is told by name"
-    assert "- $write_1 (text/plain, 4 B):\n    note" in child, "what is short and our own is told in full"
+    before, task = child.split("And once more.")
+    assert "$cves:\n```\nThree CVEs, see $write_1.\n```\nThe message:" in before, (
+        "what is small stands before the task, as data"
+    )
+    assert "Three CVEs" not in task, "a task names what it builds on"
+    assert "- $write_1 (text/plain, 4 B)\n" in task, "what its reader has is not shown again"
     assert [text for _, function, text in world.done if function == "t.write"] == ["note", "Still three."]
     assert "- again (agent researcher): executed, $again" in heard(session)
     tree = session.state
