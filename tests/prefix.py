@@ -132,6 +132,6 @@ def _is_whole_or_shortened(text: str, shown: str) -> bool:
 
 
 def _around(text: str) -> tuple[str, str, str]:
-    """What stands before and after the middle that was left out, and the line that says so; a whole text twice."""
+    """What stands before and after all that was left out, and the rest between; a whole text twice."""
     begin, cut, rest = text.partition("\n[… ")
-    return (begin, cut, rest.partition("…]\n")[2]) if cut else (text, "", text)
+    return (begin, cut, rest.rpartition("…]\n")[2]) if cut else (text, "", text)

@@ -39,7 +39,10 @@ def hear(agent: Agent, message: Incoming) -> None:
 
 
 def note_result(agent: Agent, pending: Pending, record: Record, result: Result) -> None:
-    """Note the outcome of a call, and the file that it wrote."""
+    """Note the outcome of a call, and the file that it wrote. What it waited for is among the replies."""
+    if pending.spec.name in ("WAIT", "QUERY"):
+        return
+
     chronicle = agent.context.chronicle
     chronicle.done.append(f"`{pending.written}` {_arguments(pending)}: {_outcome(record, result)}")
 

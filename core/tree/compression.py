@@ -130,7 +130,7 @@ def _cut(tree: Tree, agent: Agent, summary: str, *, written: bool) -> History | 
 
     context, history = agent.context, agent.context.history
     left = after_cut(tree, agent) - history.static_tokens
-    first = shortened(context.first, left // 3)
+    first = _first(context.first, left // 3)
     if first != context.first:
         context.at_first.clear()  # documentation may have stood in its middle
     left -= estimate(first)
@@ -146,6 +146,15 @@ def _cut(tree: Tree, agent: Agent, summary: str, *, written: bool) -> History | 
     facts = _facts(tree, agent, seen=seen, room=left, alone=not summary)
     context.cut_note = "\n\n".join([said, *facts])
     return history.anew(ChatMessage("user", f"{first}\n\n{context.cut_note}"), kept)
+
+
+def _first(text: str, room: int) -> str:
+    """The first message in about `room` tokens: who the agent is and its task before what all agents share."""
+    if estimate(text) <= room:
+        return text
+    shared, you, own = text.partition(labels.YOU)
+    own = shortened(you + own, room * 2 // 3)
+    return shortened(shared, room - estimate(own)) + own
 
 
 def _note(summary: str, *, stays: bool) -> str:
