@@ -32,6 +32,9 @@ RARE: Final[Mapping[str, str]] = {
 }
 """Shipped modules that most tasks don't need, with three words each."""
 
+YOU: Final = "You are agent "
+"""How the part of a first message begins that is about its agent alone."""
+
 READS_ONLY: Final = "You may read, not change."
 """What an agent is told that may only look. Checks from outside look for these words."""
 
@@ -77,7 +80,7 @@ def identity(agent: str, caller: str, role: str, *, reads_only: bool = False, la
     `layer`: what a script of an agent that may only read writes is thrown away when its task ends.
     """
     by = "the user" if caller == "user" else caller
-    parts = [f"You are agent {agent}, called by {by}."]
+    parts = [f"{YOU}{agent}, called by {by}."]
     if reads_only:
         parts.append(_rights(layer=layer))
     return "\n\n".join([*parts, *_role(role)])
@@ -86,7 +89,7 @@ def identity(agent: str, caller: str, role: str, *, reads_only: bool = False, la
 def forked(agent: str, caller: str, role: str, *, reads_only: bool = False, layer: bool = False) -> str:
     """Return the head of the first message of a child that begins with its caller's history. `layer`: as in `identity`."""
     parts = [
-        f"You are agent {agent}, called by {caller}.\n\nWhat stands above is your caller's history, which you share "
+        f"{YOU}{agent}, called by {caller}.\n\nWhat stands above is your caller's history, which you share "
         "up to here; you are its child from now on, and nothing that you do enters it but your answer."
     ]
     if reads_only:

@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from typing import Final, Literal
 
+from iact.core.context.first_message import YOU
 from iact.core.context.history import History
 from iact.core.context.tokens import MESSAGE_OVERHEAD, estimate, weight
 from iact.core.language import labels
@@ -152,7 +153,7 @@ def _first(text: str, room: int) -> str:
     """The first message in about `room` tokens: who the agent is and its task before what all agents share."""
     if estimate(text) <= room:
         return text
-    shared, you, own = text.partition(labels.YOU)
+    shared, you, own = text.partition(YOU)
     own = shortened(you + own, room * 2 // 3)
     return shortened(shared, room - estimate(own)) + own
 
