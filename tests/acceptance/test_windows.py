@@ -127,9 +127,11 @@ def test_an_endpoints_word_about_its_window_is_believed_and_kept(stage: Stage, w
 )
 def test_a_full_history_is_cut_when_its_window_turns_out_smaller(stage: Stage, sentence: str) -> None:
     """The endpoint has had room for a long history, and is started again with a smaller window."""
-    strict = Strict(
-        131_072, lambda request: "```VAR w\n" + "word " * 3000 + "\n```" if request.turn < 5 else "So far."
-    )
+
+    def much(request: Request) -> str:
+        return f"```VAR w{request.turn}\n{'word ' * 3000}\n```" if request.turn < 5 else "So far."
+
+    strict = Strict(131_072, much)
     endpoint = stage.endpoint(lambda request: strict(request))
     product = stage.product(endpoint, IACT_CONTEXT="131072", **NO_MODULES)
     answer = product.ask("Write much.")
