@@ -1,10 +1,14 @@
 """The only way out of a sandbox: a proxy behind a unix socket, for the targets that a module declares.
 
 A container has no network at all. One that may reach something outside also gets this proxy's socket, mounted
-read-only. The proxy accepts CONNECT only, and only to targets that the session's user permits. It asks for each
+read-only. The proxy takes CONNECT and requests of plain HTTP, and only to targets that the session's user permits. It asks for each
 connection, so that granting or revoking takes effect at once. It resolves the name itself and dials the very address
 that it checked, so a name that resolves to one of our machines, or resolves differently the second time, does not lead
 inside. The content is not inspected: TLS stays end to end.
+
+A host that nobody allows, that a person refused, or that doesn't answer reads the same inside, in one sentence and after
+a time of the same kind: what a program prints tells an agent nothing about the rights of its session. People read the
+reason in the `EgressLine`.
 
 `parse` and `is_outside` decide, without I/O; `EgressProxy` is the shell around them.
 """
@@ -14,9 +18,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import logging
+import random
 import re
 import socket
 import time
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -37,12 +43,15 @@ _REASONS: Final = {
     200: "Connection established",
     400: "Bad Request",
     403: "Forbidden",
-    405: "Method Not Allowed",
     408: "Request Timeout",
     431: "Request Header Fields Too Large",
     502: "Bad Gateway",
-    503: "Service Unavailable",
 }
+_LAG: Final = (0.02, 0.2)
+"""Seconds after which a host that is not allowed is refused, as long as no host has failed to answer."""
+_LONGEST_LAG: Final = 2.0
+_LAGS: Final[deque[float]] = deque(maxlen=64)
+"""How long hosts that did not answer took to fail: what a refusal takes, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +66,16 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
+class PlainRequest:
+    """A request of plain HTTP. `head`: what its target is sent, after which everything passes as it is."""
+
+    target: Target
+    head: bytes
+
+
+@dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why no connection is made. `status`: of HTTP; `reason`: one sentence."""
+    """Why no connection is made. `status`: of HTTP, for people; `reason`: one sentence, for people."""
 
     status: int
     reason: str
@@ -144,7 +161,7 @@ def inside(given: Mapping[str, str]) -> dict[Target, Target]:
     return found
 
 
-def parse(head: bytes) -> Target | Refusal:
+def parse(head: bytes) -> Target | PlainRequest | Refusal:
     """The target that a request's head (up to the blank line) asks for, or why it is refused."""
     line, _, fields = head.partition(b"\r\n")
     words = line.split(b" ")
@@ -153,7 +170,7 @@ def parse(head: bytes) -> Target | Refusal:
     if any(byte < 0x20 and byte not in b"\r\n\t" for byte in head):
         return Refusal(400, "The request's head holds control characters.")
     if words[0] != b"CONNECT":
-        return Refusal(405, "Only CONNECT is taken, for plain HTTP too.")
+        return _plain(words, fields)
     for line in fields.removesuffix(b"\r\n\r\n").split(b"\r\n"):
         if line.lower().startswith((b"transfer-encoding:", b"content-length:")):
             return Refusal(400, "A CONNECT request has no body.")
@@ -161,6 +178,47 @@ def parse(head: bytes) -> Target | Refusal:
         return _target(words[1].decode())
     except ValueError:
         return Refusal(400, "CONNECT takes host:port.")
+
+
+_METHOD: Final = re.compile(rb"[A-Z]{1,20}")
+_ADDRESS: Final = re.compile(
+    rb"http://([A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\])(?::([0-9]{1,5}))?((?:[/?][^ #]*)?)"
+)
+_FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[^\r\n]*")
+_NOT_PASSED: Final = frozenset({b"host", b"connection", b"keep-alive", b"te", b"upgrade"})
+"""Fields that are about one connection, and not about the request."""
+
+
+def _plain(words: Sequence[bytes], fields: bytes) -> PlainRequest | Refusal:
+    """A request of plain HTTP to an address, as its target is sent it: one request, after which the connection ends."""
+    method, address, version = words
+    found = _ADDRESS.fullmatch(address)
+    if not _METHOD.fullmatch(method) or found is None:
+        return Refusal(
+            400, "The request is neither CONNECT nor one to an address of the form http://host/path."
+        )
+    try:
+        target = _target(f"{found[1].decode()}:{(found[2] or b'80').decode()}")
+    except ValueError:
+        return Refusal(400, "The request's address names no host and port.")
+
+    kept: list[bytes] = []
+    sizes = 0
+    for line in fields.removesuffix(b"\r\n\r\n").split(b"\r\n"):
+        field = _FIELD.fullmatch(line)
+        if field is None and line:
+            return Refusal(400, "A field of the request's head can't be read.")
+        name = field[1].lower() if field is not None else b""
+        sizes += name in (b"content-length", b"transfer-encoding")
+        if name and name not in _NOT_PASSED and not name.startswith(b"proxy-"):
+            kept.append(line)
+    if sizes > 1:
+        return Refusal(400, "The request says twice how long it is.")
+
+    path = found[3] if found[3].startswith(b"/") else b"/" + found[3]
+    host = str(target).removesuffix(":80").encode()
+    lines = [b" ".join((method, path, version)), b"Host: " + host, *kept, b"Connection: close", b"", b""]
+    return PlainRequest(target, b"\r\n".join(lines))
 
 
 _UNICAST: Final = ipaddress.ip_network("2000::/3")
@@ -294,20 +352,25 @@ class EgressProxy:
         head = await self._head(reader)
         line = replace(self._blank, target=_harmless(head) if isinstance(head, bytes) else "")
         asked = parse(head) if isinstance(head, bytes) else head
-        if isinstance(asked, Target) and len(self._serving) > self._bounds.connections:
-            asked = Refusal(503, f"More than {self._bounds.connections} connections are open.")
-        if isinstance(asked, Target) and self._left <= 0:
-            asked = Refusal(403, f"The module has used up its {self._bounds.bytes:,} bytes.")
-        if isinstance(asked, Target) and not await self._permits(asked, reader):
-            asked = Refusal(403, "Nobody allows the module to reach this target.")
-        found = await self._reach(asked) if isinstance(asked, Target) else asked
+        if isinstance(asked, Refusal):
+            await _answer(writer, asked.status, asked.reason)
+            return replace(line, status=asked.status, reason=asked.reason)
+
+        plain = asked if isinstance(asked, PlainRequest) else None
+        target = asked.target if isinstance(asked, PlainRequest) else asked
+        found = await self._allowed_way(target, reader)
         if isinstance(found, Refusal):
-            await _answer(writer, found.status, found.reason)
+            # One sentence for all reasons: the law of silence. Some programs print a status line, others a body.
+            await _answer(writer, 502, unreachable(target.host), phrase=unreachable(target.host))
             return replace(line, status=found.status, reason=found.reason)
+
         address, far_reader, far_writer = found
         passing = _Passing(self._take, self._bounds.idle)
         try:
-            await _answer(writer, 200, "")
+            if plain is None:
+                await _answer(writer, 200, "")
+            else:
+                await passing.begin(far_writer, plain.head)
             reason = await passing.run((reader, writer), (far_reader, far_writer), self._bounds.seconds)
         except asyncio.CancelledError:  # from close(); the address and the traffic are reported all the same
             reason = _STOPPED
@@ -316,6 +379,30 @@ class EgressProxy:
         return replace(
             line, status=200, address=address, reason=reason, sent=passing.sent, received=passing.received
         )
+
+    async def _allowed_way(
+        self, target: Target, reader: asyncio.StreamReader
+    ) -> tuple[str, asyncio.StreamReader, asyncio.StreamWriter] | Refusal:
+        """Connect to a target, if it may be reached. A refusal takes as long as a host takes that does not answer."""
+        refused = await self._refusal(target, reader)
+        if refused is not None:
+            await asyncio.sleep(random.choice(_LAGS) if _LAGS else random.uniform(*_LAG))
+            return refused
+
+        begun = time.monotonic()
+        found = await self._reach(target)
+        if isinstance(found, Refusal):
+            _LAGS.append(min(time.monotonic() - begun, _LONGEST_LAG))
+        return found
+
+    async def _refusal(self, target: Target, reader: asyncio.StreamReader) -> Refusal | None:
+        if len(self._serving) > self._bounds.connections:
+            return Refusal(503, f"More than {self._bounds.connections} connections are open.")
+        if self._left <= 0:
+            return Refusal(403, f"The module has used up its {self._bounds.bytes:,} bytes.")
+        if not await self._permits(target, reader):
+            return Refusal(403, "Nobody allows the module to reach this target.")
+        return None
 
     async def _permits(self, asked: Target, reader: asyncio.StreamReader) -> bool:
         """Whether the module may reach the target. Waits for the answer until the module gives up."""
@@ -395,6 +482,13 @@ class _Passing:
         self.sent = 0
         self.received = 0
 
+    async def begin(self, writer: asyncio.StreamWriter, head: bytes) -> None:
+        """Send the head of a request, before anything passes."""
+        self.sent += len(head)
+        with suppress(_Cut):  # the next bytes end it
+            self._take(len(head))
+        await _write(writer, head)
+
     async def run(self, near: _Ends, far: _Ends, seconds: float) -> str:
         """Forward bytes. Return why the connection was cut, or ""."""
         try:
@@ -462,13 +556,18 @@ def _finish(writer: asyncio.StreamWriter) -> None:
         writer.write_eof()
 
 
-async def _answer(writer: asyncio.StreamWriter, status: int, reason: str) -> None:
-    """Send a response's head, and for a refusal its reason as the body."""
+def unreachable(host: str) -> str:
+    """What a module reads of a host that it can't reach, whatever the reason."""
+    return f"{host} can't be reached from here"
+
+
+async def _answer(writer: asyncio.StreamWriter, status: int, reason: str, *, phrase: str = "") -> None:
+    """Send a response's head, and for a refusal its reason as the body. `phrase`: what follows the status."""
     body = f"{reason}\n".encode() if reason else b""
     fields = (
         f"Content-Type: text/plain\r\nContent-Length: {len(body)}\r\nConnection: close\r\n" if body else ""
     )
-    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\n{fields}\r\n".encode()
+    head = f"HTTP/1.1 {status} {phrase or _REASONS[status]}\r\n{fields}\r\n".encode()
     with suppress(OSError, TimeoutError):
         async with asyncio.timeout(5):
             await _write(writer, head + body)

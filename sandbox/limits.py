@@ -23,6 +23,8 @@ LOOK_FOLDER = "/run/look"
 """The only folder that a viewer may write to: its own temporary files, as seen inside."""
 PROXY = "http://127.0.0.1:3128"
 """The address at which the SDK offers the egress proxy inside."""
+NEAR = "localhost,127.0.0.1,::1"
+"""What is reached without the proxy: programs of the same module."""
 
 
 READ_ONLY = (
@@ -121,4 +123,5 @@ def environment(place: Place, base: Mapping[str, str]) -> dict[str, str]:
     if place.egress is not None:
         for name in ("HTTPS_PROXY", "HTTP_PROXY", "ALL_PROXY"):
             given |= {name: PROXY, name.lower(): PROXY}
+        given |= {"NO_PROXY": NEAR, "no_proxy": NEAR}
     return given

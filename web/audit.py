@@ -21,6 +21,7 @@ from iact.core.records.hosts import HostAnswer, HostAsk, HostReach, rule_of
 from iact.core.records.parts import AttachedValue, MemorySource
 from iact.core.records.plans import Ask, Extend, MakeCopy, Node, Plan, TakeOver, Wake
 from iact.core.records.skills import SkillFile, SkillOffer
+from iact.core.session.question_text import named_by
 from iact.web.markup import NOTHING, html, in_full, joined
 from iact.web.render import NONE, Known, aside, code_block, folded, markdown, output
 from iact.web.safe_text import exact
@@ -106,11 +107,22 @@ def host_question_html(asked: HostAsk) -> Markup:
         '<section class="card asked"><header><span class="function">{host}</span> '
         '<span class="badge">{module}</span></header><div class="card-body">'
         '<p class="why"><span class="t">It is not among the hosts that this module may reach.</span></p>'
+        "{agents}{addresses}"
+        '<p class="why"><span class="t">{named}</span></p>'
         '<p class="why"><span class="t">If you allow it, the module can send data there and receive data from there.</span></p>'
         "</div></section>",
         host=in_full(rule_of(asked.host, asked.port)),
         module=in_full(asked.module),
+        agents=_one_of(asked.agents) if len(asked.agents) > 1 else NOTHING,
+        addresses=joined(html('<p class="why"><code>{}</code></p>', in_full(one)) for one in asked.addresses),
+        named=in_full(named_by(asked)),
     )
+
+
+def _one_of(agents: Iterable[str]) -> Markup:
+    """The agents of which one connects, where it can't be told which."""
+    listed = in_full(", ".join(agents))
+    return html('<p class="why"><span class="t">One of these agents asks for it:</span> {}</p>', listed)
 
 
 def host_answer_html(answer: HostAnswer) -> Markup:

@@ -89,8 +89,9 @@ class Instances:
     running: dict[InstanceKey, Running] = field(default_factory=dict)
     tell: Callable[[], None] = lambda: None
     """Called whenever the number of running instances changes."""
-    permit: Callable[[str], Permit] | None = None
-    """Returns, for a module, the function that decides which hosts it may reach."""
+    permit: Callable[[str, str], Permit] | None = None
+    """Returns, for a module and the agent that its instance serves alone (or ""), the function that decides which hosts
+    it may reach."""
     refusal: Callable[[], Awaitable[SandboxError | None]] = _unlimited
     """Why no further instance may be started for this session's user; None if one may."""
     _locks: dict[InstanceKey, asyncio.Lock] = field(default_factory=dict)
@@ -130,7 +131,7 @@ class Instances:
                     right=key.right,
                     agent=key.agent,
                     copy=key.copy.name if key.copy is not None else "",
-                    permit=self.permit(key.module) if self.permit is not None else None,
+                    permit=self.permit(key.module, key.agent) if self.permit is not None else None,
                 )
             finally:
                 self._begun -= 1

@@ -115,8 +115,8 @@ class Modules(Protocol):
         """Call `tell` on the event loop whenever the number of running instances changes."""
         ...
 
-    def permit_by(self, permit: Callable[[str], Permit]) -> None:
-        """Use `permit` to decide, by module, which hosts may be reached."""
+    def permit_by(self, permit: Callable[[str, str], Permit]) -> None:
+        """Use `permit` to decide, by module and the agent that its instance serves alone (or ""), which hosts may be reached."""
         ...
 
     async def call(
@@ -238,8 +238,8 @@ class Invoker:
         """Call `tell` on the event loop whenever the number of running instances changes."""
         self._instances.tell = tell
 
-    def permit_by(self, permit: Callable[[str], Permit]) -> None:
-        """Use `permit` to decide, by module, which hosts may be reached by instances started from now on."""
+    def permit_by(self, permit: Callable[[str, str], Permit]) -> None:
+        """Use `permit` to decide, by module and the agent that its instance serves alone (or ""), which hosts may be reached by instances started from now on."""
         self._instances.permit = permit
 
     async def call(

@@ -3,10 +3,10 @@
 # Annotations are objects here, and not strings: the codec reads them.
 
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, TypeAlias
+from typing import Annotated, ClassVar, Final, Literal, TypeAlias
 
 from iact.core.records.content import Content
-from iact.core.records.mark import Derived, Outcome
+from iact.core.records.mark import Derived, Outcome, Since
 from iact.core.records.person import PersonContent
 
 HostOrigin: TypeAlias = Literal["manifest", "policy", "always", "session", "once"]
@@ -33,7 +33,16 @@ class HostAsk(Content):
     host: Outcome[str]
     port: Outcome[int]
     calls: Derived[tuple[int, ...]] = ()
-    """The module's calls that were running."""
+    """The calls that it may be for: those of the agent whose instance connects, or that name the host, or all that were
+    running."""
+    owner: Annotated[Outcome[str], Since("1.3")] = ""
+    """The agent that the connecting instance serves alone; empty: it serves all."""
+    agents: Annotated[Derived[tuple[str, ...]], Since("1.3")] = ()
+    """The agents of these calls."""
+    addresses: Annotated[Derived[tuple[str, ...]], Since("1.3")] = ()
+    """The addresses at the host that the calls name."""
+    origins: Annotated[Derived[tuple[str, ...]], Since("1.3")] = ()
+    """Where the calls have the host from: "user" alone if the user wrote it; empty: no call names it."""
     seconds: Outcome[float]
     """How long a person has: a setting."""
 

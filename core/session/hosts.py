@@ -26,7 +26,8 @@ from iact.core.records.record import Record
 from iact.core.session.live import Live
 from iact.core.session.person import signed
 from iact.core.session.person_waits import PersonWaits
-from iact.core.tree.apply_hosts import may_ask, origin_of, under_way
+from iact.core.tree.apply_hosts import may_ask, origin_of
+from iact.core.tree.host_callers import callers_of
 
 Lasts = Literal["once", "session", "always"]
 """How long a person's approval lasts."""
@@ -55,11 +56,11 @@ class HostAccess:
         self._unasked: set[tuple[str, str, int]] = set()
         """Connections that were refused because no person was available. The journal names each of them once."""
 
-    def permit(self, module: str) -> Permit:
-        """The function that the proxy of a module's instances calls."""
-        return partial(self.permits, module)
+    def permit(self, module: str, owner: str) -> Permit:
+        """The function that the proxy of a module's instance calls. `owner`: the agent that it serves alone, or ""."""
+        return partial(self.permits, module, owner)
 
-    async def permits(self, module: str, host: str, port: int) -> bool:
+    async def permits(self, module: str, owner: str, host: str, port: int) -> bool:
         """Whether `module` may connect to `host` (in lower case) at `port` now; may wait for a person."""
         live = self._live
         while not (live.closed or live.failure is not None):
@@ -69,15 +70,16 @@ class HostAccess:
                 known = (module, host, port, origin) in live.tree.hosts.reached
                 if not known or not live.tree.hosts.once.get((module, host, port), True):
                     said = HostReach(module=module, host=host, port=port, by=origin)
-                    await live.durable(live.record(said, self._whose(module)))
+                    whose = callers_of(live.tree, module, host, owner).agents
+                    await live.durable(live.record(said, whose[0] if whose else "/"))
                 return True
             refused = (module, host, port) in live.tree.hosts.refused
             if refused or live.tree.lockdown or not may_ask(live.tree, module, host, port):
                 return False
             if not self._attended:
-                self._refuse(module, host, port)
+                self._refuse(module, owner, host, port)
                 return False
-            ask = live.tree.hosts.asked(module, host, port) or self._ask(module, host, port)
+            ask = live.tree.hosts.asked(module, host, port) or self._ask(module, owner, host, port)
             while ask in live.tree.hosts.open and not live.closed:
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_LOOKS):
@@ -150,28 +152,34 @@ class HostAccess:
         for ask in list(self._live.tree.hosts.open):
             self._end(ask, "core")
 
-    def _refuse(self, module: str, host: str, port: int) -> None:
+    def _refuse(self, module: str, owner: str, host: str, port: int) -> None:
         """Record a question that no person is available to answer, and that the answer is no."""
         what = (module, host, port)
         if what in self._unasked:
             return
 
         self._unasked.add(what)
-        ask = self._live.record(self._question(module, host, port), self._whose(module)).n
+        said = self._question(module, owner, host, port)
+        ask = self._live.record(said, said.agents[0] if said.agents else "/").n
         self._end(ask, "policy")
 
-    def _question(self, module: str, host: str, port: int) -> HostAsk:
+    def _question(self, module: str, owner: str, host: str, port: int) -> HostAsk:
+        callers = callers_of(self._live.tree, module, host, owner)
         return HostAsk(
             module=module,
             host=host,
             port=port,
-            calls=under_way(self._live.tree, module),
+            calls=callers.calls,
+            owner=owner,
+            agents=callers.agents,
+            addresses=callers.addresses,
+            origins=callers.origins,
             seconds=self._seconds,
         )
 
-    def _ask(self, module: str, host: str, port: int) -> int:
-        said = self._question(module, host, port)
-        ask = self._live.record(said, self._whose(module)).n
+    def _ask(self, module: str, owner: str, host: str, port: int) -> int:
+        said = self._question(module, owner, host, port)
+        ask = self._live.record(said, said.agents[0] if said.agents else "/").n
         self._waits.begin(ask, said.calls)
         loop = asyncio.get_running_loop()
         self._timers[ask] = loop.call_later(self._seconds, self._end, ask, "time")
@@ -199,13 +207,6 @@ class HostAccess:
         timer = self._timers.pop(ask, None)
         if timer is not None:
             timer.cancel()
-
-    def _whose(self, module: str) -> str:
-        """The agent that a module works for, the first if there are several; the root if there is none."""
-        for path, agent in self._live.tree.agents.items():
-            if any(one.call and one.spec.module == module for one in agent.actions):
-                return path
-        return "/"
 
 
 class HostRow(TypedDict):

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from iact.core.characters import escaped
+from iact.core.gate.provenance import OWN, USER
 from iact.core.ports import JSON
 from iact.core.records.calls import ClearanceAsk
 from iact.core.records.form_values import FormField
@@ -72,10 +73,26 @@ def words(agent: str, asked: ClearanceAsk) -> str:
 def host_words(agent: str, asked: HostAsk) -> str:
     """The text of a question about a host, for a terminal."""
     host = _inline(rule_of(asked.host, asked.port), _SENTENCE)
-    return (
-        f"{_inline(agent)}: the module {asked.module} wants to reach {host}, which has not been allowed so far.\n"
-        "If you allow it, the module can send data there and receive data from there."
-    )
+    who = f"one of {', '.join(asked.agents)}" if len(asked.agents) > 1 else agent
+    lines = [
+        f"{_inline(who, _SENTENCE)}: the module {asked.module} wants to reach {host}, which has not been allowed so far.",
+        *(f"  {_inline(address, 2 * _SENTENCE)}" for address in asked.addresses),
+        _inline(named_by(asked), _SENTENCE),
+        "If you allow it, the module can send data there and receive data from there.",
+    ]
+    return "\n".join(_exact(line) for line in lines)
+
+
+def named_by(asked: HostAsk) -> str:
+    """Where the host of a question was named first, as a sentence for people."""
+    if asked.origins == (USER,):
+        return "You named this host."
+    if not asked.origins:
+        return "No call names this host: a page may lead there, or a program asks on its own."
+    strangers = [label for label in asked.origins if label not in OWN]
+    if strangers:
+        return f"The agent named this host, after it had read from: {', '.join(strangers)}."
+    return "The agent named this host on its own."
 
 
 def asks_title(asked: FormAsk) -> str:

@@ -11,6 +11,7 @@ from iact.core.records.control import AllowHosts
 from iact.core.records.hosts import HostAnswer, HostAsk, HostOrigin, HostReach
 from iact.core.records.record import Record
 from iact.core.tree.expectations import expect
+from iact.core.tree.host_callers import callers_of
 from iact.core.tree.tree import Tree
 
 
@@ -56,8 +57,11 @@ def ask(tree: Tree, record: Record, said: HostAsk) -> None:
     asked = hosts.asked(said.module, said.host, said.port) > 0
     may = may_ask(tree, said.module, said.host, said.port)
     expect(tree, record, unknown and may and not asked, "asks about a host that needs no answer")
-    calls = under_way(tree, said.module)
-    expect(tree, record, calls == said.calls, f"names other calls than {calls}")
+    callers = callers_of(tree, said.module, said.host, said.owner)
+    expect(tree, record, callers.calls == said.calls, f"names other calls than {callers.calls}")
+    about = (said.agents, said.addresses, said.origins)
+    derived = (callers.agents, callers.addresses, callers.origins)
+    expect(tree, record, about == derived, f"says of these calls what is not so, but {derived}")
     hosts.open[record.n] = HostQuestion(said.module, said.host, said.port, said.calls, said.seconds)
 
 

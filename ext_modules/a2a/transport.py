@@ -144,9 +144,7 @@ class _Tunnels(httpcore.AsyncNetworkBackend):
     ) -> httpcore.AsyncNetworkStream:
         proxy = urlsplit(os.environ.get("HTTPS_PROXY", ""))
         if not proxy.hostname:
-            raise AgentFailed(
-                "This module was given no way out; a person can allow the hosts that it may reach."
-            )
+            raise AgentFailed(f"{host} can't be reached from here.")
         tunnel = await self._near.connect_tcp(proxy.hostname, proxy.port or 80, None, None, socket_options)
         try:
             target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
@@ -158,11 +156,7 @@ class _Tunnels(httpcore.AsyncNetworkBackend):
         if status == 200:
             return tunnel
         await tunnel.aclose()
-        if status == 403:
-            raise AgentFailed(
-                f"{target} is not among the targets that this module may reach; a person can allow it."
-            )
-        raise AgentFailed(f"No connection to {target} can be made.")
+        raise AgentFailed(f"{host} can't be reached from here.")
 
 
 async def _answered(tunnel: httpcore.AsyncNetworkStream) -> int:

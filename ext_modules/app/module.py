@@ -37,7 +37,16 @@ _PORT: Final = os.environ.get("IACT_APPS_PORT", "")
 _MOST: Final = 4
 _UP_WITHIN: Final = 15.0
 _RUNNER: Final = str(Path(__file__).with_name("runner.py"))
-_PASSED_ON: Final = ("PATH", "LANG", "HTTPS_PROXY", "HTTP_PROXY", "https_proxy", "http_proxy")
+_PASSED_ON: Final = (
+    "PATH",
+    "LANG",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "https_proxy",
+    "http_proxy",
+    "NO_PROXY",
+    "no_proxy",
+)
 
 
 class AppFailed(Exception):

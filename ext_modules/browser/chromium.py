@@ -1,8 +1,7 @@
 """One Chromium per container, started when the first page is opened; each agent has its own context in it.
 
 It runs without Chromium's own sandbox, which needs the name spaces that ours takes away: the container is the
-isolation. It reaches outside hosts through the egress proxy, which supports CONNECT only, so addresses default to
-`https`.
+isolation. It reaches outside hosts through the egress proxy.
 """
 
 from __future__ import annotations
@@ -19,9 +18,16 @@ WORKSPACE: Final = "/workspace"
 _ARGUMENTS: Final = (
     "--disable-gpu", "--disable-dev-shm-usage", "--no-zygote", "--no-first-run", "--disable-quic", "--disable-sync",
     "--disable-background-networking", "--disable-component-update", "--disable-extensions", "--mute-audio",
+    "--disable-domain-reliability", "--disable-client-side-phishing-detection", "--disable-default-apps", "--no-pings",
+    "--metrics-recording-only",
 )  # fmt: skip
-_OWN_UPDATES: Final = "update.googleapis.com"
-"""Chromium asks there now and then in spite of its options. Past the proxy it finds no network, and no person is asked."""
+_OWN: Final = (
+    "update.googleapis.com", "optimizationguide-pa.googleapis.com", "content-autofill.googleapis.com",
+    "safebrowsing.googleapis.com", "safebrowsingohttpgateway.googleapis.com", "clientservices.googleapis.com",
+    "android.clients.google.com", "clients1.google.com", "clients2.google.com", "clients3.google.com",
+    "clients4.google.com", "redirector.gvt1.com", "edgedl.me.gvt1.com", "mtalk.google.com",
+)  # fmt: skip
+"""Chromium asks there on its own, in spite of its options. Past the proxy it finds no network, and no person is asked."""
 _SIZE: Final = (1280, 800)
 
 
@@ -87,4 +93,4 @@ class Chromium:
 def _proxy() -> ProxySettings | None:
     server = os.environ.get("HTTPS_PROXY")
     # Chromium bypasses the proxy for loopback addresses on its own.
-    return {"server": server, "bypass": _OWN_UPDATES} if server else None
+    return {"server": server, "bypass": ",".join(_OWN)} if server else None

@@ -56,6 +56,10 @@ _SUBMIT: Final = """element => {
 _chromium = Chromium()
 
 
+_NEAR: Final = frozenset({"localhost", "127.0.0.1", "::1"})
+"""Hosts that Chromium reaches without the proxy."""
+
+
 class PageFailed(Exception):
     """The page can't be opened, or the action failed; the message says why."""
 
@@ -92,7 +96,7 @@ async def open_page(call: Call, url: str = "", html: str = "") -> Result:
     call.progress(f"opening {address or 'the page'}")
     tab.expect()
     try:
-        if address.startswith("https:"):  # Chromium would not wait for a person
+        if address.startswith(("https:", "http:")):  # Chromium would not wait for a person
             await _way(address, call.remaining() - 70)
         if address:
             await tab.page.goto(address, timeout=1000 * max(1.0, min(60.0, call.remaining() - 2)))
@@ -108,10 +112,17 @@ async def open_page(call: Call, url: str = "", html: str = "") -> Result:
 
 
 async def _way(address: str, within: float) -> None:
-    """Wait until a page's host can be reached or is refused. A refusal shows when the page fails to load."""
+    """Wait until a page's host can be reached.
+
+    Raises:
+        PageFailed: it can't, whatever the reason.
+    """
     parts = urlsplit(address)
-    if parts.hostname:
-        await egress.wait_for_way(parts.hostname, parts.port or 443, max(1.0, within))
+    port = parts.port or (443 if parts.scheme == "https" else 80)
+    if not parts.hostname or parts.hostname in _NEAR:
+        return
+    if not await egress.wait_for_way(parts.hostname, port, max(1.0, within)):
+        raise PageFailed(f"{parts.hostname} can't be reached from here.")
 
 
 @module.function(impact=0, summary="Read the open page.", states=_OPEN, timeout=30)

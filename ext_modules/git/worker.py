@@ -120,20 +120,26 @@ def clone(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
             parts.path, str(target), mkdir=made, branch=branch.encode() or None, depth=depth or None
         )
         repository.close()
-    except BaseException:
+    except BaseException as error:
         for each in [target] if made else list(target.iterdir()):
             shutil.rmtree(each, ignore_errors=True)
+        if _UNREACHABLE in str(error):
+            raise NotDone(f"{parts.hostname} {_UNREACHABLE}.") from None
         raise
     said = f"Cloned {url} into {target.relative_to(inside('.', there=False))}.\n"
     facts, text = history({"path": str(target), "most": 1, "of": ""})
     return facts, said.encode() + text
 
 
+_UNREACHABLE: Final = "can't be reached from here"
+"""What the egress proxy says of a host, whatever the reason."""
+
+
 def way_out(scheme: str) -> PoolManager | ProxyManager:
     """Connections through the egress proxy, which supports CONNECT only, even for plain HTTP."""
     proxy = os.environ.get(f"{scheme}_proxy") or os.environ.get(f"{scheme.upper()}_PROXY")
     if not proxy:
-        raise NotDone("There is no way out of the sandbox: no host was allowed for this module.")
+        raise NotDone("The host can't be reached from here.")
     import certifi
 
     if scheme == "https":
@@ -151,12 +157,7 @@ def way_out(scheme: str) -> PoolManager | ProxyManager:
                 self.leads_to = self.host, self.port or 80
                 self.host, self.port = far, near
             self.set_tunnel(*self.leads_to)
-            try:
-                super().connect()
-            except OSError as error:
-                if "403" in str(error):
-                    raise NotDone("The host was not allowed; a person can allow it.") from None
-                raise
+            super().connect()
 
     class Pool(HTTPConnectionPool):
         ConnectionCls = Tunnel

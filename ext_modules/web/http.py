@@ -34,6 +34,13 @@ class FetchFailed(Exception):
     """The page can't be fetched; the message says why."""
 
 
+class Unreachable(FetchFailed):
+    """The host is not allowed, was refused, or does not answer: which of these, an agent is not told."""
+
+    def __init__(self, host: str) -> None:
+        super().__init__(f"{host} can't be reached from here.")
+
+
 @dataclass(frozen=True, slots=True)
 class Response:
     """The response. `url`: after redirects; `kind`: media type; `cut`: the body was larger than `LARGEST`."""
@@ -138,7 +145,7 @@ def _connection(host: str, parts: SplitResult, limit: Limit) -> http.client.HTTP
     """Open a connection through the proxy that the environment names."""
     proxy = urlsplit(os.environ.get("HTTPS_PROXY", ""))
     if not proxy.hostname:
-        raise FetchFailed("This module was given no way out; a person can allow the hosts that it may reach.")
+        raise Unreachable(host)
     way = _tunnel((proxy.hostname, proxy.port or 80), host, parts.port or _PORTS[parts.scheme], limit)
     way.settimeout(limit.left())
     connection = http.client.HTTPConnection(host, parts.port or _PORTS[parts.scheme])
@@ -150,16 +157,19 @@ def _connection(host: str, parts: SplitResult, limit: Limit) -> http.client.HTTP
     return connection
 
 
-class _Refused(OSError):
-    """The proxy refused the connection."""
-
-    def __init__(self, status: int) -> None:
-        super().__init__(f"status {status}")
-        self.status = status
-
-
 def _tunnel(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socket.socket:
-    """Open a tunnel to `host` through the proxy. It may ask a person first, so it may take all of the call's time."""
+    """Open a tunnel to `host` through the proxy. It may ask a person first, so it may take all of the call's time.
+
+    Raises:
+        Unreachable: there is none, for whatever reason.
+    """
+    try:
+        return _opened(proxy, host, port, limit)
+    except (FetchFailed, http.client.HTTPException, OSError, ValueError) as error:
+        raise Unreachable(host) from error
+
+
+def _opened(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socket.socket:
     name = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     way = socket.create_connection(proxy, timeout=limit.left())
     try:
@@ -175,9 +185,8 @@ def _tunnel(proxy: tuple[str, int], host: str, port: int, limit: Limit) -> socke
             if not byte or len(head) > _HEAD:
                 raise http.client.HTTPException("no answer of a proxy's")
             head += byte
-        status = int(head.split(b" ", 2)[1])
-        if status != 200:
-            raise _Refused(status)
+        if int(head.split(b" ", 2)[1]) != 200:
+            raise Unreachable(host)
     except BaseException:
         way.close()
         raise
@@ -231,8 +240,4 @@ def _why(error: Exception, parts: SplitResult) -> str:
         return f"{where} did not answer in time."
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"The certificate of {where} is not valid: {error.verify_message}."
-    if isinstance(error, _Refused) and error.status == 403:
-        return f"{where} is not among the targets that this module may reach; a person can allow it."
-    if isinstance(error, _Refused):
-        return f"No connection to {where} can be made."
     return f"{where} did not answer as a web server does ({type(error).__name__}: {str(error)[:200]})."

@@ -163,7 +163,7 @@ def test_a_person_allows_an_agents_host_in_place_and_a_cancelled_call_cancels_it
             tell(socket, {"type": "cancel", "path": "/"})
             comes(lambda: len(server.stopped) == 1, "the task is cancelled")
         refused = results(records(product))[0]
-        assert "a person can allow it" in refused.body
+        assert "can't be reached from here." in refused.body
         assert server.heard == ["hang"]
         assert [one.text("host") for one in hosts(product, "reach")] == [PLAIN]
     (journal,) = product.journals()

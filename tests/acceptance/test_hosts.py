@@ -161,7 +161,7 @@ def test_a_no_is_a_failure_of_the_tool_and_a_policy_or_always_asks_nobody(
         assert server.asked == []
         (failed,) = (one for one in records(refused) if one.kind == "result")
         assert failed.text("status") == "error"
-        assert "a person can allow it" in failed.body
+        assert "docs.test can't be reached from here." in failed.body
 
         allowed = leads(stage.product(stage.endpoint({"/": [FETCH, "Over."]})), server, "docs.test:80")
         assert "by you, always" in allowed.run("module", "allow", "web", "Docs.Test").stdout
@@ -194,6 +194,46 @@ def test_the_shell_asks_too_and_what_it_was_told_is_from_outside_then(stage: Sta
             comes(replied(product), "the answer")
         assert [one.text("module") for one in hosts(product, "reach")] == ["shell"]
         assert "502" in results(product)[0], "allowed, and the name leads nowhere"
+
+
+WAYS = """\
+```shell.run language=python timeout=100
+import http.server, threading, urllib.request as r
+
+def ask(address):
+    try:
+        return r.urlopen(address, timeout=60).status
+    except OSError as error:
+        return error
+
+for address in ("http://docs.test/page", "http://gone.test/", "https://gone.test/", "http://no.test/", "https://no.test/"):
+    print(ask(address))
+http.server.SimpleHTTPRequestHandler.log_message = lambda *_: None
+here = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+threading.Thread(target=here.serve_forever, daemon=True).start()
+print(ask(f"http://localhost:{here.server_port}/"))
+```"""
+
+
+def test_a_host_that_nobody_allows_reads_like_one_that_does_not_answer(stage: Stage) -> None:
+    """In the shell: plain HTTP passes to a host that is allowed, and this machine's own servers need no proxy."""
+    with web() as server:
+        product = leads(stage.product(stage.endpoint({"/": [WAYS, "Over."]})), server, "docs.test:80")
+        for host in ("docs.test", "gone.test"):
+            assert product.run("module", "allow", "shell", host).status == 0
+        (said,) = (
+            one.body.splitlines()
+            for one in product.ask("Look", "--no-questions").records
+            if one.kind == "result"
+        )
+        assert server.asked == ["/page"]
+
+    reached, gone, gone_over_tls, no, no_over_tls, here = said
+    assert (reached, here) == ("200", "200")
+    assert "gone.test can't be reached from here" in gone
+    assert "gone.test can't be reached from here" in gone_over_tls
+    assert no == gone.replace("gone.test", "no.test")
+    assert no_over_tls == gone_over_tls.replace("gone.test", "no.test")
 
 
 SLOW = """\

@@ -114,9 +114,7 @@ def test_redirects_are_followed_step_by_step(ask: Callable[..., Done]) -> None:
 
 def test_a_redirect_to_a_host_that_is_not_allowed_ends_there(ask: Callable[..., Done]) -> None:
     pages = {"a.example:80/": page("", "Location: http://evil.example/", status="301 Moved")}
-    assert message(ask("http://a.example/", pages)) == (
-        "evil.example:80 is not among the targets that this module may reach; a person can allow it."
-    )
+    assert message(ask("http://a.example/", pages)) == "evil.example can't be reached from here."
 
 
 @pytest.mark.parametrize(
@@ -153,7 +151,9 @@ def test_what_is_not_an_address_of_the_web_is_refused(ask: Callable[..., Done], 
 
 def test_without_a_way_out_it_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("HTTPS_PROXY", raising=False)
-    assert "no way out" in message(asyncio.run(Bench(module).call("fetch", {"url": "http://a.example/"})))
+    assert "a.example can't be reached from here." in message(
+        asyncio.run(Bench(module).call("fetch", {"url": "http://a.example/"}))
+    )
 
 
 def test_a_request_cannot_be_split(ask: Callable[..., Done]) -> None:

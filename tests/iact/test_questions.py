@@ -74,12 +74,33 @@ def test_no_value_has_a_line_of_its_own(value: str) -> None:
 
 def test_a_host_is_named_as_what_it_is() -> None:
     asked = HostAsk(module="web", host="docs.python.org", port=8443, seconds=1)
-    first, second = host_words("/a/b", asked).split("\n")
+    first, named, second = host_words("/a/b", asked).split("\n")
     assert (
         first
         == "/a/b: the module web wants to reach docs.python.org:8443, which has not been allowed so far."
     )
+    assert named == "No call names this host: a page may lead there, or a program asks on its own."
     assert second == "If you allow it, the module can send data there and receive data from there."
     deceiving = HostAsk(module="web", host="a\u202e\n.example", port=443, seconds=1)
-    assert len(host_words("/", deceiving).split("\n")) == 2
+    assert len(host_words("/", deceiving).split("\n")) == 3
     assert "\\u202e" in host_words("/", deceiving)
+
+
+@pytest.mark.parametrize(
+    ("origins", "sentence"),
+    [
+        (("user",), "You named this host."),
+        (("model",), "The agent named this host on its own."),
+        (("model", "tool:web.fetch"), "The agent named this host, after it had read from: tool:web.fetch."),
+    ],
+)
+def test_a_host_is_shown_with_the_address_and_with_who_named_it(
+    origins: tuple[str, ...], sentence: str
+) -> None:
+    asked = HostAsk(
+        module="web", host="a.example", port=443, seconds=1, agents=("/a", "/b"), origins=origins,
+        addresses=("https://a.example/x?y=z",),
+    )  # fmt: skip
+    lines = host_words("/a", asked).split("\n")
+    assert lines[0].startswith("one of /a, /b: the module web wants to reach a.example")
+    assert lines[1:3] == ["  https://a.example/x?y=z", sentence]

@@ -16,6 +16,7 @@ from iact.sandbox.egress import (
     EgressBounds,
     EgressLine,
     EgressProxy,
+    PlainRequest,
     Refusal,
     Target,
     is_outside,
@@ -48,9 +49,14 @@ def head(line: str, *fields: str) -> bytes:
         ("CONNECT 0x7f000001:443 HTTP/1.1", 403),
         ("CONNECT sub.example.com:443 HTTP/1.1", 403),
         ("CONNECT example.com.evil.example:443 HTTP/1.1", 403),
-        ("GET http://example.com:443/ HTTP/1.1", 405),
-        ("POST / HTTP/1.1", 405),
-        ("connect example.com:443 HTTP/1.1", 405),
+        ("POST / HTTP/1.1", 400),
+        ("connect example.com:443 HTTP/1.1", 400),
+        ("GET https://example.com/ HTTP/1.1", 400),
+        ("GET http://user@example.com/ HTTP/1.1", 400),
+        ("GET http://example.com/#part HTTP/1.1", 400),
+        ("GET http://example.com:70000/ HTTP/1.1", 400),
+        ("GET http://exam ple.com/ HTTP/1.1", 400),
+        ("get http://example.com/ HTTP/1.1", 400),
         ("CONNECT example.com HTTP/1.1", 400),
         ("CONNECT example.com:0 HTTP/1.1", 400),
         ("CONNECT example.com:70000 HTTP/1.1", 400),
@@ -79,6 +85,47 @@ def test_what_is_listed_is_taken() -> None:
         assert parse(head(f"CONNECT {name}:443 HTTP/1.1", "Host: x")) == Target("example.com", 443)
 
 
+@pytest.mark.parametrize(
+    ("address", "target", "path", "host"),
+    [
+        ("http://Example.com", Target("example.com", 80), "/", "example.com"),
+        ("http://example.com:8080/a?b=c", Target("example.com", 8080), "/a?b=c", "example.com:8080"),
+        ("http://example.com?b", Target("example.com", 80), "/?b", "example.com"),
+        ("http://[2606:2800::1]/x", Target("2606:2800::1", 80), "/x", "[2606:2800::1]"),
+    ],
+)
+def test_a_plain_request_is_for_the_host_that_its_address_names(
+    address: str, target: Target, path: str, host: str
+) -> None:
+    """Whatever its fields say: the address decides, and the connection is for this one request."""
+    fields = (
+        "Host: evil.example",
+        "Proxy-Authorization: x",
+        "Connection: keep-alive, x",
+        "Accept: */*",
+        "Upgrade: h2c",
+    )
+    asked = parse(head(f"GET {address} HTTP/1.1", *fields))
+    assert asked == PlainRequest(
+        target, head(f"GET {path} HTTP/1.1", f"Host: {host}", "Accept: */*", "Connection: close")
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        ("Content-Length: 5", "Transfer-Encoding: chunked"),
+        ("Content-Length: 5", "Content-Length: 6"),
+        ("A: b", " folded: c"),
+        ("no field",),
+    ],
+)
+def test_a_plain_request_that_can_be_read_in_two_ways_is_refused(fields: tuple[str, ...]) -> None:
+    decided = parse(head("POST http://example.com/ HTTP/1.1", *fields))
+    assert isinstance(decided, Refusal)
+    assert decided.status == 400
+
+
 def test_a_body_cannot_be_smuggled() -> None:
     for field in ("Transfer-Encoding: chunked", "content-length: 5"):
         decided = parse(head("CONNECT example.com:443 HTTP/1.1", "A: b", field))
@@ -89,7 +136,7 @@ def test_a_body_cannot_be_smuggled() -> None:
 @given(st.binary(max_size=200))
 def test_no_head_raises(data: bytes) -> None:
     decided = parse(data + b"\r\n\r\n")
-    assert isinstance(decided, Refusal) or decided in ALLOWED
+    assert isinstance(decided, (Refusal, PlainRequest)) or decided in ALLOWED
 
 
 @pytest.mark.parametrize(
@@ -187,13 +234,29 @@ def test_bytes_pass_both_ways_and_are_counted(tmp_path: Path) -> None:
     )
 
 
+def test_plain_http_passes_to_a_host_that_is_allowed(tmp_path: Path) -> None:
+    asked = head("POST http://example.com:443/x HTTP/1.1", "Host: other.example", "Content-Length: 5")
+    sent = head("POST /x HTTP/1.1", "Host: example.com:443", "Content-Length: 5", "Connection: close")
+
+    async def scenario(proxy: EgressProxy, world: Internet) -> None:
+        reader, writer = await asyncio.open_unix_connection(proxy.folder / SOCKET)
+        writer.write(asked + b"hello")
+        writer.write_eof()
+        assert await reader.read(-1) == sent + b"hello", "the test's server gives back what it gets"
+        assert world.dialled == [(PUBLIC, 443)]
+        writer.close()
+
+    (line,) = play(tmp_path, scenario)
+    assert (line.status, line.target, line.sent) == (200, "http://example.com:443/x", len(sent) + 5)
+
+
 @pytest.mark.parametrize(
     ("request_head", "status"),
     [
         (head("CONNECT other.example:443 HTTP/1.1"), 403),
         (head(f"CONNECT {PUBLIC}:443 HTTP/1.1"), 403),
         (head("CONNECT example.com:22 HTTP/1.1"), 403),
-        (head("GET http://example.com/ HTTP/1.1"), 405),
+        (head("GET http://other.example/ HTTP/1.1"), 403),
         (head("CONNECT inner.example:443 HTTP/1.1"), 403),
         (head("CONNECT mixed.example:443 HTTP/1.1"), 403),
         (head("CONNECT gone.example:443 HTTP/1.1"), 502),
@@ -205,7 +268,9 @@ def test_bytes_pass_both_ways_and_are_counted(tmp_path: Path) -> None:
 def test_what_is_refused_reaches_nobody(tmp_path: Path, request_head: bytes, status: int) -> None:
     async def scenario(proxy: EgressProxy, world: Internet) -> None:
         _, writer, answer = await ask(proxy, request_head)
-        assert answer.startswith(f"HTTP/1.1 {status} ".encode())
+        silent = status in (403, 502)
+        assert answer.startswith(f"HTTP/1.1 {502 if silent else status} ".encode())
+        assert (b"can't be reached from here\r\n" in answer) is silent, "one sentence for all reasons"
         assert world.dialled == []
         writer.close()
         assert (await ask(proxy, CONNECT))[2].startswith(b"HTTP/1.1 200"), "the next one is served"
@@ -226,7 +291,7 @@ def test_the_name_is_resolved_once_and_the_checked_address_dialled(tmp_path: Pat
 
     async def scenario(proxy: EgressProxy, world: Internet) -> None:
         assert (await ask(proxy, CONNECT))[2].startswith(b"HTTP/1.1 200")
-        assert (await ask(proxy, CONNECT))[2].startswith(b"HTTP/1.1 403")
+        assert (await ask(proxy, CONNECT))[2].startswith(b"HTTP/1.1 502")
         assert world.dialled == [(PUBLIC, 443)]
 
     play(tmp_path, scenario, names=Turning({"example.com": [PUBLIC]}))
@@ -238,7 +303,7 @@ def test_bytes_are_capped_over_all_connections(tmp_path: Path) -> None:
         writer.write(b"x" * 1_000_000)
         with suppress(ConnectionResetError):
             assert len(await reader.read(-1)) < 200_000
-        assert b"403" in (await ask(proxy, CONNECT))[2]
+        assert b"502 example.com can't be reached" in (await ask(proxy, CONNECT))[2]
 
     lines = play(tmp_path, scenario, bounds=EgressBounds(bytes=100_000))
     assert [line.status for line in lines] == [200, 403]
@@ -273,7 +338,7 @@ def test_connections_at_once_are_capped(tmp_path: Path) -> None:
     async def scenario(proxy: EgressProxy, world: Internet) -> None:
         first = await ask(proxy, CONNECT)
         await ask(proxy, CONNECT)
-        assert b"503" in (await ask(proxy, CONNECT))[2]
+        assert b"502" in (await ask(proxy, CONNECT))[2]
         first[1].close()
 
         async def served() -> bool:

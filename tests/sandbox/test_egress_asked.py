@@ -87,7 +87,7 @@ def test_whatever_is_permitted_no_inner_address_is_dialled(tmp_path: Path, addre
         }  # fmt: skip
         async with internet(echo, names) as world, proxy(tmp_path, world, Asked()) as made:
             for target in (f"{literal}:443", "one.example:443", "both.example:443"):
-                assert (await ask(made, connect(target))).startswith((b"HTTP/1.1 403", b"HTTP/1.1 502"))
+                assert (await ask(made, connect(target))).startswith(b"HTTP/1.1 502")
             assert world.dialled == []
 
     asyncio.run(scenario())
@@ -108,7 +108,7 @@ def test_a_name_that_changes_its_mind_is_dialled_where_it_was_checked(tmp_path: 
             world = Turning({}, base.bounds, base.port)
             async with proxy(tmp_path, world, Asked()) as made:
                 said = [await ask(made, connect("turn.example:443")) for _ in range(6)]
-            assert [one[9:12] for one in said] == [b"200", b"403"] * 3
+            assert [one[9:12] for one in said] == [b"200", b"502"] * 3
             assert world.looks == 6
             assert {address for address, _ in world.dialled} == {PUBLIC}
 
@@ -128,7 +128,7 @@ def test_a_name_that_changes_its_mind_is_dialled_where_it_was_checked(tmp_path: 
         b"CONNECT a.example:443 HTTP/1.1\rCONNECT b.example:443 HTTP/1.1\r\n\r\n",
         b"CONNECT a.example:443 HTTP/1.1\nCONNECT b.example:443 HTTP/1.1\r\n\r\n",
         b"CONNECT \x00b.example:443 HTTP/1.1\r\n\r\n",
-        b"GET http://b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n",
+        b"GET http://a.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n",
     ],
 )  # fmt: skip
 def test_no_second_target_is_smuggled_into_a_request(tmp_path: Path, request_: bytes) -> None:
@@ -157,7 +157,7 @@ def test_two_hundred_hosts_at_once_wait_in_a_bounded_number_and_leave_nothing(tm
                     if not reader.at_eof():
                         try:
                             async with asyncio.timeout(0.05):
-                                refused += (await reader.readline()).startswith(b"HTTP/1.1 503")
+                                refused += (await reader.readline()).startswith(b"HTTP/1.1 502")
                         except TimeoutError:
                             continue
             assert len(asked.heard) <= most
@@ -190,7 +190,7 @@ def test_an_endless_answer_ends_at_the_bound(tmp_path: Path) -> None:
             got = len(await reader.read())
             writer.close()
             assert got <= bounds.bytes + 4096
-            assert b"403" in await ask(made, connect("a.example:443")), "and nothing is left for another"
+            assert b"502" in await ask(made, connect("a.example:443")), "and nothing is left for another"
 
     asyncio.run(scenario())
 
@@ -213,7 +213,7 @@ def test_a_machine_of_the_users_is_reached_by_the_name_that_they_gave_it_and_by_
             await made.open()
             try:
                 assert b"200" in await ask(made, connect("search.lan:80"))
-                assert b"403" in await ask(made, connect("other.lan:80"))
+                assert b"502" in await ask(made, connect("other.lan:80"))
                 assert b"200" not in await ask(made, connect(f"127.0.0.1:{world.port}"))
             finally:
                 await made.close()

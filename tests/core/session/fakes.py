@@ -229,7 +229,7 @@ class FakeModules:
     def supervise(self, group: asyncio.TaskGroup) -> None:
         return None
 
-    def permit_by(self, permit: Callable[[str], Permit]) -> None:
+    def permit_by(self, permit: Callable[[str, str], Permit]) -> None:
         """Have `permit` say which hosts may be reached."""
         self.permit = permit
 
@@ -273,7 +273,7 @@ class FakeModules:
 
     async def _reach(self, module: str, targets: Sequence[str]) -> str:
         """What the proxy would do: each "host:port" with whether it may be reached."""
-        permit = self.permit(module)
+        permit = self.permit(module, "")
         asked = [permit(host, int(port)) for host, _, port in (one.rpartition(":") for one in targets)]
         return " ".join(
             f"{one}={'yes' if yes else 'no'}"

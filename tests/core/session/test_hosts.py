@@ -122,6 +122,57 @@ def test_a_no_holds_and_is_not_asked_again_until_a_command_allows_the_host(tmp_p
     assert [one.text("by") for one in hosts(records, "reach")] == ["always"]
 
 
+def test_each_question_is_about_the_agent_whose_call_names_the_host(tmp_path: Path) -> None:
+    """Two agents fetch at the same time through one module; a third host is named by the user."""
+    world = World()
+    children = "".join(f"```CALL_ASYNC {name}\nFetch.\n```\n" for name in "ab")
+    script = {
+        "/": [f"{children}```WAIT\n```", fetch("c.example:443"), "Done."],
+        "/a": [fetch("a.example:443"), "Done."],
+        "/b": [fetch("b.example:443"), "Done."],
+    }
+
+    async def main() -> Path:
+        async with runtime(tmp_path, replies(script), world=world, host=FakeHost(more=True)) as opened:
+            session = await opened.open(intent=1)
+            said = await session.say("Look at https://c.example/x, too; not at a.example.org")
+            known = 0
+            for _ in range(3):
+                known = await question(session, known)
+                await session.clear_host(known, False)
+            await session.answer(said.n)
+            return session.journal
+
+    records = list(replay(asyncio.run(main()), verify=True).records)
+    asked = {one.text("host"): one for one in hosts(records, "ask")}
+    for host, agent, origins in (
+        ("a.example", "/a", ["model"]), ("b.example", "/b", ["model"]), ("c.example", "/", ["user"]),
+    ):  # fmt: skip
+        assert asked[host].agent == agent
+        assert asked[host].fields["agents"] == [agent]
+        assert asked[host].fields["origins"] == origins
+        assert isinstance(calls := asked[host].fields["calls"], list)
+        assert len(calls) == 1
+
+
+def test_a_host_that_no_call_names_may_be_any_of_them_and_an_instance_of_its_own_is_its_agents(
+    tmp_path: Path,
+) -> None:
+    """As when a page leads elsewhere, or a program in a shell connects."""
+
+    async def act(session: Session) -> None:
+        ask = asyncio.ensure_future(session._hosts.permits("web", "/x", "elsewhere.example", 443))
+        asked = await question(session)
+        await session.clear_host(asked, False)
+        assert not await ask
+
+    _, records = play(tmp_path, ["Hello."], act)
+    (asked,) = hosts(records, "ask")
+    assert asked.fields.get("agents", []) == []
+    assert asked.fields["owner"] == "/x"
+    assert "addresses" not in asked.fields
+
+
 def test_a_command_answers_a_connection_that_waits(tmp_path: Path) -> None:
     """Another process writes the file; the session follows it while it runs."""
 

@@ -475,7 +475,11 @@
  * @property {string} module
  * @property {string} host
  * @property {number} port
- * @property {(number)[]} [calls] The module's calls that were running.
+ * @property {(number)[]} [calls] The calls that it may be for: those of the agent whose instance connects, or that name the host, or all that were running.
+ * @property {string} [owner] The agent that the connecting instance serves alone; empty: it serves all.
+ * @property {(string)[]} [agents] The agents of these calls.
+ * @property {(string)[]} [addresses] The addresses at the host that the calls name.
+ * @property {(string)[]} [origins] Where the calls have the host from: "user" alone if the user wrote it; empty: no call names it.
  * @property {number} seconds How long a person has: a setting.
  *
  * The answer to a question about a host. A no holds until somebody allows the host.
