@@ -213,8 +213,13 @@ def _too_long(status: int, marks: str, body: object) -> TooLong | None:
         return too_long(marks, body) or TooLong()
     if status in (400, 422):
         return too_long(marks, body)
-    # llama.cpp called it a fault of its own at first. Other servers' faults may mention a context by chance.
-    return too_long(marks, body) if "exceed_context" in marks else None
+    if status < 500:
+        return None
+    # llama.cpp called it a fault of its own at first, and gateways do so with the refusals of others. A fault that only
+    # mentions a context names no two numbers.
+    found = too_long(marks, body)
+    exact = found is not None and found.window is not None and found.prompt is not None
+    return found if exact or "exceed_context" in marks else None
 
 
 def _for_now(status: int, quoted: str, after: float | None) -> AttemptFailure:

@@ -352,6 +352,27 @@ def test_an_endpoint_that_goes_away_in_a_reply_and_comes_back() -> None:
     assert sum(clock.slept) >= 120
 
 
+def test_a_wait_for_an_endpoint_can_be_stopped() -> None:
+    class Standing(VirtualClock):
+        """A clock on which no wait ends."""
+
+        async def sleep(self, seconds: float) -> None:
+            waits.set()
+            await asyncio.Event().wait()
+
+    async def use(client: OpenAIModel) -> None:
+        task = asyncio.ensure_future(collect(client, MESSAGES))
+        await waits.wait()
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    waits = asyncio.Event()
+    with Endpoint({"/": [Reply(error=HttpError(503, "loading"))]}) as endpoint:
+        run(endpoint.url, use, model(endpoint.url, Standing()))
+    assert len(endpoint.requests) == 1
+
+
 def test_a_fault_of_the_server_itself_is_tried_five_times() -> None:
     said = failing(ModelOverloaded, *[Reply(error=HttpError(500, "a bug"))] * 5)
     assert "HTTP 500: a bug (5 attempts)" in said

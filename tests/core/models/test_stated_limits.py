@@ -97,3 +97,9 @@ def test_a_fault_that_mentions_a_context_is_a_fault() -> None:
     found = from_status(500, "cuda: invalid context size", {}, model="m", now=NOW, secret=None)
     assert found.kind is not ContextTooLong
     assert found.again == "few"
+
+
+def test_a_gateway_may_call_a_refusal_a_fault() -> None:
+    said = "litellm: The decoder prompt (length 9001) is longer than the maximum model length of 8192."
+    assert from_status(500, said, {}, model="m", now=NOW, secret=None).too_long == TooLong(8192, 9001)
+    assert from_status(429, said, {}, model="m", now=NOW, secret=None).too_long is None

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing
 from pathlib import Path
 
 import pytest
 
 from iact.core.language.labels import HEADINGS, SUMMARIZE
-from iact.core.ports import ChatMessage
+from iact.core.ports import ChatMessage, ModelEvent, TextDelta
 from iact.core.records.dialogue import Compress, Discard, Reply, Turn
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
@@ -215,3 +216,42 @@ def test_a_person_compresses_and_the_session_goes_on(tmp_path: Path, summary: st
             return session.journal
 
     replay(asyncio.run(main()), verify=True)
+
+
+class Endless(ScriptedModel):
+    """A model whose endpoint knows no limit: what it is asked by `endless` is answered for ever."""
+
+    def __init__(
+        self, script: Callable[[Asked], str], endless: Callable[[str], bool], *, context: int
+    ) -> None:
+        super().__init__(script, context=context)
+        self._endless = endless
+
+    async def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent, None]:
+        while self._endless(messages[-1].content):
+            await asyncio.sleep(0)
+            yield TextDelta("word " * 200)
+        async with aclosing(super().stream(messages, max_tokens=max_tokens)) as events:
+            async for event in events:
+                yield event
+
+
+@pytest.mark.no_prefix_law("what is answered for ever is not recorded as a request")
+def test_an_endpoint_without_limits_ends_neither_a_summary_nor_a_session(tmp_path: Path) -> None:
+    def script(asked: Asked) -> str:
+        if _was_cut(asked):
+            return "Done."
+        return "```READ\n" + "number " * 250 + f"{asked.turn}\n```"
+
+    def endless(newest: str) -> bool:
+        return newest.startswith(SUMMARIZE) or "Talk for ever." in newest
+
+    model = Endless(script, endless, context=WINDOW)
+    found = play(tmp_path, model, "Read on.", "Talk for ever.", "And now?")
+    assert [record.body for record in _of(found.records, "compress")][:1] == [""]
+    said = [record.body for record in _of(found.records, "reply")]
+    assert said[0] == "Done."
+    assert said[1].startswith("word word")
+    assert said[2] == "Done."
