@@ -114,7 +114,7 @@ def may_hold_calls(text: str) -> bool:
 
 
 def opens_in(line: str) -> int | None:
-    """Where the first mark stands in a line, outside of inline code; None if there is none.
+    """Where the first mark is in a line, outside of inline code; None if there is none.
 
     Marks that are used for other things, too, count at the beginning of a line only.
     """
@@ -260,7 +260,7 @@ def _tagged(name: str, inside: str) -> ForeignCall:
 
 
 def _element(window: str, tag: re.Match[str]) -> tuple[str | None, int]:
-    """What stands in an element, and where it ends; None if it has no end."""
+    """The content of an element, and where it ends; None if it has no end."""
     closing = f"</{tag.group(1)}>"
     end = window.find(closing, tag.end())
     return (None, tag.end()) if end < 0 else (window[tag.end() : end], end + len(closing))
@@ -587,7 +587,7 @@ _PYTHONS: Final = frozenset({"python", "py", "tool_code", "python3"})
 
 
 def calls_in_block(language: str, body: str) -> tuple[ForeignCall, ...]:
-    """The calls that are all that stands in a code block; empty if anything else does."""
+    """The calls that are the whole content of a code block; empty if it has any other."""
     if language in _PYTHONS:
         found = python_calls(body)
         if found or language in ("python", "py", "python3"):

@@ -66,7 +66,7 @@ def in_our_language(text: str, registry: Registry) -> Rewritten:
 
 
 def unknown_calls(text: str, registry: Registry) -> Sequence[Found]:
-    """What stands in a reply in our language in another form: it could not be read, or calls what does not exist."""
+    """The calls in a reply in our language in another form: unreadable, or of what does not exist."""
     reader = _Reader(text, registry)
     reader.read()
     return reader.unknown

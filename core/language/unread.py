@@ -1,6 +1,6 @@
-"""What stands in a reply and is not run: blocks that end too early, blocks in quotes, commands without an action.
+"""The parts of a reply that are not run: blocks that end too early, blocks in quotes, commands without an action.
 
-Each is found from the text and its fenced blocks alone, so whoever reads a recorded reply again finds the same. The
+Each is found from the text and its fenced blocks alone, so reading a recorded reply again finds the same. The
 sentences about it, one line each, are in `core.language.labels`.
 """
 
@@ -91,7 +91,7 @@ def prose(text: str, blocks: Sequence[Block]) -> str:
 
 
 def quoted(text: str, blocks: Sequence[Block], is_action: IsAction) -> str:
-    """The name of the first action block that stands in a block quote; empty if there is none."""
+    """The name of the first action block in a block quote; empty if there is none."""
     if ">" not in text:
         return ""
     for piece in outside(text, blocks):

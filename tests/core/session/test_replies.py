@@ -6,6 +6,7 @@ Every reply is streamed whole and one character at a time, and every journal is 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,9 @@ import pytest
 
 from iact.core.language import unread
 from iact.core.records.record import Record
+from iact.core.records.session import Open
 from iact.core.session.replay import replay
+from iact.core.tree.apply import read_tree
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
 
 RUN_READ = "```t.read\na\n```"
@@ -311,3 +314,30 @@ def test_a_name_in_a_message_that_is_almost_a_variable_is_told_once(stage: Stage
     assert "$read_7 in your message names no variable; you have $read_1." in told
     assert told.count("names no variable") == 2
     assert "names no variable" not in played.heard(2)
+
+
+# --- journals of older formats ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("reply", "pending"),
+    [
+        ("```t.write\nhalf a scri", ["t.write"]),
+        (CLOSED_EARLY, ["t.write"]),
+        (f"{RUN_READ}\n\n```t.write x y z\n```", ["t.read", "t.write"]),
+    ],
+)
+def test_a_reply_of_an_older_format_is_read_as_it_was_then(
+    stage: Stage, reply: str, pending: Sequence[str]
+) -> None:
+    played = stage.play(reply, "Done.", "Done.")
+    first = next(number for number, record in enumerate(played.records) if record.kind == "turn")
+    records = list(played.records[: first + 1])
+    opened = records[0].content
+    assert isinstance(opened, Open)
+    records[0] = dataclasses.replace(records[0], content=dataclasses.replace(opened, format="1.2"))
+
+    tree = read_tree(records, lambda digest: b"", strict=False)
+    assert [action.spec.name for action in tree.root.actions] == pending
+    assert "ANSWER" not in tree.registry("/")
+    assert not any("not run" in line for line in tree.root.mail.feedback)
