@@ -340,4 +340,4 @@ def test_a_reply_of_an_older_format_is_read_as_it_was_then(
     tree = read_tree(records, lambda digest: b"", strict=False)
     assert [action.spec.name for action in tree.root.actions] == pending
     assert "ANSWER" not in tree.registry("/")
-    assert not any("not run" in line for line in tree.root.mail.feedback)
+    assert not any("not run" in str(line) for line in tree.root.mail.feedback)
