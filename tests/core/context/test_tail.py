@@ -108,3 +108,28 @@ def test_changes_add_up_to_the_whole(first: Seen, following: list[tuple[Seen, di
     assert known.get("children at work", "none") == (", ".join(seen.running) or "none")
     left = f"only {seen.tokens_left} tokens of your budget left" if seen.tokens_left is not None else ""
     assert known.get("budget", "") == left
+
+
+def test_what_a_person_gave_and_what_was_named_comes_before_numbers() -> None:
+    variables = Table()
+    variables.define("orders", text_value("id\n", origin="the user"))
+    variables.keep("code", text_value("print()", origin="the user"))
+    variables.define("spec", text_value("x", origin="/"))
+    for one in range(20):
+        variables.keep("run", text_value(f"{one}\n{one}", origin="shell.run"))
+    said = tail(NOON, variables)
+    assert re.findall(r"\$(\w+)", said)[:5] == ["spec", "code_1", "orders", "run_20", "run_19"]
+    assert said.endswith("and 11 more")
+
+
+def test_a_quiet_name_is_in_no_list_and_still_a_name() -> None:
+    variables = Table()
+    before = told(variables=variables)
+    assert variables.keep("write", text_value("Created x."), quiet=True) == "write_1"
+    assert variables.keep("write", text_value("Created y."), quiet=True) == "write_2"
+    assert "write" not in tail(NOON, variables)
+    assert changes(before, NOON, variables) == ""
+    assert variables["write_1"].text() == "Created x."
+    variables.define("write_1", text_value("mine"))
+    assert "$write_1" in tail(NOON, variables), "a name that is given again is told"
+    assert "write_2" not in tail(NOON, variables.copy())
