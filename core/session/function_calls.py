@@ -45,6 +45,7 @@ from iact.core.session.front_end import FrontEndTools
 from iact.core.session.module_loader import ModuleLoader
 from iact.core.session.monitor import Monitor
 from iact.core.session.person_waits import PersonWaits
+from iact.core.session.printed import Printed
 from iact.core.session.race_copies import Copies
 from iact.core.session.reader_layers import ReaderLayers
 from iact.core.session.results import record_result, result_of, settle
@@ -60,9 +61,6 @@ _PLAIN: Final = "text/plain"
 """The type of an output for which a record names none."""
 _LAST_WORDS: Final = 2.0
 """How many seconds are added to a step's own time limit when it is passed to the module."""
-
-_PRINTED: Final = 1 << 17
-"""How many characters of a call's output are kept at its beginning and its end, in case the call does not finish."""
 
 _LONGEST_TRACE: Final = 8_000
 """The most characters of a module's trace that are kept with its error, for people."""
@@ -208,7 +206,7 @@ class FunctionCalls:
             step=pending.step,
             copy=copy,
         )
-        live.printed[pending.call] = ""
+        live.printed[pending.call] = Printed()
         with Spool(live.journal.directory) as spool:
             await underway.begin()
             try:
@@ -238,9 +236,9 @@ class FunctionCalls:
 
     def _printed(self, agent: Agent, call: int, text: str) -> None:
         """Show what a running tool prints; if the call does not finish, its agent sees it as well."""
-        printed = self._live.printed
-        if call in printed:
-            printed[call] = _bounded(printed[call] + text)
+        printed = self._live.printed.get(call)
+        if printed is not None:
+            printed.feed(text)
         self._live.publish(OutputEvent(agent.path, call, text))
 
     def _room(self, copy: Path | None) -> FolderUse | None:
@@ -345,8 +343,9 @@ class FunctionCalls:
                 text = f"{outcome.output}\nIt was stopped after {limit:g} s, its time limit."
                 record_result(self._live, agent, late, text.lstrip("\n"))
             case status:  # it may have written before that
-                printed = self._live.printed.get(result.call, "")
-                record_result(self._live, agent, replace(result, status=status, ms=took), printed)
+                printed = self._live.printed.get(result.call)
+                text = printed.text() if printed is not None else ""
+                record_result(self._live, agent, replace(result, status=status, ms=took), text)
 
     def _is_shipped(self, result: Result) -> bool:
         """Whether a call was of a module that comes with the product. An action of the core is of no module."""
@@ -373,13 +372,6 @@ class FunctionCalls:
         record_result(
             self._live, agent, replace(result, artifacts=tuple(artifacts), state=state), outcome.output
         )
-
-
-def _bounded(text: str) -> str:
-    """The beginning and the end of a very long text."""
-    if len(text) <= 2 * _PRINTED:
-        return text
-    return f"{text[:_PRINTED]}\n[… left out …]\n{text[-_PRINTED // 2 :]}"
 
 
 def _timeout(bound: Bound, default: float) -> float:

@@ -21,6 +21,7 @@ from iact.core.records.record import Record, timestamp
 from iact.core.records.session import Close
 from iact.core.records.session import Notice as NoticeContent
 from iact.core.session.events import Activity, Delta, Event, NoticeEvent, RecordAppended, TreeChanged
+from iact.core.session.printed import Printed
 from iact.core.session.view import node_views
 from iact.core.session.watch import Watcher
 from iact.core.tree.agent import Agent
@@ -46,7 +47,7 @@ class Live:
         self.thinking: dict[str, str] = {}
         """What each agent's model has thought so far in the current generation."""
         self._activities: dict[str, Activity] = {}
-        self.printed: dict[int, str] = {}
+        self.printed: dict[int, Printed] = {}
         """What each running call has printed so far, by the number of its record, until it has its outcome."""
         self.on_applied: list[Callable[[Record], None]] = []
         self.on_durable: list[Callable[[Record], None]] = []

@@ -35,7 +35,8 @@ def record_result(live: Live, agent: Agent, result: Result, text: str = "") -> R
 
 def settle(live: Live, agent: Agent, pending: Pending, status: ResultStatus) -> None:
     """Record `status` as the outcome of an action that did not finish, with what it had printed by then."""
-    record_result(live, agent, result_of(agent, pending, status), live.printed.get(pending.call, ""))
+    printed = live.printed.get(pending.call)
+    record_result(live, agent, result_of(agent, pending, status), printed.text() if printed else "")
 
 
 def drop(live: Live, agent: Agent, status: ResultStatus) -> None:
