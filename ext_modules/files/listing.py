@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from . import place
 
 MOST: Final = 1000
 """The most entries in one listing."""
+_NAMED: Final = 8
+"""The most hidden names that a listing tells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +35,24 @@ class Entry:
         return f"{self.size:>12,} {self.path}"
 
 
-def entries(path: str, depth: int, *, hidden: bool) -> Iterator[Entry]:
+@dataclass(slots=True)
+class Hidden:
+    """How many names were left out because they begin with a dot, and some of them."""
+
+    count: int = 0
+    names: list[str] = field(default_factory=list)
+
+    def add(self, path: str) -> None:
+        """Note a path that is left out."""
+        self.count += 1
+        if len(self.names) < _NAMED:
+            self.names.append(path)
+
+
+def entries(path: str, depth: int, *, hidden: Hidden | None) -> Iterator[Entry]:
     """Yield the content of the folder at `path`, `depth` levels deep, by name, each folder before its content.
+
+    `hidden`: takes the names that begin with a dot; without it, they are yielded as well.
 
     Raises:
         place.FileProblem: there is no such folder.
@@ -43,9 +61,10 @@ def entries(path: str, depth: int, *, hidden: bool) -> Iterator[Entry]:
         yield from _below(opened, "", depth, hidden)
 
 
-def _below(parent: int, prefix: str, depth: int, hidden: bool) -> Iterator[Entry]:
+def _below(parent: int, prefix: str, depth: int, hidden: Hidden | None) -> Iterator[Entry]:
     for name in sorted(_names(parent)):
-        if name.startswith(".") and not hidden:
+        if name.startswith(".") and hidden is not None:
+            hidden.add(f"{prefix}{name}")
             continue
         entry = _entry(parent, name, prefix)
         if entry is None:
@@ -55,7 +74,7 @@ def _below(parent: int, prefix: str, depth: int, hidden: bool) -> Iterator[Entry
             yield from _inside(parent, name, f"{prefix}{name}/", depth - 1, hidden)
 
 
-def _inside(parent: int, name: str, prefix: str, depth: int, hidden: bool) -> Iterator[Entry]:
+def _inside(parent: int, name: str, prefix: str, depth: int, hidden: Hidden | None) -> Iterator[Entry]:
     try:
         inner = os.open(name, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
     except OSError:  # it has just disappeared or become something else

@@ -50,12 +50,18 @@ def list_(path: str = ".", depth: int = 1, hidden: bool = False) -> str:
     ```files.list path=src depth=2
     ```
     """
+    left_out = listing.Hidden()
     lines: list[str] = []
-    for entry in listing.entries(path, max(1, depth), hidden=hidden):
+    for entry in listing.entries(path, max(1, depth), hidden=None if hidden else left_out):
         if len(lines) == listing.MOST:
             lines.append(f"[There are more than {listing.MOST:,} entries; list a folder of it.]")
             break
         lines.append(str(entry))
+    if left_out.count:
+        more = ", …" if left_out.count > len(left_out.names) else ""
+        lines.append(
+            f"[{left_out.count:,} hidden (hidden=true shows them): {', '.join(left_out.names)}{more}]"
+        )
     return "".join(f"{line}\n" for line in lines) or "[It is empty.]\n"
 
 
@@ -126,7 +132,7 @@ def _ended(data: bytes) -> bytes:
 
 @module.function(impact=1, summary="Replace exact text in a file.", body="changes",
                  exclusive=True, idempotent=False)  # fmt: skip
-def edit(path: str, changes: str = "", old: str = "", new: str = "") -> str:
+def edit(path: str, changes: str = "", old: str = "", new: str | None = None) -> str:
     """Replaces text that occurs exactly once, in one or more changes: all are made or none. Give the old lines
     exactly, with their spaces, and enough of them to be unique.
 
@@ -142,7 +148,9 @@ def edit(path: str, changes: str = "", old: str = "", new: str = "") -> str:
     """
     if bool(changes.strip()) == bool(old):
         raise EditProblem("Give either changes in the body or old=... and new=..., and not both.")
-    wanted = [Change(old, new)] if old else edits.parse(changes)
+    if old and new is None:
+        raise EditProblem('Give new=... as well; new="" takes the old text out.')
+    wanted = [Change(old, new or "")] if old else edits.parse(changes)
     before = place.text(path)
     after = edits.apply(before, wanted)
     place.replace(path, after.encode())
@@ -159,35 +167,41 @@ async def search(
     glob: str = "",
     context: int = 0,
     most: int = 200,
+    hidden: bool = False,
     content: str | None = None,
 ) -> Result:
-    """Searches the text files below `path`, line by line, for a Python regular expression; gives PATH:LINE:TEXT.
-    `glob`: only files whose name fits ("*.py"; with a slash, whose path fits). `context`: lines around each
-    hit. `most`: hits to show (default 200). Hidden files and links are left out. (?i) ignores case.
-    `content=$name` searches a variable instead of files; gives LINE:TEXT.
+    """Searches text files line by line for a Python regular expression ((?i) ignores case) and gives PATH:LINE:TEXT.
+    `path`: a folder, with all below it, or a file. `glob`: only files whose name fits (with a slash: whose path).
+    `context`: lines around each hit. `hidden=true`: also names that begin with a dot. Links, files that are not text
+    and files over 8 MB are left out. `content=$name` searches a variable instead, and gives LINE:TEXT.
 
     ```files.search glob=*.py
     def (read|write)\\(
     ```
     """
     pattern = pattern.removesuffix("\n")
+    if "\n" in pattern:
+        raise ValueError(
+            "The pattern has several lines, but each line is searched by itself; write a|b for either."
+        )
     try:
         re.compile(pattern)
     except re.error as error:
         raise ValueError(f"The pattern is not a regular expression: {error}.") from error
+    limits = [str(max(0, context)), str(max(1, most))]
     with contextlib.ExitStack() as stack:
         if content is not None:
-            memory = stack.enter_context(_memory(content))
-            shown = ["search-text", str(memory), pattern, str(max(0, context)), str(max(1, most))]
-            async for found in _work(call, shown, [memory]):
-                call.output(found)
-            return Result() if call.streamed else Result("[Nothing matches.]\n")
-
-        folder = stack.enter_context(place.folder(place.parts_of(path)))
-        arguments = ["search", str(folder), pattern, glob, str(max(0, context)), str(max(1, most))]
-        async for text in _work(call, arguments, [folder]):
+            opened = stack.enter_context(_memory(content))
+            arguments = ["search-text", str(opened), "", pattern, *limits]
+        elif place.is_file(path):
+            opened = stack.enter_context(_memory(place.text(path)))
+            arguments = ["search-text", str(opened), path, pattern, *limits]
+        else:
+            opened = stack.enter_context(place.folder(place.parts_of(path)))
+            arguments = ["search", str(opened), pattern, glob, "hidden" if hidden else "", *limits]
+        async for text in _work(call, arguments, [opened]):
             call.output(text)
-    return Result() if call.streamed else Result("[Nothing matches.]\n")
+    return Result()
 
 
 @module.function(
@@ -199,6 +213,8 @@ async def diff(call: Call, path: str, other: str = "", content: Value = _NO_TEXT
     ```files.diff path=old.py other=new.py
     ```
     """
+    if not other and content is _NO_TEXT:
+        raise ValueError("Give the other side: other=..., or a text in the body or as content=$name.")
     before = place.text(path)
     if other:
         after = place.text(other)
@@ -251,7 +267,7 @@ async def _work(call: Call, arguments: Sequence[str], descriptors: Sequence[int]
     finally:
         status = await process.end()
     if cut or status.code == 3:
-        yield "[There is more; narrow it down.]\n"
+        yield "[There is more than this; most=... gives more hits, another pattern, path or glob fewer.]\n"
     elif status.code:
         raise FileProblem(
             f"It could not be done: {said.strip().splitlines()[-1] if said.strip() else status}."

@@ -98,7 +98,7 @@ def _problem(error: OSError, parent: int, name: str, path: str) -> FileProblem:
             "name what it points to."
         )
     if error.errno == errno.ENOTDIR:
-        return FileProblem(f"{path} is not a folder.")
+        return FileProblem(f"{path} is a file, not a folder; files.read shows it.")
     if error.errno == errno.EISDIR:
         return FileProblem(f"{path} is a folder; files.list shows what is in it.")
     return FileProblem(f"{path} can't be opened: {error.strerror}.")
@@ -133,6 +133,15 @@ def opened(path: str) -> Iterator[int]:
             yield file
         finally:
             os.close(file)
+
+
+def is_file(path: str) -> bool:
+    """Whether there is a regular file at `path`, which no link leads to."""
+    try:
+        with opened(path):
+            return True
+    except FileProblem:
+        return False
 
 
 def content(path: str) -> bytes:

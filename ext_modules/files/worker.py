@@ -1,7 +1,8 @@
 """Slow work in a separate process that can be killed: a regular expression search or a comparison.
 
-`worker.py search FOLDER_FD PATTERN GLOB CONTEXT MOST`, `worker.py search-text FD PATTERN CONTEXT MOST` and
-`worker.py diff FD FD NAME NAME`, with descriptors that the module opened. Python's regular expressions may run forever, and block all other threads meanwhile.
+`worker.py search FOLDER_FD PATTERN GLOB HIDDEN CONTEXT MOST`, `worker.py search-text FD NAME PATTERN CONTEXT MOST` and
+`worker.py diff FD FD NAME NAME`, with descriptors that the module opened. Python's regular expressions may run forever,
+and block all other threads meanwhile.
 """
 
 from __future__ import annotations
@@ -20,24 +21,68 @@ WIDEST = 400
 
 def main(arguments: Sequence[str]) -> int:
     if arguments[0] == "search":
-        folder, pattern, glob, context, most = arguments[1:]
-        return search(int(folder), re.compile(pattern), glob, int(context), int(most))
+        folder, pattern, glob, hidden, context, most = arguments[1:]
+        skipped = Skipped(hidden=bool(hidden))
+        return search(int(folder), re.compile(pattern), glob, int(context), int(most), skipped)
     if arguments[0] == "search-text":
-        text, pattern, context, most = arguments[1:]
+        text, name, pattern, context, most = arguments[1:]
         lines = opened_text(int(text)).splitlines()
-        shown = hits("", lines, re.compile(pattern), int(context), int(most))
+        shown = hits(name, lines, re.compile(pattern), int(context), int(most))
+        if not shown:
+            print(f"[Nothing matches in {len(lines):,} {'line' if len(lines) == 1 else 'lines'}.]")
         return 3 if shown > int(most) else 0
     before, after, old, new = arguments[1:]
     return diff(int(before), int(after), old, new)
 
 
-def search(folder: int, pattern: re.Pattern[str], glob: str, context: int, most: int) -> int:
+class Skipped:
+    """What a search leaves out, counted, so that nobody takes "nothing matches" for more than it is."""
+
+    def __init__(self, *, hidden: bool) -> None:
+        self.shows_hidden = hidden
+        self.hidden = 0
+        self.other_names = 0
+        self.not_text = 0
+        self.large: list[str] = []
+
+    def skips(self, name: str) -> bool:
+        """Whether a file or folder is left out for its name."""
+        is_left_out = name.startswith(".") and not self.shows_hidden
+        self.hidden += is_left_out
+        return is_left_out
+
+    def said(self, *, found: bool) -> str:
+        """What was left out, for the end of a sentence. Of a search that found something, only large files."""
+        parts = [f"{len(self.large):,} over 8 MB ({', '.join(self.large[:5])})"] if self.large else []
+        if not found:
+            counted = (
+                (self.hidden, "hidden (hidden=true)"),
+                (self.not_text, "not text"),
+                (self.other_names, "of other names"),
+            )
+            parts += [f"{count:,} {what}" for count, what in counted if count]
+        return ", ".join(parts)
+
+
+def search(
+    folder: int, pattern: re.Pattern[str], glob: str, context: int, most: int, skipped: Skipped
+) -> int:
     """Print the lines that match, as PATH:LINE:TEXT. Return 3 if there are more than `most`."""
-    left = most
-    for path, text in texts(folder, glob):
+    left, files = most, 0
+    for path, text in texts(folder, glob, skipped):
+        files += 1
         left -= hits(path, text.splitlines(), pattern, context, left)
         if left < 0:
             return 3
+
+    found = left < most
+    left_out = skipped.said(found=found)
+    if not found:
+        searched = f"{files:,} {'file' if files == 1 else 'files'}"
+        rest = f"; left out: {left_out}" if left_out else ""
+        print(f"[Nothing matches in {searched}{rest}.]")
+    elif left_out:
+        print(f"[Left out: {left_out}.]")
     return 0
 
 
@@ -55,9 +100,10 @@ def hits(path: str, lines: Sequence[str], pattern: re.Pattern[str], context: int
             break
 
         for near in range(max(shown + 1, index - context), min(len(lines), index + context + 1)):
-            mark = ":" if pattern.search(lines[near]) else "-"
+            match = pattern.search(lines[near])
+            mark = ":" if match else "-"
             place = f"{path}{mark}{near + 1}" if path else f"{near + 1}"
-            print(f"{place}{mark}{cut(lines[near])}")
+            print(f"{place}{mark}{cut(lines[near], match.start() if match else 0)}")
             shown = near
     return found
 
@@ -69,37 +115,55 @@ def opened_text(descriptor: int) -> str:
         return stream.read()
 
 
-def texts(folder: int, glob: str) -> Iterator[tuple[str, str]]:
-    """Path and content of each text file below `folder`, in order, without links and hidden files."""
+def texts(folder: int, glob: str, skipped: Skipped) -> Iterator[tuple[str, str]]:
+    """Path and content of each text file below `folder`, in order, without links and, mostly, hidden files."""
     for parent, folders, names, opened in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
+        folders[:] = sorted(name for name in folders if not skipped.skips(name))
         for name in sorted(names):
             path = os.path.normpath(f"{parent}/{name}")
-            if not name.startswith(".") and (not glob or matches(path, name, glob)):
-                text = content(opened, name)
-                if text is not None:
-                    yield path, text
+            if skipped.skips(name):
+                continue
+            if glob and not matches(path, name, glob):
+                skipped.other_names += 1
+                continue
+            text = content(opened, name, path, skipped)
+            if text is not None:
+                yield path, text
 
 
 def matches(path: str, name: str, glob: str) -> bool:
     return fnmatch.fnmatchcase(path if "/" in glob else name, glob)
 
 
-def content(folder: int, name: str) -> str | None:
+def content(folder: int, name: str, path: str, skipped: Skipped) -> str | None:
+    """The text of a file; None if it is a link, is not text, or is large."""
     try:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=folder)
     except OSError:
         return None
     with open(file, "rb") as stream:
         status = os.fstat(file)
-        if not stat.S_ISREG(status.st_mode) or status.st_size > LARGEST:
+        if not stat.S_ISREG(status.st_mode):
+            return None
+        if status.st_size > LARGEST:
+            skipped.large.append(path)
             return None
         data = stream.read(LARGEST)
-    return None if b"\0" in data[:8192] else data.decode("utf-8", "replace")
+    if b"\0" in data[:8192]:
+        skipped.not_text += 1
+        return None
+    return data.decode("utf-8", "replace")
 
 
-def cut(line: str) -> str:
-    return line if len(line) <= WIDEST else line[:WIDEST] + " [...]"
+def cut(line: str, at: int) -> str:
+    """A line, or the part of a very long one around the character `at`."""
+    if len(line) <= WIDEST:
+        return line
+    start = max(0, min(at - WIDEST // 2, len(line) - WIDEST))
+    end = start + WIDEST
+    before = f"[{start:,} characters] " if start else ""
+    after = f" [{len(line) - end:,} characters]" if end < len(line) else ""
+    return f"{before}{line[start:end]}{after}"
 
 
 def diff(before: int, after: int, old: str, new: str) -> int:

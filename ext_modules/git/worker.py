@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
@@ -19,6 +21,7 @@ from dulwich import porcelain
 from dulwich.client import HttpGitClient
 from dulwich.config import ConfigFile, StackedConfig
 from dulwich.errors import NotGitRepository
+from dulwich.graph import find_merge_base
 from dulwich.objects import Commit
 from dulwich.objectspec import parse_commit
 from dulwich.repo import Repo
@@ -33,6 +36,12 @@ _LARGEST: Final = 400_000
 """The most bytes of a difference or a history."""
 _WHO: Final = b"agent <agent@sandbox>"
 _MOST_FILES: Final = 500
+_MOST_NAMED: Final = 10
+"""The most files that a sentence names."""
+_LONGEST_MESSAGE: Final = 20
+"""The most lines of a commit's message in a history."""
+_STEPS: Final = re.compile(r"(?P<base>[^~^]*)(?P<back>(?:~\d{0,5}|\^\d{0,2})*)")
+_STEP: Final = re.compile(r"([~^])(\d*)")
 _KEPT: Final = frozenset(
     {b"repositoryformatversion", b"filemode", b"bare", b"symlinks", b"ignorecase", b"autocrlf", b"eol"}
 )
@@ -69,14 +78,8 @@ class Quiet(Repo):  # type: ignore[misc]  # its types are not installed here
 
 @contextmanager
 def opened(request: Mapping[str, JSON]) -> Iterator[Quiet]:
-    """Open the repository at the request's path."""
-    folder = inside(str(request["path"]), there=False)
-    try:
-        repository = Quiet(str(folder))
-    except NotGitRepository:
-        raise NotDone(
-            f"There is no repository at {request['path']}; git.clone or git.start makes one."
-        ) from None
+    """Open the repository that the request's path is in."""
+    repository = _repository_of(str(request["path"]))
     with repository:
         if not Path(repository.controldir()).resolve().is_relative_to(inside(".", there=False)):
             raise NotDone(f"The repository of {request['path']} is outside of the workspace.")
@@ -84,20 +87,197 @@ def opened(request: Mapping[str, JSON]) -> Iterator[Quiet]:
         yield repository
 
 
+def _repository_of(path: str) -> Quiet:
+    """Open the repository at `path`, or the one that has this file or folder in it.
+
+    Raises:
+        NotDone: there is none.
+    """
+    workspace = inside(".", there=False)
+    place = inside(path, there=False)
+    if not os.path.lexists(place):
+        raise NotDone(f"There is no folder {path} in the workspace.{_repositories_there(workspace)}")
+    for folder in (place, *place.parents):
+        if not folder.is_relative_to(workspace):
+            break
+        try:
+            return Quiet(str(folder))
+        except NotGitRepository:
+            continue
+    where = "in the workspace's own folder" if path == "." else f"at {path}"
+    there = _repositories_there(workspace) or " git.clone or git.start makes one."
+    raise NotDone(f"There is no repository {where}.{there}")
+
+
+def _repositories_there(workspace: Path) -> str:
+    """A sentence that names the repositories which are folders of the workspace, if there are any."""
+    found = sorted(folder.parent.name for folder in workspace.glob("*/.git"))
+    return f" There is one at: {_listed(found)} (give it as path=)." if found else ""
+
+
+def is_empty(repository: Quiet) -> bool:
+    """Whether there is no commit yet where the repository stands."""
+    try:
+        repository.head()
+    except KeyError:
+        return True
+    return False
+
+
+def commit_named(repository: Quiet, name: str) -> Commit | None:
+    """Find the commit that a name stands for: an abbreviated id, a branch, a tag, HEAD, @, with ~2 or ^ behind it."""
+    parts = _STEPS.fullmatch(name)
+    if parts is None:
+        return None
+    base = parts["base"]
+    try:
+        commit = parse_commit(repository, "HEAD" if base in ("", "@") else base)
+        for mark, count in _STEP.findall(parts["back"]):
+            commit = _back(repository, commit, mark, int(count or 1))
+    except (KeyError, IndexError, ValueError):
+        return None
+    return commit
+
+
+def _back(repository: Quiet, commit: Commit, mark: str, count: int) -> Commit:
+    if mark == "^":
+        return parse_commit(repository, commit.parents[count - 1]) if count else commit
+    for _ in range(count):
+        commit = parse_commit(repository, commit.parents[0])
+    return commit
+
+
 def found(repository: Quiet, name: str) -> Commit:
-    """Find the commit that a name stands for: an abbreviated id, a branch, a tag, HEAD~2.
+    """Find the commit that a name stands for.
 
     Raises:
         NotDone: there is no such commit.
     """
-    base, _, back = name.partition("~")
+    commit = commit_named(repository, name)
+    if commit is not None:
+        return commit
+    if is_empty(repository):
+        raise NotDone("There is no commit yet; git.status shows what is new.")
+    raise NotDone(f"There is no commit, branch or tag {name!r}; git.log shows the commits.")
+
+
+def range_named(repository: Quiet, name: str) -> tuple[Commit, Commit] | None:
+    """Find the two commits that A..B or A...B stands for; an end that is left out is HEAD.
+
+    Raises:
+        NotDone: one of them does not exist, or they have no common ancestor.
+    """
+    first, dots, second = name.partition("..")
+    # ../a and a/../b are paths.
+    if not dots or first.endswith("/") or second.startswith("/") or not (first or second.strip(".")):
+        return None
+    old, new = found(repository, first or "HEAD"), found(repository, second.removeprefix(".") or "HEAD")
+    if not second.startswith("."):
+        return old, new
+    bases = find_merge_base(repository, [old.id, new.id])
+    if not bases:
+        raise NotDone(f"{name}: these two have no common ancestor.")
+    return parse_commit(repository, bases[0]), new
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a request is about: up to two commits, the older first, and perhaps one file or folder."""
+
+    commits: Sequence[Commit]
+    path: str
+    """Relative to the repository's folder; empty for all of it."""
+
+    def paths(self) -> list[bytes] | None:
+        """The path, as the library takes it."""
+        return [os.fsencode(self.path)] if self.path else None
+
+
+def asked_about(
+    repository: Quiet, request: Mapping[str, JSON], *, of: str, old: str = "", new: str = ""
+) -> Asked:
+    """Sort out what the names are: each may be a commit, a range of commits, or a path.
+
+    `of` is rather a path, `old` and `new` are rather commits.
+
+    Raises:
+        NotDone: one is none of these, or there are too many.
+    """
+    commits: list[Commit] = []
+    paths: list[str] = []
+    for name in filter(None, (old, new, of)):
+        is_path = name == of and os.path.lexists(Path(repository.path) / _relative(repository, request, name))
+        ends = () if is_path else range_named(repository, name) or _one(commit_named(repository, name))
+        commits += ends
+        if not ends:
+            paths.append(name)
+
+    if len(commits) > 2 or len(paths) > 1:
+        raise NotDone(
+            f"Two commits and one file or folder are the most that can be named, not {old} {new} {of}."
+        )
+    if not paths:
+        return Asked(commits, _below(repository, request))
+    path = _relative(repository, request, paths[0])
+    if path and not _is_known(repository, commits, path):
+        raise NotDone(_unknown(repository, paths[0], is_file=paths[0] == of))
+    return Asked(commits, path)
+
+
+def _one(commit: Commit | None) -> tuple[Commit, ...]:
+    return () if commit is None else (commit,)
+
+
+def _unknown(repository: Quiet, name: str, *, is_file: bool) -> str:
+    if is_file:
+        return f"There is no file, folder, branch or commit {name!r} (patterns are not read); files.list shows the files."
+    if is_empty(repository):
+        return "There is no commit yet; git.status shows what is new."
+    return f"There is no commit, branch or tag {name!r}, and no file; git.log shows the commits."
+
+
+def _below(repository: Quiet, request: Mapping[str, JSON]) -> str:
+    """The file or folder in the repository that the request's path names; empty if it is the repository's own."""
+    root = Path(repository.path).resolve()
+    place = inside(str(request["path"]), there=False)
+    return "" if place == root else str(place.relative_to(root))
+
+
+def _relative(repository: Quiet, request: Mapping[str, JSON], name: str) -> str:
+    """A path as it is in the repository, whatever it was given relative to."""
+    root, workspace = Path(repository.path).resolve(), inside(".", there=False)
+    place = inside(str(request["path"]), there=False)
+    if place.is_file():
+        place = place.parent
+    ways = [Path(os.path.normpath(base / name)) for base in (place, root, workspace)]
+    inner = [str(way.relative_to(root)) for way in ways if way.is_relative_to(root)]
+    if not inner:
+        raise NotDone(f"{name} is outside of the repository at {request['path']}.")
+    best = next((way for way in inner if os.path.lexists(root / way)), inner[0])
+    return "" if best == "." else best
+
+
+def _is_known(repository: Quiet, commits: Iterable[Commit], path: str) -> bool:
+    """Whether a file or folder is there, about to be committed, or in one of the commits."""
+    if os.path.lexists(Path(repository.path) / path):
+        return True
+    name = os.fsencode(path)
+    if any(each == name or each.startswith(name + b"/") for each in repository.open_index()):
+        return True
+    return any(_is_in(repository, commit, name) for commit in commits)
+
+
+def _is_in(repository: Quiet, commit: Commit, name: bytes) -> bool:
     try:
-        commit = parse_commit(repository, base)
-        for _ in range(int(back or (1 if "~" in name else 0))):
-            commit = parse_commit(repository, commit.parents[0])
-    except (KeyError, IndexError, ValueError):
-        raise NotDone(f"There is no commit, branch or tag {name!r}; git.log shows the commits.") from None
-    return commit
+        repository[commit.tree].lookup_path(repository.object_store.__getitem__, name)
+    except (KeyError, ValueError):
+        return False
+    return True
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = len(names) - _MOST_NAMED
+    return ", ".join([*names[:_MOST_NAMED], *([f"and {more:,} more"] if more > 0 else [])])
 
 
 def clone(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
@@ -181,68 +361,99 @@ def status(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
         lines = [f"{kind}, to be committed: {_text(name)}" for kind, name in sorted(staged)]
         lines += [f"changed: {_text(name)}" for name in sorted(seen.unstaged)]
         lines += [f"new: {_text(name)}" for name in sorted(seen.untracked)]
-        try:
-            branch = _text(porcelain.active_branch(repository))
-        except (KeyError, IndexError, ValueError):
-            branch = ""
+        branch = _branch(repository)
     count, shown = len(lines), lines[:_MOST_FILES]
     more = f"[{count - len(shown):,} more.]\n" if count > len(shown) else ""
     head = f"On branch {branch}.\n" if branch else "On no branch.\n"
-    body = "".join(f"{line}\n" for line in shown) or "Nothing is changed.\n"
+    body = "".join(f"{line}\n" for line in shown) or "Nothing is changed or new.\n"
     return {"branch": branch, "changes": count}, f"{head}{body}{more}".encode("utf-8", "replace")
 
 
 def history(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
-    lines: list[str] = []
-    of = str(request["of"])
+    most = int(str(request["most"]))
     with opened(request) as repository:
-        try:
-            walker = repository.get_walker(
-                max_entries=int(str(request["most"])), paths=[of.encode()] if of else None
-            )
-            for entry in walker:
-                made = entry.commit
-                title, _, body = _text(made.message).strip().partition("\n")
-                rest = "".join(f"    {line}\n" for line in body.strip().splitlines()[:20])
-                lines.append(
-                    f"{_text(made.id)[:12]} {_day(made.commit_time)} {_text(made.author)}: {title}\n{rest}"
-                )
-        except KeyError:
+        if is_empty(repository):
             return {"commits": 0}, b"There is no commit yet.\n"
-    return {"commits": len(lines)}, "".join(lines).encode("utf-8", "replace")[:_LARGEST]
+        asked = asked_about(repository, request, of=str(request["of"]))
+        walker = repository.get_walker(
+            include=[commit.id for commit in asked.commits[-1:]] or None,
+            exclude=[commit.id for commit in asked.commits[:-1]] or None,
+            max_entries=most + 1,
+            paths=asked.paths(),
+        )
+        entries = [_entry(entry.commit) for entry in walker]
+    if not entries:
+        return {"commits": 0}, f"No commit is in or touches {request['of']}.\n".encode("utf-8", "replace")
+
+    lines = entries[:most]
+    if len(entries) > most:
+        lines.append(f"[There are more; most={most * 5} gives more of them.]\n")
+    return {"commits": min(most, len(entries))}, _bounded("".join(lines).encode("utf-8", "replace"), "most=")
+
+
+def _entry(commit: Commit) -> str:
+    """A commit in a history: its id, time, author and message."""
+    title, _, body = _text(commit.message).strip().partition("\n")
+    lines = body.strip().splitlines()
+    if len(lines) > _LONGEST_MESSAGE:
+        lines = [*lines[:_LONGEST_MESSAGE], f"[{len(lines) - _LONGEST_MESSAGE} more lines]"]
+    rest = "".join(f"    {line}".rstrip() + "\n" for line in lines)
+    return f"{_text(commit.id)[:12]} {_day(commit.commit_time)} {_text(commit.author)}: {title}\n{rest}"
 
 
 def diff(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     old, new, of = str(request["old"]), str(request["new"]), str(request["of"])
     out = io.BytesIO()
     with opened(request) as repository:
-        paths = [of.encode()] if of else None
-        first, second = found(repository, old or "HEAD"), found(repository, new) if new else None
-        porcelain.diff(repository, commit=first, commit2=second, paths=paths, outstream=out)
+        asked = asked_about(repository, request, old="HEAD" if new and not old else old, new=new, of=of)
+        first = asked.commits[0] if asked.commits else found(repository, "HEAD")
+        second = asked.commits[1] if len(asked.commits) > 1 else None
+        porcelain.diff(repository, commit=first, commit2=second, paths=asked.paths(), outstream=out)
+        unseen = _new_files(repository, asked.path) if second is None else []
+
     data = out.getvalue()
-    more = b"\n[The rest was left out; name a file with of=...]\n" if len(data) > _LARGEST else b""
-    return {"bytes": len(data)}, (data[:_LARGEST] + more) or b"[There is no difference.]\n"
+    before = b""
+    if unseen:
+        said = f"[Not in this: {len(unseen):,} new, never committed: {_listed(unseen)}]\n"
+        before = said.encode("utf-8", "replace")
+    if not data:
+        against = _text(second.id)[:12] if second is not None else "the files as they are"
+        said = f"[There is no difference between {_text(first.id)[:12]} and {against}.]\n"
+        return {"bytes": 0, "new": len(unseen)}, before + said.encode()
+    return {"bytes": len(data), "new": len(unseen)}, before + _bounded(data, "of=")
+
+
+def _new_files(repository: Quiet, path: str) -> list[str]:
+    """The files that no commit has and that are not about to be committed, at or below `path`."""
+    seen = porcelain.status(repository, untracked_files="all", optional_locks=False)
+    names = sorted(_text(name) for name in seen.untracked)
+    return [name for name in names if not path or name == path or name.startswith(f"{path}/")]
+
+
+def _bounded(data: bytes, narrower: str) -> bytes:
+    """Cut a long text at a line, and say how much was left out."""
+    if len(data) <= _LARGEST:
+        return data
+    kept = data[: data.rfind(b"\n", 0, _LARGEST) + 1] or data[:_LARGEST]
+    return (
+        kept
+        + f"[{len(data) - len(kept):,} of {len(data):,} bytes were left out; narrow it with {narrower}]\n".encode()
+    )
 
 
 def commit(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     named = request["files"]
     with opened(request) as repository:
-        root = Path(repository.path)
         if isinstance(named, list) and named:
-            paths = [str(root / str(one)) for one in named]
-            gone = [path for path in paths if not os.path.lexists(path)]
-            porcelain.add(repository, [path for path in paths if path not in gone])
+            _stage(repository, request, [str(one) for one in named])
         else:
             seen = porcelain.status(repository, untracked_files="all")
-            changed = [_text(name) for name in (*seen.unstaged, *seen.untracked)]
-            gone = [str(root / name) for name in changed if not os.path.lexists(root / name)]
-            present = [str(root / name) for name in changed if os.path.lexists(root / name)]
-            if present:
-                porcelain.add(repository, present)
-        if gone:
-            repository.get_worktree().stage([os.path.relpath(path, root) for path in gone])
-        if not any(porcelain.status(repository, untracked_files="no").staged.values()):
-            raise NotDone("There is nothing to commit.")
+            _stage_all(repository, [_text(name) for name in (*seen.unstaged, *seen.untracked)])
+
+        seen = porcelain.status(repository, untracked_files="all")
+        staged = sorted({_text(name) for names in seen.staged.values() for name in names})
+        if not staged:
+            raise NotDone("There is nothing to commit; git.status shows what is changed.")
         made = porcelain.commit(
             repository,
             message=str(request["message"]).encode(),
@@ -251,21 +462,95 @@ def commit(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
             no_verify=True,
             sign=False,
         )
-    return {"commit": _text(made)}, f"Committed as {_text(made)[:12]}.\n".encode()
+        branch = _branch(repository)
+    left = len(seen.unstaged) + len(seen.untracked)
+    where = f" on {branch}" if branch else ""
+    rest = f" {left:,} more changed or new, not committed." if left else ""
+    said = f"Committed as {_text(made)[:12]}{where}: {_listed(staged)}.{rest}\n"
+    return {"commit": _text(made), "files": len(staged)}, said.encode("utf-8", "replace")
+
+
+def _stage_all(repository: Quiet, changed: Sequence[str]) -> None:
+    root = Path(repository.path)
+    gone = [name for name in changed if not os.path.lexists(root / name)]
+    present = [str(root / name) for name in changed if os.path.lexists(root / name)]
+    if present:
+        porcelain.add(repository, present)
+    if gone:
+        repository.get_worktree().stage(gone)
+
+
+def _stage(repository: Quiet, request: Mapping[str, JSON], named: Sequence[str]) -> None:
+    """Note files and folders, there or deleted, for the next commit.
+
+    Raises:
+        NotDone: there is no such file, or the repository ignores it.
+    """
+    root = Path(repository.path)
+    names = [_relative(repository, request, name) for name in named]
+    tracked = [_text(name) for name in repository.open_index()]
+    for given, name in zip(named, names, strict=True):
+        is_tracked = any(not name or each == name or each.startswith(f"{name}/") for each in tracked)
+        if not is_tracked and not os.path.lexists(root / name):
+            raise NotDone(f"There is no file or folder {given} (no patterns); nothing was committed.")
+
+    present = [str(root / name) for name in names if os.path.lexists(root / name)]
+    if present:
+        _, ignored = porcelain.add(repository, present)
+        if ignored:
+            raise NotDone(
+                f"{_listed(sorted(map(str, ignored)))}: ignored by .gitignore; nothing was committed."
+            )
+    below = [
+        each
+        for each in tracked
+        if any(not name or each == name or each.startswith(f"{name}/") for name in names)
+    ]
+    gone = [each for each in below if not os.path.lexists(root / each)]
+    if gone:
+        repository.get_worktree().stage(gone)
 
 
 def switch(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     branch = str(request["branch"])
     with opened(request) as repository:
         if request["create"]:
+            if is_empty(repository):
+                raise NotDone(
+                    "There is no commit yet, from which a branch could begin; git.commit makes one."
+                )
             # Files stay as they are, whether changed or not.
             porcelain.branch_create(repository, branch)
             repository.refs.set_symbolic_ref(b"HEAD", b"refs/heads/" + branch.encode())
         else:
-            found(repository, branch)
-            porcelain.checkout(repository, branch)
-        names = sorted(_text(name) for name in porcelain.branch_list(repository))
-    return {"branch": branch}, f"On {branch} now. Branches: {', '.join(names)}.\n".encode()
+            _check_out(repository, branch)
+        said = f"On {_branch(repository) or branch} now. {_branches(repository)}\n"
+    return {"branch": branch}, said.encode("utf-8", "replace")
+
+
+def _check_out(repository: Quiet, branch: str) -> None:
+    commit = commit_named(repository, branch)
+    if commit is None:
+        raise NotDone(
+            f"There is no branch or commit {branch!r}; create=true begins a branch. {_branches(repository)}"
+        )
+    is_branch = branch.encode() in porcelain.branch_list(repository)
+    try:
+        porcelain.checkout(repository, branch if is_branch else commit.id)
+    except porcelain.CheckoutError as error:
+        raise NotDone(f"{error} (git.commit keeps them.)") from None
+
+
+def _branches(repository: Quiet) -> str:
+    names = sorted(_text(name) for name in porcelain.branch_list(repository))
+    return f"Branches: {_listed(names) or 'none'}."
+
+
+def _branch(repository: Quiet) -> str:
+    try:
+        return _text(porcelain.active_branch(repository))
+    except (KeyError, IndexError, ValueError):
+        return ""
 
 
 def _text(data: object) -> str:

@@ -101,7 +101,9 @@ def test_list_shows_sizes_folders_and_links(workspace: Path) -> None:
     (workspace / "link").symlink_to("/etc")
     (workspace / ".hidden").write_bytes(b"")
     os.mkfifo(workspace / "pipe")
-    rows = [line.split(maxsplit=1) for line in given_back("list").splitlines()]
+    *lines, last = given_back("list").splitlines()
+    assert last == "[1 hidden (hidden=true shows them): .hidden]"
+    rows = [line.split(maxsplit=1) for line in lines]
     assert rows == [["1,234", "a.txt"], ["b/"], ["link", "link -> /etc"], ["special", "pipe"]]
     assert "b/inner" in given_back("list", depth=2)
     assert "b/inner" not in given_back("list", depth=1)
@@ -193,7 +195,7 @@ def test_search_follows_no_links(workspace: Path, tmp_path: Path) -> None:
     (tmp_path / "secret").write_text("secret\n", encoding="utf-8")
     (workspace / "file").symlink_to(tmp_path / "secret")
     (workspace / "folder").symlink_to(tmp_path)
-    assert given_back("search", pattern="secret") == "[Nothing matches.]\n"
+    assert given_back("search", pattern="secret") == "[Nothing matches in 0 files.]\n"
     assert "is a link" in refused("search", pattern="secret", path="folder")
 
 
@@ -201,7 +203,7 @@ def test_special_files_are_refused_and_do_not_block(workspace: Path) -> None:
     os.mkfifo(workspace / "pipe")
     assert "neither a file nor a folder" in refused("read", path="pipe")
     assert refused("write", path="pipe", content="x")
-    assert given_back("search", pattern="x") == "[Nothing matches.]\n"
+    assert given_back("search", pattern="x") == "[Nothing matches in 0 files.]\n"
 
 
 def test_missing_files_and_folders_are_named(workspace: Path) -> None:
@@ -212,7 +214,7 @@ def test_missing_files_and_folders_are_named(workspace: Path) -> None:
     )
     assert "d is a folder" in refused("read", path="d")
     assert "d is a folder" in refused("write", path="d", content="")
-    assert "f is not a folder" in refused("read", path="f/x")
+    assert "f is a file, not a folder" in refused("read", path="f/x")
     assert "NUL" in refused("read", path="a\0b")
     assert "can't be opened" in refused("read", path="x" * 300)
 
@@ -345,7 +347,7 @@ def test_search_gives_path_line_and_text(workspace: Path) -> None:
     ]
     assert given_back("search", pattern="def", glob="*.py") == "src/a.py:2:def read():\n"
     assert given_back("search", pattern="def", glob="src/*") == "src/a.py:2:def read():\n"
-    assert given_back("search", pattern="DEF", path="src") == "[Nothing matches.]\n"
+    assert given_back("search", pattern="DEF", path="src") == "[Nothing matches in 1 file.]\n"
     assert given_back("search", pattern="(?i)DEF", path="src", context=1).splitlines() == [
         "a.py-1-import os",
         "a.py:2:def read():",
@@ -357,7 +359,10 @@ def test_search_is_bounded(workspace: Path) -> None:
     (workspace / "f").write_text("x\n" * 1000, encoding="utf-8")
     lines = given_back("search", pattern="x", most=5).splitlines()
     assert len(lines) == 6
-    assert lines[-1] == "[There is more; narrow it down.]"
+    assert (
+        lines[-1]
+        == "[There is more than this; most=... gives more hits, another pattern, path or glob fewer.]"
+    )
     (workspace / "f").write_text(("x" * 10_000 + "\n") * 3000, encoding="utf-8")
     assert len(given_back("search", pattern="x", most=100_000)) < 300_000
 
@@ -397,7 +402,40 @@ def test_search_looks_into_a_text_instead_of_files(workspace: Path) -> None:
     text = "hay\na needle\nhay\nneedle\n"
     assert given_back("search", pattern="needle", content=text) == "2:a needle\n4:needle\n"
     assert given_back("search", pattern="^a", content=text, context=1) == "1-hay\n2:a needle\n3-hay\n"
-    assert given_back("search", pattern="needle", content="") == "[Nothing matches.]\n"
+    assert given_back("search", pattern="needle", content="") == "[Nothing matches in 0 lines.]\n"
     assert given_back("search", pattern="needle", content=text, most=1).startswith(
         "2:a needle\n[There is more"
     )
+
+
+def test_search_says_what_it_left_out(workspace: Path) -> None:
+    (workspace / ".git").mkdir()
+    (workspace / ".env").write_text("needle\n")
+    (workspace / "a.bin").write_bytes(b"needle\0")
+    (workspace / "b.md").write_text("needle\n")
+    (workspace / "c.txt").write_text("hay\n")
+    assert given_back("search", pattern="needle", glob="*.txt") == (
+        "[Nothing matches in 1 file; left out: 2 hidden (hidden=true), 2 of other names.]\n"
+    )
+    assert given_back("search", pattern="Needle") == (
+        "[Nothing matches in 2 files; left out: 2 hidden (hidden=true), 1 not text.]\n"
+    )
+    assert given_back("search", pattern="needle", hidden=True) == ".env:1:needle\nb.md:1:needle\n"
+    (workspace / "d.log").write_bytes(b"x" * (9 << 20))
+    assert given_back("search", pattern="needle") == "b.md:1:needle\n[Left out: 1 over 8 MB (d.log).]\n"
+
+
+def test_search_takes_a_file_and_shows_the_part_of_a_long_line_that_matches(workspace: Path) -> None:
+    (workspace / "a.txt").write_text("hay\n" + "x" * 1000 + "needle" + "y" * 1000 + "\n")
+    found = given_back("search", pattern="needle", path="a.txt")
+    assert found == f"a.txt:2:[800 characters] {'x' * 200}needle{'y' * 194} [806 characters]\n"
+    assert given_back("search", pattern="hay", path="a.txt", content="hay") == "1:hay\n"
+    assert "write a|b for either" in refused("search", pattern="hay\nneedle")
+
+
+def test_what_was_forgotten_is_asked_for_and_not_taken_as_empty(workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    assert 'new="" takes the old text out' in refused("edit", path="a.txt", old="one")
+    assert "Give the other side" in refused("diff", path="a.txt")
+    assert given_back("edit", path="a.txt", old="one", new="")
+    assert (workspace / "a.txt").read_text() == "\n"

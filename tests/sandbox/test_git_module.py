@@ -181,6 +181,85 @@ def test_work_is_looked_at_and_committed(
     loop.run(scenario())
 
 
+def test_names_are_read_as_git_reads_them_and_what_is_none_is_refused(
+    loop: asyncio.Runner, repository: AnyInstance, workspace: Path
+) -> None:
+    named = workspace / "named"
+    named.mkdir()
+    (named / "src").mkdir()
+    if os.geteuid() == 0:
+        for path in (named, named / "src"):
+            path.chmod(0o777)
+    (named / "a.txt").write_text("one\n", encoding="utf-8")
+    (named / "src" / "b.txt").write_text("b\n", encoding="utf-8")
+
+    async def scenario() -> None:
+        async with called(repository) as caller:
+            assert "There is one at: " in await caller.error("status")
+            await caller.text("start", path="named")
+            assert "There is no commit yet" in await caller.error("diff", path="named")
+            assert "There is no commit yet" in await caller.error(
+                "switch", path="named", branch="x", create=True
+            )
+            begun = await caller.text("commit", path="named", message="Begin")
+            assert begun.endswith(" on master: a.txt, src/b.txt.\n")
+            (named / "a.txt").write_text("two\n", encoding="utf-8")
+            (named / "new.txt").write_text("new\n", encoding="utf-8")
+            assert (await caller.text("diff", path="named")).startswith(
+                "[Not in this: 1 new, never committed: new.txt]\n"
+            )
+            two = await caller.text("commit", path="named", message="Two", files=["a.txt"])
+            assert two.endswith(": a.txt. 1 more changed or new, not committed.\n")
+
+            same = {
+                await caller.text("diff", path=path, **names)
+                for path, names in (
+                    ("named", {"of": "HEAD~1..HEAD"}), ("named", {"old": "HEAD~1..HEAD"}), ("named", {"old": "HEAD^", "new": "@"}),
+                    ("named", {"old": "HEAD~...HEAD", "of": "./a.txt"}), ("named", {"old": "HEAD~1", "new": "HEAD", "of": "named/a.txt"}),
+                    ("named/a.txt", {"old": "HEAD~1", "new": "HEAD"}), ("named", {"old": "@~.."}),
+                )
+            }  # fmt: skip
+            assert len(same) == 1
+            assert "-one\n+two\n" in same.pop()
+            none = await caller.text("diff", path="named", old="HEAD~1..HEAD", of="src")
+            assert none.startswith("[There is no difference between ")
+            for of in ("nothing.txt", "*.txt"):
+                refused = await caller.error("diff", path="named", of=of)
+                assert f"There is no file, folder, branch or commit {of!r}" in refused
+            assert "There is no commit, branch or tag 'HEAD~7'" in await caller.error(
+                "diff", path="named", of="HEAD~7.."
+            )
+            assert "outside of the repository" in await caller.error("diff", path="named", of="../tool/a.txt")
+
+            log = await caller.text("log", path="named", of="HEAD~1..HEAD")
+            assert [line.rpartition(": ")[2] for line in log.splitlines()] == ["Two"]
+            assert [
+                line.rpartition(": ")[2] for line in (await caller.text("log", path="named/src")).splitlines()
+            ] == ["Begin"]
+            assert (await caller.text("log", path="named", most=1)).endswith(
+                "[There are more; most=5 gives more of them.]\n"
+            )
+            assert "no file or folder nothing.txt" in await caller.error(
+                "commit", path="named", message="x", files=["nothing.txt"]
+            )
+            (named / ".gitignore").write_text("*.pyc\n", encoding="utf-8")
+            (named / "a.pyc").write_text("", encoding="utf-8")
+            assert "ignored by .gitignore" in await caller.error(
+                "commit", path="named", message="x", files=["a.pyc"]
+            )
+            (named / "src" / "b.txt").unlink()
+            gone = await caller.text("commit", path="named", message="Gone", files=["src"])
+            assert ": src/b.txt. 2 more" in gone
+            assert "create=true begins a branch. Branches: master." in await caller.error(
+                "switch", path="named", branch="x"
+            )
+            assert (await caller.text("switch", path="named", branch="HEAD~1")).startswith("On HEAD~1 now.")
+            (named / "a.txt").write_text("lost?\n", encoding="utf-8")
+            assert "git.commit keeps them" in await caller.error("switch", path="named", branch="HEAD~1")
+
+    loop.run(scenario())
+
+
 CONFIG = """
 [core]
 	repositoryformatversion = 0
