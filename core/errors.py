@@ -17,6 +17,7 @@
     │   ├── ModelRefused        wrong key, unknown model, bad request (not retried)
     │   ├── ModelOverloaded     HTTP 429 or 5xx until the retries ran out
     │   ├── ModelGarbled        the answer does not follow the protocol, or is empty twice
+    │   │   └── ModelOnlyThought  there is reasoning, and no reply after it
     │   ├── StructuredFailed    replies came, but none of the requested form
     │   └── QuotaExceeded       no request was sent: a quota or a budget of money is used up
     ├── SandboxError            the sandbox itself, never the command that ran in it
@@ -143,6 +144,10 @@ class ModelOverloaded(ModelError):
 
 class ModelGarbled(ModelError):
     """The endpoint's answer does not follow the protocol, or is empty."""
+
+
+class ModelOnlyThought(ModelGarbled):
+    """The model reasoned, and replied nothing. The reasoning was streamed."""
 
 
 class QuotaExceeded(ModelError):

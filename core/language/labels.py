@@ -215,6 +215,15 @@ def printed_label(variable: str | None) -> str:
     return f"It had printed this, kept as ${variable}:" if variable else "It had printed this:"
 
 
+ONLY_THOUGHT: Final = "(I only thought.)"
+"""What stands for a reply of nothing but reasoning in an agent's history: some endpoints refuse an empty message."""
+
+
+def only_thought() -> str:
+    """Sent to an agent whose reply was nothing but reasoning."""
+    return note("You only thought; write your answer or actions now.")
+
+
 def started_afresh(module: str) -> str:
     """Behind the first result from a module that was started again since its agent used it last."""
     return note(

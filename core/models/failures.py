@@ -20,6 +20,7 @@ from iact.core.characters import HIDDEN
 from iact.core.errors import (
     ModelError,
     ModelGarbled,
+    ModelOnlyThought,
     ModelOverloaded,
     ModelRefused,
     ModelUnreachable,
@@ -264,6 +265,15 @@ def empty() -> AttemptFailure:
     return AttemptFailure(
         ModelGarbled, "sent an empty reply", "try again, or choose another model", again="once"
     )
+
+
+def only_thought(*, cut_off: bool) -> AttemptFailure:
+    """Reasoning, and no reply after it. `cut_off`: the length limit was reached.
+
+    The same request is not sent again: whoever asked can ask for the reply.
+    """
+    why = "reached the length limit before any text" if cut_off else "sent only its reasoning, and no reply"
+    return AttemptFailure(ModelOnlyThought, why, "try again, or choose another model", again="no")
 
 
 def cut(text: str, *, again: Again = "yes") -> AttemptFailure:

@@ -473,7 +473,7 @@ class OpenAIModel:
         if dialect.unmarked is None and reading.finish != "length":
             dialect.unmarked = False
         if reading.empty:
-            raise _Failed(_nothing(reading.finish))
+            raise _Failed(_nothing(reading.finish, thought=bool(reading.reasoning)))
         if reading.usage.estimated:
             yield UsageReport(reading.estimated())
         yield StreamEnd("length" if reading.finish == "length" else "stop")
@@ -607,9 +607,11 @@ def _unfinished(reading: _Reading) -> AttemptFailure:
     return failures.cut("without a finish reason", again="yes" if reading.empty else "few")
 
 
-def _nothing(finish: str) -> AttemptFailure:
+def _nothing(finish: str, *, thought: bool) -> AttemptFailure:
     if finish == "content_filter":
         return replace(failures.empty(), why="withheld the reply (content filter)", again="no")
+    if thought:
+        return failures.only_thought(cut_off=finish == "length")
     if finish == "length":
         return replace(failures.empty(), why="reached the length limit before any text", again="no")
     return failures.empty()

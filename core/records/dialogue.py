@@ -20,9 +20,10 @@ functions changed while the model wrote its first reply, or it is a summary that
 LastTurn: TypeAlias = Literal["", "turns", "tokens"]
 """Why a turn is the agent's last one, if it is."""
 
-Held: TypeAlias = Literal["", "children", "unread"]
-"""Why a text is not a reply yet: children of its agent are at work, or it holds something that was perhaps meant to be
-run and was not, and its agent is asked (since format 1.3)."""
+Held: TypeAlias = Literal["", "children", "unread", "thoughts"]
+"""Why a text is not a reply yet: children of its agent are at work; it holds something that was perhaps meant to be run
+and was not, and its agent is asked; or it is empty, because the model only reasoned, and its agent is asked for a reply
+(both since format 1.3)."""
 
 BoundName: TypeAlias = Literal["", "turns", "tokens", "time", "context", "loop", "money", "quota"]
 """Which bound of a task was hit: turns, tokens, time, the model's window, or a loop; the session's money, or the

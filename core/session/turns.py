@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
-from iact.core.errors import ModelError, ModelGarbled, QuotaExceeded, UsageError
+from iact.core.errors import ModelError, ModelGarbled, ModelOnlyThought, QuotaExceeded, UsageError
 from iact.core.language.labels import summarize
 from iact.core.models.failures import ContextTooLong
 from iact.core.models.roles import Models
@@ -284,6 +284,12 @@ class Turns:
             if not generation.stopped and not self._learn():
                 self._fail(agent, error)
             return False
+        except ModelOnlyThought as error:
+            # Its agent is asked for the reply, once.
+            asked_already = agent.guards.only_thought or generation.prepared.last
+            if not generation.stopped and asked_already:
+                self._fail(agent, error)
+            return not generation.stopped and not asked_already
         except ModelError as error:
             if not generation.stopped:
                 self._fail(agent, error)

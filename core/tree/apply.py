@@ -431,6 +431,7 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     agent.guards.asked |= frozenset(read.questions)
     if turn.held == "children":
         agent.guards.warned = True
+    agent.guards.only_thought = read.held == "thoughts"
 
     begin(tree, agent, read.run, cut_off=turn.generation.finish == "length")
     if turn.held == "children":
@@ -474,7 +475,12 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
         if status == "ok" and not reply.last:
             read = read_reply(tree, agent, record.body, blocks, reply.generation, interrupted=False)
             expect(tree, record, not read.acts, "holds an action and should be a turn")
-            expect(tree, record, read.held != "unread", "holds what its agent is asked about first")
+            expect(
+                tree,
+                record,
+                read.held not in ("unread", "thoughts"),
+                "holds what its agent is asked about first",
+            )
         for block in blocks:
             name_block(agent, block)
     agent.actions, agent.answer = [], None

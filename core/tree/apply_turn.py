@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from iact.core.context.tail import Told
 from iact.core.context.tokens import Calibration, estimate, estimate_messages
 from iact.core.gate.provenance import join
+from iact.core.language.labels import ONLY_THOUGHT
 from iact.core.language.scanner import Block, scan
 from iact.core.ports import ChatMessage, Usage
 from iact.core.records.dialogue import Generation, LastTurn
@@ -94,7 +95,8 @@ def take_turn(
         origin.document(agent, at_first)
         agent.context.begin([*(spec.name for spec in at_first), *prepared.notes])
     agent.table = prepared.table
-    agent.context.history.push(ChatMessage("assistant", own_reply(tree, agent, record.body)))
+    said = record.body if record.body.strip() or not tree.follows_1_3 else ONLY_THOUGHT
+    agent.context.history.push(ChatMessage("assistant", own_reply(tree, agent, said)))
     agent.context.full_told = agent.context.full_told or prepared.full > 0
     _calibrate(tree, agent, made.usage, prepared)
     agent.context.known.update(prepared.notes)

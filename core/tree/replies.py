@@ -55,6 +55,9 @@ def read_reply(
     if not tree.follows_1_3:
         return ReadReply(tuple(blocks), (), _held(tree, agent, acts, interrupted), acts)
 
+    if not text.strip() and not agent.guards.only_thought:
+        return ReadReply((), (labels.only_thought(),), "thoughts", acts=False)
+
     registry = tree.registry(agent.path)
     run, remarks = _runs(text, blocks, made, registry)
     if made.finish == "cut":

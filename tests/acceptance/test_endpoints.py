@@ -73,6 +73,41 @@ def test_no_draft_acts_whatever_marks_it_and_however_it_is_cut(stage: Stage) -> 
     assert "VAR draft" not in str(endpoint.requests[-1].messages)
 
 
+def test_a_reply_of_reasoning_alone_is_asked_for_once_more(stage: Stage) -> None:
+    alone = [
+        Reply(f"<think>\n{THOUGHT}", chunk=1),
+        Reply("", reasoning=THOUGHT),
+        Reply(f"<think>{THOUGHT}</think>\n"),
+    ]
+    replies = [one for thought in alone for one in (thought, "```VAR note\nright\n```")]
+    endpoint = stage.endpoint({"/": [*replies, "Done."]})
+    answer = stage.product(endpoint, **NO_MODULES).ask("Go.")
+
+    assert (answer.status, answer.reply) == ("done", "Done.")
+    thought = [record for record in answer.records if record.fields.get("held") == "thoughts"]
+    assert [record.body.strip() for record in thought] == ["", "", ""]
+    assert all(THOUGHT.strip() in str(record.fields["reasoning"]) for record in thought)
+    tree = replay(answer.journal, verify=True).tree
+    assert [name for name, _ in tree.agents["/"].table.items()] == ["note"]
+
+    asked = [request.last for request in endpoint.requests]
+    told = "You only thought; write your answer or actions now."
+    assert [told in text for text in asked] == [False, True, False, True, False, True, False]
+    assert "VAR draft" not in str(endpoint.requests[-1].messages)
+    assert all(content.strip() for request in endpoint.requests for _, content in request.messages)
+
+
+def test_reasoning_alone_twice_fails_and_says_so(stage: Stage) -> None:
+    endpoint = stage.endpoint({"/": [f"<think>{THOUGHT}", f"[THINK]{THOUGHT}[/THINK]", "Here I am."]})
+    product = stage.product(endpoint, **NO_MODULES)
+    ran = product.run("run", "--json", "Go.")
+    answer = ran.answer()
+    assert answer.status == "failed"
+    assert "sent only its reasoning, and no reply" in answer.reply
+    assert product.ask("Well?", session=answer.session).reply == "Here I am."
+    replay(answer.journal, verify=True)
+
+
 def test_reasoning_of_an_endpoint_that_tells_it_apart_is_kept_for_people(stage: Stage) -> None:
     endpoint = stage.endpoint({"/": [Reply("Four.", reasoning="Two and two.")]})
     answer = stage.product(endpoint, **NO_MODULES).ask("2 + 2?")
