@@ -30,6 +30,9 @@ _LIMITS: Final = frozenset({"timeout"})
 _OPAQUE: Final = re.compile(r"(?<!<)<<(?!<)|`|\$'")
 """What a script may hold in which blanks, quotes or "#" mean something else: it is compared as it is."""
 
+_UNTIDY: Final = re.compile(r"  |[\t\n\\;|&<>#]")
+"""What a script must hold so that it can be written in another way; most are one simple command."""
+
 _SLEEPS: Final = re.compile(r"(?:^|[\s;&|(])(?:sleep|wait|inotifywait)(?:[\s;&|)]|$)")
 
 _PARTS: Final = re.compile(
@@ -90,7 +93,7 @@ def _replace(comparable: dict[str, JSON], name: str, read: Callable[[str], str])
 
 def _shell(script: str) -> str:
     """A shell script without blanks and comments that change nothing; as it is where that can't be told."""
-    if _OPAQUE.search(script):
+    if not _UNTIDY.search(script) or _OPAQUE.search(script):
         return script
 
     kept = ""

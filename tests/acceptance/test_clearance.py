@@ -77,8 +77,13 @@ def question(socket: ClientConnection, within: float = PATIENCE) -> dict[str, ob
             return dict(frame)
 
 
+def replied(product: Product) -> list[Record]:
+    """The replies to the person."""
+    return [record for record in records(product) if record.kind == "reply" and record.agent == "/"]
+
+
 def answered(product: Product) -> Callable[[], bool]:
-    return lambda: any(one.kind == "reply" and one.agent == "/" for one in records(product))
+    return lambda: bool(replied(product))
 
 
 def made(product: Product) -> bool:
@@ -112,6 +117,32 @@ def test_a_person_at_the_page_answers(stage: Stage, allow: bool) -> None:
     shown = product.run("gate", "explain", str(next(iter(product.journals()))), str(records(product)[-3].n))
     assert shown.status == 0
     assert ("allowed" if allow else "denied by clearance") in shown.stdout
+
+
+def test_a_person_is_asked_once_for_a_command_in_other_clothes(stage: Stage) -> None:
+    clothes = ["touch made", "touch  made  # please", "touch \\\n  made;"]
+    commands = [f"```shell.run\n{command}\n```" for command in clothes]
+    endpoint = stage.endpoint({"/": [*commands, "It can't be made.", MAKE, "Made."]})
+    product = asking(stage.product(endpoint))
+    with serving(product) as server, server.connect() as socket:
+        tell(socket, {"type": "hello", "session": None})
+        socket.send(json.dumps({"type": "say", "text": "Make it."}))
+        tell(socket, {"type": "clear", "call": question(socket)["n"], "allow": False})
+        comes(answered(product), "the reply")
+        assert len(clearances(records(product), "ask")) == 1
+        assert not made(product)
+
+        socket.send(json.dumps({"type": "say", "text": "I changed my mind: make it."}))
+        tell(socket, {"type": "clear", "call": question(socket)["n"], "allow": True})
+        comes(lambda: len(replied(product)) == 2, "the second reply")
+
+    decided = [record for record in records(product) if record.kind == "gate"]
+    assert [record.fields["allow"] for record in decided] == [False, False, True]
+    assert decided[1].text("reason").endswith("You said no to this in this task.")
+    first, *told = [request.last for request in endpoint.requests][:4]
+    assert "did not complete" not in first
+    assert all("shell.run did not complete." in text for text in told)
+    assert not any("said no" in text for text in told)
 
 
 def test_a_question_outlives_kills_and_an_answer_is_not_asked_for_again(stage: Stage) -> None:

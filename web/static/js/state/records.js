@@ -258,7 +258,7 @@
  * A model's text that contains actions, or that is not an answer yet.
  * @typedef {object} TurnRecord
  * @property {"turn"} kind
- * @property {""|"children"|"unread"} [held] Why a text that could be a reply is none yet.
+ * @property {""|"children"|"unread"|"thoughts"} [held] Why a text that could be a reply is none yet.
  * @property {string} model The model's name.
  * @property {string} role The role that the model plays for the agent.
  * @property {string} context The digest of everything that the model was sent.
