@@ -36,6 +36,7 @@ from iact.core.records.record import Record
 from iact.core.session.actions import ActionExecutor
 from iact.core.session.events import Delta
 from iact.core.session.model_calls import ModelCall
+from iact.core.session.models import learnt
 from iact.core.session.race_copies import Copies
 from iact.core.session.results import record_result, result_of, settle
 from iact.core.session.scheduler import Scheduler
@@ -284,6 +285,7 @@ class _Running:
         try:
             failed = ""
             try:
+                self._learn()
                 self._afford(thought, asking.question.text)
                 with answer.call:
                     if asking.question.shape is not None:
@@ -357,6 +359,12 @@ class _Running:
                         steps = StepReader() if steps is not None else None
                     case UsageReport(usage):
                         answer.counted = usage
+
+    def _learn(self) -> None:
+        """Believe what endpoints have said about their windows, so that the limit of the answer fits."""
+        said = learnt(self._live.tree, self._planning.models)
+        if said is not None:
+            self._live.record(said, "/")
 
     def _afford(self, thought: int, question: str) -> None:
         """Draw the tokens that a question needs from the budget, as an agent does before its turn."""

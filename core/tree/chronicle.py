@@ -82,7 +82,7 @@ def message_lines(chronicle: Chronicle, table: Table, *, seen: str) -> list[str]
             continue
 
         if len(text) <= _SHORT:
-            lines.append(f"- {heard.source}: {_indented(text)}")
+            lines.append(f"- {heard.source}:{_quoted(text.strip())}")
             continue
 
         if not heard.variable:
@@ -93,6 +93,6 @@ def message_lines(chronicle: Chronicle, table: Table, *, seen: str) -> list[str]
     return lines
 
 
-def _indented(text: str) -> str:
-    """A text of several lines as one item of a list."""
-    return text.strip().replace("\n", "\n  ")
+def _quoted(text: str) -> str:
+    """A text behind its label: on the same line, or in a fence if it has several and could imitate lines of ours."""
+    return f" {text}" if "\n" not in text else f"\n{labels.fenced(text)}"

@@ -224,3 +224,24 @@ def test_an_endpoint_that_goes_away_and_comes_back(stage: Stage, tmp_path: Path)
     assert isinstance(reply, SaidReply)
     assert reply.generation is not None
     assert [one.state for one in reply.generation.waits].count("retrying") >= 2
+
+
+def test_a_plan_learns_the_window_of_its_model(stage: Stage) -> None:
+    """A planner is asked with a limit that its endpoint has no room for; the next question fits at once."""
+    asked: list[str] = []
+
+    def say(request: Request) -> str:
+        asked.append(request.last)
+        if len(asked) == 1:
+            return "steps: [{id: a, ask: Say hello.}]"
+        return (
+            '{"achieved": true, "confidence": 0.9, "final_answer": "Hello."}'
+            if "achieved" in request.last
+            else "Hello."
+        )
+
+    strict = Strict(8192, say)
+    product = stage.product(stage.endpoint(strict), IACT_CONTEXT="131072", **NO_MODULES)
+    ran = product.run("plan", "run", "--goal", "Say hello.", "--json")
+    assert strict.refused == 1, ran
+    assert len(asked) > 1
