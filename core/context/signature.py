@@ -27,7 +27,7 @@ _LONGEST_VALUE: Final = 24
 
 _MOST_PARAMETERS: Final = 12
 _MOST_CHOICES: Final = 8
-_LONGEST_SUMMARY: Final = 160
+_LONGEST_SUMMARY: Final = 200
 
 
 def signature(spec: ActionSpec) -> str:

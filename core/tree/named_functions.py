@@ -26,6 +26,9 @@ _REACH: Final = 24
 _EVERYDAY: Final = frozenset({"app", "browser", "docs", "files", "python", "shell", "web"})
 """Modules whose names are ordinary words: they are named only where "module" or the like stands beside them."""
 
+_KEYWORDS: Final = 2
+"""How many keywords of a module that nobody has approved make a message one about it."""
+
 _BY_NAME, _BY_MODULE_AND_VERB, _BY_PHRASE, _BY_MODULE, _IN_PASSING = range(5)
 """How specific a match is, the most specific first."""
 
@@ -121,6 +124,9 @@ def _rank(spec: ActionSpec, found: _Named) -> int | None:
 
     as_module = module in found.modules
     mentioned = module in found.words and module not in _EVERYDAY
+    if not spec.vouched:
+        # What it is for stands in no list until a person approves it, so nobody could ask for it by its name.
+        mentioned = mentioned or len(found.words & set(spec.keywords)) >= _KEYWORDS
     if not as_module and not mentioned:
         return None
     if spec.name.rsplit(".", 1)[-1] in found.words:

@@ -55,8 +55,8 @@ def test_a_planner_sees_signatures_the_day_the_constraints_and_what_is_known(sta
     assert "- $log (text/plain, 660 B)\n" in planner, "a long one by its name"
     assert f"Today is {_weekday(done.records[0].at)}, {done.records[0].at[:10]}." in planner
     assert (
-        '- shell.run(command: string (body), background: boolean = false, language: "bash" | "python" = "bash", '
-        "timeout: number = 120): Run a bash script (or Python) and see its output."
+        '- shell.run(command: string (body), timeout: number = 120, language: "bash" | "python" = "bash", '
+        "background: boolean = false, stdin?: "
     ) in planner
     assert "`model` says which model does a step with `agent`: fast, smart; `simple: true` says" in planner
     assert "2 to 6 steps" in planner
@@ -220,12 +220,12 @@ def test_a_model_that_refuses_to_judge_stops_nothing(stage: Stage) -> None:
     assert (became["a"], became["b"]) == ("executed", "failed")
 
 
-def test_plans_are_documented_when_a_task_has_several_steps_and_not_before(stage: Stage) -> None:
+def test_plans_are_documented_when_somebody_asks_for_one_and_not_before(stage: Stage) -> None:
     endpoint = stage.endpoint({"/": ["Hello.", "I see.", "Noted."]})
     product = stage.product(endpoint)
     first = product.ask("Guten Tag!")
-    product.ask("1. Lies a.txt\n2. Lies b.txt\n3. Vergleiche beide", session=first.session)
-    product.ask("1. Und c.txt\n2. Und d.txt\n3. Und e.txt", session=first.session)
+    product.ask("Als Plan, bitte: 1. Lies a.txt\n2. Lies b.txt\n3. Vergleiche beide", session=first.session)
+    product.ask("Und c.txt und d.txt, wieder als Plan.", session=first.session)
     said = [one.messages for one in endpoint.requests]
     assert not any("Documentation of `PLAN`" in text for _, text in said[0])
     told = [text for _, text in said[1] if "Documentation of `PLAN`" in text]

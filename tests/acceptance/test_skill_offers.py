@@ -97,7 +97,7 @@ def test_a_person_approves_on_the_page_what_an_agent_wrote_and_the_next_session_
     later = Product.at(product.data, endpoint, IACT_MODEL="later", IACT_SANDBOX="bubblewrap")
     answer = later.ask("How long is my story?", "--intent", "0")
     told = "\n".join(content for _, content in endpoint.requests[0].messages)
-    assert "Documentation of `skill_word_count.read`" in told
+    assert "- `skill_word_count.read file=SKILL.md` · Counts" in told
     assert results(list(answer.records), "skill_word_count.read") == [("ok", CARD.rstrip())]
 
     # The same skill otherwise: what would change is shown, and a no changes nothing.

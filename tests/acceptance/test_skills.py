@@ -58,7 +58,7 @@ def test_a_skill_is_offered_read_and_run(stage: Stage, tmp_path: Path) -> None:
 
     answer = product.ask("How long is my story? One two three.")
     first = "\n".join(content for _, content in endpoint.requests[0].messages)
-    assert "Documentation of `skill_word_count.read`" in first
+    assert "Documentation of `skill_word_count.read`" in first, "nobody approved it, so it is in no list"
     assert "Use it when somebody asks how long a text is." in first
     assert "# Counting words" not in first, "the text comes when it is asked for"
 
