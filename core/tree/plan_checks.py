@@ -115,8 +115,9 @@ def _info(spec: ActionSpec, rated: Collection[str]) -> FunctionInfo:
 
 
 def patterns_of(scope: str) -> list[str]:
-    """Return the patterns of a `scope` argument."""
-    return [one.strip() for one in scope.split(",") if one.strip()]
+    """Return the patterns of a `scope` argument: names with commas or blanks between them, or a list in JSON."""
+    names = (name.strip("[]\"'") for name in scope.replace(",", " ").split())
+    return [name for name in names if name]
 
 
 def way_of(mode: str, plan: PlanGraph) -> tuple[str, str]:
