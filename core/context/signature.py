@@ -65,6 +65,8 @@ def lines(specs: Iterable[ActionSpec]) -> list[str]:
 def _body(spec: ActionSpec) -> list[str]:
     if spec.body is None:
         return []
+    if spec.body == spec.rest and spec.body not in spec.required:
+        return [f"[{spec.body}]"]  # mostly written on the first line
     shown = f"<{spec.body}>"
     return [shown] if spec.body in spec.required else [f"[{shown}]"]
 

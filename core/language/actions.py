@@ -153,6 +153,7 @@ HELP: Final = ActionSpec(
     name="HELP",
     summary="Read how a function, a module or an action is used; without a name, what there is.",
     parameters=_schema([], name=_TEXT),
+    body="name",
     rest="name",
     core=True,
 )

@@ -10,12 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-A_MODULE: Final = (
-    r"(?:ext-)?modules?|tools?|functions?|moduls?|funktion\w*|werkzeug\w*|outils?|fonctions?|m[oó]dulos?"
-    r"|herramientas?|funci[oó]n\w*|moduli|modulo|strument\w+|funzion\w+|ferramentas?|fun[cç][õã]\w*|moduł\w*"
-    r"|narzędzi\w*|модул\w*|инструмент\w*|模块|工具|モジュール|ツール"
-)
-"""A pattern of the words for a module, a tool or a function."""
+A_MODULE: Final = r"(?:(?:modules?|moduls?|m[oó]dulos?|moduł\w*|модул\w*)(?!\w)|模块|モジュール)"
+"""A pattern of the word for a module."""
+
+THE: Final = r"(?<!\w)(?:the|use|using|das|dem|le|el|il|o)"
+"""A pattern of words before a module that is meant, and not just any of its kind."""
 
 _SAID: Final[Mapping[str, tuple[str, ...]]] = {
     "PLAN": (

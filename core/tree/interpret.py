@@ -249,10 +249,12 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
             agent.context.use(name)
             return _refuse(tree, agent, name, pending.bound)
         case "PLAN":
-            agent.context.use(PLAN.name)
             plan = argument_text(pending.bound, "plan")
             wrong = plan_checks.aim(tree, agent, pending, pending.bound, plan)
-            return None if wrong is None else notes.refused(tree, agent, PLAN, wrong)
+            if wrong is not None:
+                return notes.refused(tree, agent, PLAN, wrong)
+            agent.context.use(PLAN.name)
+            return None
         case name:
             # Known from here on, whether or not the gate allows it: a context must not reveal that (law 7).
             agent.context.use(name)

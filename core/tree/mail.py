@@ -33,6 +33,8 @@ class Incoming:
     asks: bool = False
     labels: Labels = NOTHING
     blocks: Sequence[Block] | None = None
+    file: str = ""
+    """The name of an uploaded file."""
 
     @property
     def wakes(self) -> bool:

@@ -13,18 +13,22 @@ from dataclasses import dataclass
 from typing import Final
 
 from iact.core.language.actions import PLAN, ActionSpec
-from iact.core.language.phrases import A_MODULE, actions_asked_for
+from iact.core.language.phrases import A_MODULE, THE, actions_asked_for
 
 _CODE: Final = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)", re.MULTILINE | re.DOTALL)
 _TRACEBACK: Final = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*.*", re.MULTILINE)
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_./\\$@~:-]+")
-_BEHIND: Final = re.compile(rf"[`'\"*]*[ \t-]?(?:{A_MODULE})(?!\w)", re.IGNORECASE)
-_BEFORE: Final = re.compile(rf"(?<!\w)(?:{A_MODULE})[ \t]+[`'\"*]*\Z", re.IGNORECASE)
+_BEHIND: Final = re.compile(rf"[`'\"*]*[ \t-]?{A_MODULE}", re.IGNORECASE)
+_BEFORE: Final = re.compile(rf"(?<!\w){A_MODULE}[ \t]*[`'\"*]*\Z", re.IGNORECASE)
+_MEANT: Final = re.compile(rf"{THE}[ \t]+[`'\"*]*\Z", re.IGNORECASE)
 _REACH: Final = 24
 """How many characters before a module's name are looked at for a word such as "module"."""
 
 _EVERYDAY: Final = frozenset({"app", "browser", "docs", "files", "python", "shell", "web"})
 """Modules whose names are ordinary words: they are named only where "module" or the like stands beside them."""
+
+_LANGUAGES: Final = frozenset({"python"})
+"""Modules with the name of a language, in which one can write a module: "the Python module" is named, not any one."""
 
 _KEYWORDS: Final = 2
 """How many keywords of a module that nobody has approved make a message one about it."""
@@ -104,7 +108,10 @@ def _words(said: str, modules: AbstractSet[str]) -> _Named:
             continue
         end = match.start() + len(module)
         before = said[max(0, match.start() - _REACH) : match.start()]
-        if _BEHIND.match(said, end) or (word == module and _BEFORE.search(before)):
+        behind = _BEHIND.match(said, end) is not None
+        if module in _LANGUAGES:
+            behind = behind and _MEANT.search(before) is not None
+        if behind or (word == module and _BEFORE.search(before)):
             named_modules.add(module)
     return _Named(words, written, named_modules)
 

@@ -217,12 +217,13 @@ def _relevant(tree: Tree, agent: Agent, message: Incoming, notes: Mapping[str, i
 
 def _for_upload(message: Incoming, specs: Sequence[ActionSpec]) -> list[str]:
     there = {spec.name for spec in specs}
+    kinds = [message.file.rsplit(".", 1)[-1].lower()]
+    for value in message.values.values():
+        kinds += value.media.lower().replace("/", ".").split(".")
+
     wanted = dict[str, None]()
-    for variable, value in message.values.items():
-        ends = (variable.rsplit("_", 1)[-1].lower(), *value.media.lower().replace("/", ".").split("."))
-        for end in ends:
-            for name in _FOR_KINDS.get(end, ()):
-                wanted[name] = None
+    for kind in kinds:
+        wanted.update(dict.fromkeys(_FOR_KINDS.get(kind, ())))
     return [name for name in wanted if name in there]
 
 

@@ -101,7 +101,15 @@ def incoming(tree: Tree, record: Record, upload: Upload) -> Incoming:
     )
     if upload.path:
         origin.touch_files(tree, origin.UPLOADED)
-    return Incoming(record.n, "upload", "the user", record.body, {upload.var: value}, labels=origin.WRITTEN)
+    return Incoming(
+        record.n,
+        "upload",
+        "the user",
+        record.body,
+        {upload.var: value},
+        labels=origin.WRITTEN,
+        file=upload.file,
+    )
 
 
 def _told(tree: Tree, upload: Upload) -> str:
