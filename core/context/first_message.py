@@ -19,7 +19,7 @@ from iact.core.language.actions import ActionSpec
 from iact.core.language.labels import clean, documentation, fenced, inline
 
 ESSENTIAL: Final = ("shell.run", "files.read", "files.write", "files.edit")
-"""The functions whose documentation stands in every first message. Those that a reader may use come first, so that it
+"""The functions whose documentation is in every first message. Those that a reader may use come first, so that it
 shares their text with agents that may do more."""
 
 RARE: Final[Mapping[str, str]] = {

@@ -3,7 +3,7 @@
 It contains nothing that changes (no time, no tools, no names), so a new child starts with a cache hit. Everything else
 reaches an agent when it is needed, at the end of its history.
 
-It is ordered by how often a thing is needed. What is needed rarely stands in `LANGUAGE`, which HELP shows.
+It is ordered by how often a thing is needed. What is needed rarely is in `LANGUAGE`, which HELP shows.
 """
 
 from __future__ import annotations
@@ -92,6 +92,6 @@ of a variable, whatever its length.
 - In a message to another agent or to the user, $name hands a variable over, and ![caption]($name) shows what it holds.
 - Every fenced block of a message that you get is kept as $code_1, $code_2, …; a block of yours with name=x is kept as $x.
 - Actions run in the order in which they are written; those that only read may run at the same time."""
-"""What `HELP language` shows: how blocks are read, for whoever needs it exactly."""
+"""What `HELP language` shows: how blocks are read, for anyone who needs it exactly."""
 
 STANDARD: Final = StaticPrompt(system=_SYSTEM)

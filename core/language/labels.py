@@ -133,7 +133,7 @@ def shortened_documentation(name: str, text: str) -> str:
 
 
 def more_help(names: Iterable[str], functions: Sequence[str] = ()) -> str:
-    """What else a message is about, behind its notes. `functions`: lines of functions that stand in no list yet."""
+    """What else a message is about, behind its notes. `functions`: lines of functions that are in no list yet."""
     wanted = ", ".join(names)
     if functions:
         return "\n".join(["There are also these; `HELP name` tells more:", *functions])

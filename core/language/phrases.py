@@ -1,6 +1,6 @@
 """The words by which people ask for an action of the core without its name: "as a plan", "deploy it".
 
-Only phrases that hardly mean anything else: what is told because of one fills a model's window, and whoever needs more
+Only phrases that hardly mean anything else: what is told because of one fills a model's window, and anyone who needs more
 has HELP. A phrase is matched as whole words, in any case, whatever stands around it.
 """
 

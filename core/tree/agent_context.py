@@ -29,7 +29,7 @@ class Heard:
     """The sources of its text."""
 
     first: bool = False
-    """Whether it stands in the agent's first message."""
+    """Whether it is in the agent's first message."""
 
     variable: str = ""
     """The variable that holds it, if it is long and its history has been cut."""
@@ -74,7 +74,7 @@ class AgentContext:
     known: set[str] = field(default_factory=set)
     """The functions whose documentation it has read, or which it has called."""
     at_first: set[str] = field(default_factory=set)
-    """The functions whose documentation stands in its first message."""
+    """The functions whose documentation is in its first message."""
     used: dict[str, None] = field(default_factory=dict)
     """The functions that it called since its history was last cut, in the order of their first calls."""
     offers: dict[str, tuple[str, ...]] = field(default_factory=dict)
@@ -97,12 +97,12 @@ class AgentContext:
     """The line of its first message about the files that it shares with others."""
 
     def use(self, function: str) -> None:
-        """Note a call of a function. Whoever has called it knows it."""
+        """Note a call of a function. An agent that has called it knows it."""
         self.known.add(function)
         self.used[function] = None
 
     def begin(self, documented: Iterable[str]) -> None:
-        """Note the functions whose documentation stands in the first message, which the agent has read now."""
+        """Note the functions whose documentation is in the first message, which the agent has read now."""
         self.at_first.update(documented)
         self.known |= self.at_first
         self.fresh = False

@@ -3,7 +3,7 @@
 A note comes when
 
 1. a message of its caller or of a person names the function, its module, or what it is for;
-2. a call of it was refused for its form: then it stands in the same feedback;
+2. a call of it was refused for its form: then it is in the same feedback;
 3. the agent asked for it with HELP;
 4. a state of its module opens it: then it stands with the news about the state;
 5. a file of its kind is uploaded.
@@ -133,7 +133,7 @@ def more_about(tree: Tree, agent: Agent, message: Incoming, notes: Mapping[str, 
 def note(tree: Tree, spec: ActionSpec) -> str:
     """The documentation of a function or an action, as an agent reads it.
 
-    It begins with the signature, unless that stands in the list of the first message.
+    It begins with the signature, unless that is in the list of the first message.
     """
     text = spec.documentation
     if spec.name == PLAN.name and tree.kept:
@@ -166,7 +166,7 @@ def remind(tree: Tree, agent: Agent) -> list[str]:
     """Forget what an agent has read about functions, as its history is cut. Returns notes on those that it used since
     the last cut: how each is called, and the first lines about it.
 
-    What stands in its first message stays, and is not repeated.
+    What is in its first message stays, and is not repeated.
     """
     used = agent.context.cut()
     registry = tree.registry(agent.path)

@@ -73,14 +73,14 @@ def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[Actio
 
 
 def documented_at_first(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:
-    """The functions whose documentation stands in an agent's first message, whatever its task is."""
+    """The functions whose documentation is in an agent's first message, whatever its task is."""
     if agent.context.forked or tree.roles[agent.model].small:
         return []
     return _essential(opening_specs(tree, agent, catalogue))
 
 
 def is_listed(tree: Tree, spec: ActionSpec) -> bool:
-    """Whether a function's signature stands in the first message of an agent that may use it."""
+    """Whether a function's signature is in the first message of an agent that may use it."""
     return not _is_rare(tree, spec.module or "")
 
 
