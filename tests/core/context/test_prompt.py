@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import re
-from pathlib import Path
 
 import pytest
-import wordllama
 from tokenizers import Tokenizer
 
 from iact.core.context.first_message import ESSENTIAL
@@ -48,8 +47,8 @@ def test_it_fits_its_budget_with_what_every_first_message_has() -> None:
 
 def test_it_fits_its_budget_as_a_tokenizer_of_a_model_counts() -> None:
     """Llama's first tokenizer, which comes with the embeddings: 32,000 entries, so newer ones count less."""
-    folder = Path(wordllama.__file__).parent / "tokenizers"
-    counter = Tokenizer.from_file(str(folder / "l2_supercat_tokenizer_config.json"))
+    file = "wordllama/tokenizers/l2_supercat_tokenizer_config.json"
+    counter = Tokenizer.from_file(str(importlib.metadata.distribution("wordllama").locate_file(file)))
     counter.no_truncation()
     counted = len(counter.encode(f"{STANDARD.system}\n\n{essential()}", add_special_tokens=False).ids)
     assert counted <= MOST
