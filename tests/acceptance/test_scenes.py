@@ -401,7 +401,9 @@ def test_scene_13_the_same_denied_call_repeated(stage: Stage) -> None:
     clothes = ("touch made", "touch  made # please", " touch made", "touch made")
     endpoint = stage.endpoint({"/": [shell(command) for command in clothes]})
     product = stage.product(endpoint)
-    ran = product.run("run", "--json", "--intent", "0", "Make a file.")
+    cap = '[scope.default]\nfunctions = ["*"]\ncaps = { "shell.run" = 0 }\n'
+    (product.data / "policy.toml").write_text(cap, encoding="utf-8")
+    ran = product.run("run", "--json", "Make a file.")
     assert "Traceback" not in ran.stderr, ran
     answer = ran.answer()
 
