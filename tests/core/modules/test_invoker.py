@@ -82,6 +82,7 @@ class Scene:
         self.invoker = invoker
         self.output: list[str] = []
         self.chunks: list[ArtifactChunk] = []
+        self.fresh: list[str] = []
 
     async def call(
         self,
@@ -98,6 +99,7 @@ class Scene:
         call = FunctionCall(
             "/", f"box.{function}", next(_NUMBERS), arguments, {}, WITHIN, start or Start(), fills,
             states=("shut", "open"), on_state=on_state, on_ask=on_ask,
+            on_fresh=lambda: self.fresh.append(text),
         )  # fmt: skip
 
         async def keep(chunk: ArtifactChunk) -> None:
@@ -203,12 +205,16 @@ def test_a_ticket_for_another_call_starts_nothing(sockets: Path) -> None:
     assert play(sockets, scene).started == []
 
 
-def test_a_module_that_died_between_calls_starts_anew(sockets: Path) -> None:
+def test_a_module_that_died_between_calls_starts_anew_and_the_first_call_says_so(sockets: Path) -> None:
     async def scene(it: Scene) -> None:
         await it.done("put", "a")
+        await it.done("put", "b")
+        assert it.fresh == []
         await it.die("It ran out of memory.")
-        fresh = await it.done("put", "b")
-        assert fresh.output == "b"
+        fresh = await it.done("put", "c")
+        assert fresh.output == "c"
+        await it.done("put", "d")
+        assert it.fresh == ["c"]
 
     play(sockets, scene)
 
