@@ -253,7 +253,8 @@ class SessionEffects:
     async def rows(self, *, fresh: bool = True) -> list[PendingRow]:
         """The pending changes as people are shown them, one row for each path (`core.session.review`); arguments as for
         `pending`."""
-        return rows(await self.pending(fresh=fresh))
+        pending = await self.pending(fresh=fresh)
+        return await asyncio.to_thread(rows, pending, Path(self._live.tree.workspace))
 
     async def patch(self, path: str, *, most: int = _PATCH) -> str:
         """The pending change of one path, as a unified diff.

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import NotRequired
 
 from typing_extensions import TypedDict
 
 from iact.core.ports import ChangeKind, FileChange, FileState, FileType
 from iact.core.records.calls import Held
+from iact.core.session.review_noise import Noise, NoiseOf
 from iact.core.tree.live_folder import PendingChange
 
 
@@ -30,7 +32,8 @@ class PendingRow(_Moved):
 
     `conflict`: the path was also changed in the directory in the meantime. `impact`, `why`: how much the change does.
     `held`, `reason`: what it waits for. `n`: the record that reported its present form. `calls`, `agents`, `labels`:
-    where it comes from. `from`, `to`: the other path of a file that seems to have been moved.
+    where it comes from. `from`, `to`: the other path of a file that seems to have been moved. `noise`: what tools keep
+    beside the work, which is shown folded (`core.session.review_noise`).
     """
 
     path: str
@@ -46,15 +49,20 @@ class PendingRow(_Moved):
     calls: list[int]
     agents: list[str]
     labels: list[str]
+    noise: NotRequired[Noise]
 
 
-def rows(pending: Mapping[str, PendingChange]) -> list[PendingRow]:
-    """One row for each pending path, in order; an addition and a deletion of the same content refer to each other."""
+def rows(pending: Mapping[str, PendingChange], directory: Path) -> list[PendingRow]:
+    """One row for each pending path, in order; an addition and a deletion of the same content refer to each other.
+
+    `directory`: the user's. Blocks.
+    """
     moved = renames(item.change for item in pending.values())
-    return [_row(item, moved) for item in pending.values()]
+    noise = NoiseOf(directory)
+    return [_row(item, moved, noise) for item in pending.values()]
 
 
-def _row(item: PendingChange, moved: Mapping[str, str]) -> PendingRow:
+def _row(item: PendingChange, moved: Mapping[str, str], noise: NoiseOf) -> PendingRow:
     change = item.change
     found: PendingRow = {
         "path": change.path,
@@ -76,6 +84,8 @@ def _row(item: PendingChange, moved: Mapping[str, str]) -> PendingRow:
         found["conflict"] = True
     if other := moved.get(change.path):
         found["from" if change.kind == "add" else "to"] = other
+    if kind := noise.of(change):
+        found["noise"] = kind
     return found
 
 

@@ -592,7 +592,7 @@ class SessionStore:
         tree = self.read(session_id).tree
         if not tree.live.overlay:
             raise UsageError(NO_OVERLAY)
-        return rows(tree.pending) if tree.live.intended is None else None
+        return rows(tree.pending, Path(tree.workspace)) if tree.live.intended is None else None
 
 
 def _newness(hit: SearchHit) -> int:

@@ -22,12 +22,15 @@ def workspace() -> None:
 
 @workspace.command()
 @options.session
+@click.option(
+    "--all", "everything", is_flag=True, help="also list what .gitignore names, caches and git's objects"
+)
 @options.as_json
-def pending(settings: Settings, *, session: str, as_json: bool) -> int:
+def pending(settings: Settings, *, session: str, everything: bool, as_json: bool) -> int:
     """List the changes that wait to be applied to your directory."""
     from iact.commands import reviews
 
-    return reviews.pending(settings, session, as_json=as_json)
+    return reviews.pending(settings, session, everything=everything, as_json=as_json)
 
 
 @workspace.command()

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from iact.commands.reviews import Row, count_all, how, listing
+from iact.commands.reviews import Row, count_all, fold, how, listing
 from iact.core.errors import IactError
 from iact.core.session.effects import SettledChanges
 from iact.core.session.session import Session
@@ -35,10 +35,13 @@ def _paths(found: Sequence[Row]) -> list[str]:
 
 
 async def _ask(session: Session, found: Sequence[Row]) -> None:
-    paths, shown = _paths(found), found[:_MOST]
+    paths = _paths(found)
+    read, folded = fold(found)
+    shown = read[:_MOST]
     lines = await count_all(session.effects, _paths(shown))
     since = session.view.record
-    more = [f"… and {len(found) - _MOST} more"] if len(found) > _MOST else []
+    more = [f"… and {len(read) - _MOST} more"] if len(read) > _MOST else []
+    more += [f"and {folded}"] if folded else []
     _say("\n".join([
         f"These changes are not in {session.workspace} yet:",
         *(f"  {line}" for line in [*listing(shown, lines), *more]),

@@ -43,8 +43,8 @@ def is_live(settings: Settings, session: str) -> bool:
     return SessionStore(settings.data).read(session).view.workspace != "scratch"
 
 
-def pending(settings: Settings, session: str, *, as_json: bool) -> int:
-    """List the waiting changes, each with its reason.
+def pending(settings: Settings, session: str, *, everything: bool = False, as_json: bool) -> int:
+    """List the waiting changes, each with its reason. `everything`: noise is not folded.
 
     Raises:
         UsageError: there is no such session.
@@ -53,7 +53,9 @@ def pending(settings: Settings, session: str, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps({"session": session, "pending": [dict(row) for row in found]}, ensure_ascii=False))
         return 0
-    print("\n".join(listing(found)) or "No changes are waiting.")
+    told, folded = (found, "") if everything else fold(found)
+    lines = [*listing(told), *([f"{folded}; --all lists them."] if folded else [])]
+    print("\n".join(lines) or "No changes are waiting.")
     if found:
         print(how(session), file=sys.stderr)
     return 0
@@ -128,6 +130,24 @@ def listing(found: Iterable[Row], lines: Mapping[str, tuple[int, int] | None] | 
         why = f"  {row['why']}" if row.get("impact") == 2 else ""
         shown.append(f"{_SIGN[str(row['kind'])]} {path}{numbers}{about}{conflict}{why}")
     return shown
+
+
+_NOISE: Final = {
+    "ignored": ("1 file that .gitignore names", "{count} files that .gitignore names"),
+    "git": ("1 raw object of git", "{count} raw objects of git"),
+    "cache": ("1 file in a cache", "{count} files in caches"),
+}
+
+
+def fold(found: Sequence[Row]) -> tuple[Sequence[Row], str]:
+    """The changes that are to be read, and a line for what is only noise, or ""."""
+    numbers: dict[str, int] = {}
+    for row in found:
+        if kind := str(row.get("noise", "")):
+            numbers[kind] = numbers.get(kind, 0) + 1
+
+    words = [_NOISE[kind][count > 1].format(count=count) for kind, count in numbers.items() if kind in _NOISE]
+    return [row for row in found if not row.get("noise")], ", ".join(words)
 
 
 def how(session: str) -> str:

@@ -282,3 +282,31 @@ class Terminal:
         ready, _, _ = select.select([self._master], [], [], 180)
         assert ready, f"waited in vain behind: {self._seen[-400:]}"
         self._seen += os.read(self._master, 65_536).decode("utf-8", "replace").replace("\r\n", "\n")
+
+
+def test_what_tools_keep_beside_the_work_is_folded_and_can_be_listed(stage: Stage, tmp_path: Path) -> None:
+    """What the user's own `.gitignore` names is one line; an agent's version of it hides nothing."""
+    mine = project(tmp_path)
+    (mine / ".gitignore").write_text("*.log\nbuild/\n")
+    work = (
+        "sed -i s/one/ONE/ notes.txt; echo 'notes.txt' >> .gitignore; mkdir -p build pkg/__pycache__"
+        "; for n in 1 2 3; do echo $n > build/$n.o; echo $n > $n.log; echo $n > pkg/__pycache__/$n.pyc; done"
+    )
+    product = stage.product(stage.endpoint({"/": [shell(work), "Done."]}))
+    session, _ = ask(product, mine)
+
+    noise = {path: row.get("noise") for path, row in pending(product, session).items()}
+    assert (noise["notes.txt"], noise[".gitignore"]) == (None, None)
+    assert (noise["build/1.o"], noise["1.log"], noise["pkg/__pycache__/1.pyc"]) == (
+        "ignored",
+        "ignored",
+        "cache",
+    )
+
+    shown = product.run("workspace", "pending", "--session", session).stdout.splitlines()
+    everything = product.run("workspace", "pending", "--session", session, "--all").stdout.splitlines()
+    assert any(line.startswith("~ notes.txt") for line in shown)
+    assert "files that .gitignore names" in shown[-1]
+    assert shown[-1].endswith("--all lists them.")
+    assert not [line for line in shown if "build/" in line or ".log" in line]
+    assert len(everything) == len(noise)

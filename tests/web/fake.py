@@ -108,7 +108,7 @@ class FakeEffects:
         self.calls: list[tuple[str, Sequence[str] | None, bool, int | None]] = []
 
     async def rows(self, *, fresh: bool = True) -> Sequence[PendingRow]:
-        return rows(self.waiting)
+        return rows(self.waiting, Path("/nowhere"))
 
     async def patch(self, path: str) -> str:
         if path not in self.waiting:

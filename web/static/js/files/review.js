@@ -15,6 +15,13 @@ const HEIGHT = 40;
 const WORDS = { add: t("added"), modify: t("changed"), delete: t("deleted") };
 const SIGNS = { add: "A", modify: "M", delete: "D" };
 
+/** How many changes of a kind are noise, in words. @type {Record<string, (count: number) => string>} */
+const NOISE = {
+  ignored: (count) => plural(count, "1 file that .gitignore names", "{count} files that .gitignore names"),
+  git: (count) => plural(count, "1 raw object of git", "{count} raw objects of git"),
+  cache: (count) => plural(count, "1 file in a cache", "{count} files in caches"),
+};
+
 /** @typedef {import("../state/wire.d.ts").PendingRow} Change */
 /** @typedef {{added: number|null, removed: number|null}} Lines */
 /** @typedef {import("../state/types.d.ts").Request} Request */
@@ -26,7 +33,9 @@ export class ReviewDialog {
   #sure = part("review-sure");
   #force = /** @type {HTMLInputElement} */ (part("review-force"));
   #diff = part("review-diff");
-  /** @type {Change[]} */ #changes = [];
+  /** All that wait, noise last. @type {Change[]} */ #changes = [];
+  #folded = el("button", { type: "button", className: "link review-folded", hidden: true });
+  #unfolded = false;
   /** @type {Set<string>} */ #chosen = new Set();
   /** @type {Map<string, Lines>} */ #lines = new Map();
   /** @type {Set<string>} */ #uncounted = new Set();
@@ -46,6 +55,11 @@ export class ReviewDialog {
     /** @type {Rows<Change>} */
     this.rows = new Rows(part("review-rows"), HEIGHT, (change) => this.#row(change), t("Waiting changes"));
     part("review-rows").append(this.rows.list);
+    part("review-rows").after(this.#folded);
+    this.#folded.addEventListener("click", () => {
+      this.#unfolded = !this.#unfolded;
+      this.#fold();
+    });
     for (const op of /** @type {const} */ (["apply", "drop"])) part(`review-${op}`).addEventListener("click", () => this.#ask(op));
     part("review-yes").addEventListener("click", (event) => event.isTrusted && this.#do());
     part("review-no").addEventListener("click", () => this.#leave());
@@ -94,17 +108,36 @@ export class ReviewDialog {
     }
     const before = this.#changes[this.#current]?.path;
     // First the changes that need a decision, then those that only wait along with them.
-    this.#changes = [...found.filter(pressing), ...found.filter((one) => !pressing(one))];
+    const read = found.filter((one) => !one.noise);
+    this.#changes = [...read.filter(pressing), ...read.filter((one) => !pressing(one)), ...found.filter((one) => one.noise)];
     this.#lines.clear();
     this.#uncounted.clear();
     const there = new Set(found.map((one) => one.path));
     this.#chosen = new Set([...this.#chosen].filter((path) => there.has(path)));
     this.#current = Math.max(0, this.#changes.findIndex((one) => one.path === before));
-    this.rows.clear();
-    this.rows.show(this.#changes);
+    this.#fold();
     this.tell(found.length);
     this.#count();
     await this.#open();
+  }
+
+  /** How many changes have a row: all but the noise, unless that is unfolded or there is nothing else. */
+  #shown() {
+    const read = this.#changes.filter((one) => !one.noise).length;
+    return this.#unfolded || !read ? this.#changes.length : read;
+  }
+
+  /** Show the rows, and one line for the noise. */
+  #fold() {
+    /** @type {Map<string, number>} */ const counts = new Map();
+    for (const { noise } of this.#changes) if (noise) counts.set(noise, (counts.get(noise) ?? 0) + 1);
+    const words = [...counts].map(([kind, count]) => NOISE[kind]?.(count) ?? "").filter(Boolean).join(", ");
+    this.#folded.hidden = !words || counts.size === 0 || this.#changes.every((one) => one.noise);
+    setText(this.#folded, this.#unfolded ? t("Hide {what}", { what: words }) : t("Show {what}", { what: words }));
+    this.rows.clear();
+    this.rows.show(this.#changes.slice(0, this.#shown()));
+    this.#current = Math.min(this.#current, Math.max(0, this.#shown() - 1));
+    this.#marks();
   }
 
   /** @param {Change} change */
@@ -203,7 +236,7 @@ export class ReviewDialog {
 
   /** @param {number} index */
   #go(index) {
-    this.#current = Math.min(Math.max(index, 0), this.#changes.length - 1);
+    this.#current = Math.min(Math.max(index, 0), this.#shown() - 1);
     this.#marks();
     this.#open();
   }
