@@ -14,7 +14,8 @@ A text is cut once. Until it is known how much room there is beside other texts,
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, TypeAlias
 
 from iact.core.language import labels
@@ -27,7 +28,7 @@ _LINES_AT_ONCE: Final = 100
 """The lines that a notice proposes to read at once."""
 
 _OPEN: Final = 1 << 62
-"""The end of a range that goes to the end."""
+"""The end of a range that goes to the end, and room for a text of any length."""
 
 _RANGE: Final = re.compile(r"\s*([0-9]{1,18})?\s*([-–:]|\.\.)?\s*([0-9]{1,18})?\s*")
 
@@ -95,22 +96,30 @@ class Passage:
     """The name under which an agent can read all of it; empty if there is none."""
     after: str = ""
     """What follows the text."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """Contents of variables, by name, that stand between the label and the text."""
     sources: frozenset[str] = frozenset()
     """The labels of the values that the label shows (`core.gate.provenance`)."""
     asked: Selection | None = None
     """The part of the variable that the text is, if an agent asked for it: it is then read from its beginning."""
 
     def within(self, room: int) -> str:
-        """The passage, with at most about `room` characters of its text."""
-        room = min(room, self.room)
+        """The passage, with at most about `room` characters of its text and of each value."""
+        most = min(room, self.room)
         if self.asked is not None:
-            shown = beginning(self.asked, room, self.variable)
+            shown = beginning(self.asked, most, self.variable)
         else:
-            shown = excerpt(self.text, room, self.variable)
-        return f"{self.label}\n{labels.fenced(shown)}{self.after}"
+            shown = excerpt(self.text, most, self.variable)
+
+        parts = [self.label]
+        for name, value in self.values.items():
+            parts.append(f"${name}:\n{labels.fenced(excerpt(value, room, name))}")
+        if self.values:
+            parts.append("The message:")
+        return "\n".join([*parts, labels.fenced(shown)]) + self.after
 
     def __str__(self) -> str:
-        return self.within(self.room)
+        return self.within(_OPEN)
 
 
 Feedback: TypeAlias = str | Passage

@@ -148,20 +148,17 @@ def kept_plans(names: Iterable[str]) -> str:
 def message(source: str, text: str, variables: Mapping[str, Value]) -> str:
     """A message from `source` ("the user", "your caller /", "your child /a/b") with the variables it brings."""
     about = [describe(name, value) for name, value in variables.items()]
-    return f"{message_label(source, about, {})}\n{fenced(clean(text))}"
+    return f"{message_label(source, about)}\n{fenced(clean(text))}"
 
 
-def message_label(source: str, about: Iterable[str], whole: Mapping[str, str]) -> str:
-    """What stands before a message from `source`. `about`: a description of each variable that it brings.
-
-    `whole`: the contents of variables that stand here, by name, so that they are read before the message.
-    """
-    return _bringing(f"{_MESSAGE} {source}", about, whole, "The message:")
+def message_label(source: str, about: Iterable[str]) -> str:
+    """What stands before a message from `source`. `about`: a description of each variable that it brings."""
+    return _bringing(f"Message from {source}", about)
 
 
-def question_label(child: str, variable: str, about: Iterable[str], whole: Mapping[str, str]) -> str:
+def question_label(child: str, variable: str, about: Iterable[str]) -> str:
     """What stands before a question of the agent `child` to its caller. `variable`: where the question is kept."""
-    return _bringing(f"{_CHILD} {child} asks you, kept as ${variable}", about, whole, "The question:")
+    return _bringing(f"Your child {child} asks you, kept as ${variable}", about)
 
 
 def how_to_answer(child: str) -> str:
@@ -169,13 +166,9 @@ def how_to_answer(child: str) -> str:
     return f"Answer it with CALL {child.rsplit('/', 1)[1]}; if you can't, ask your own caller."
 
 
-def _bringing(head: str, about: Iterable[str], whole: Mapping[str, str], then: str) -> str:
+def _bringing(head: str, about: Iterable[str]) -> str:
     with_it = ", ".join(about)
-    head = f"{head}, with {with_it}:" if with_it else f"{head}:"
-    if not whole:
-        return head
-    values = [f"${name}:\n{fenced(text)}" for name, text in whole.items()]
-    return "\n".join([head, *values, then])
+    return f"{head}, with {with_it}:" if with_it else f"{head}:"
 
 
 def intervention(text: str) -> str:

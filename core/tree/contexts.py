@@ -198,11 +198,11 @@ def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedba
         room=room_for(tree, agent, ""),
     )
     if message.asks:
-        label = labels.question_label(message.child, variable, described.about, described.whole)
+        label = labels.question_label(message.child, variable, described.about)
         how = f"\n{labels.how_to_answer(message.child)}"
-        return Passage(label, shown, room, variable, how, sources=described.sources)
-    label = labels.message_label(source, described.about, described.whole)
-    return Passage(label, shown, room, variable, sources=described.sources)
+        return Passage(label, shown, room, variable, how, described.whole, described.sources)
+    label = labels.message_label(source, described.about)
+    return Passage(label, shown, room, variable, "", described.whole, described.sources)
 
 
 def _harmless(tree: Tree, agent: Agent, message: Incoming, values: Mapping[str, Value]) -> list[str]:

@@ -467,7 +467,7 @@ def _answered(tree: Tree, agent: Agent, pending: Pending, record: Record, result
     if value.is_text:
         message = Incoming(record.n, "child", result.function, value.text(), {}, labels=value.labels)
         capture(message.text, agent.table, message)
-    label = labels.message_label(f"{said}, kept as ${variable}", (), {})
+    label = labels.message_label(f"{said}, kept as ${variable}", ())
     return _passage(tree, agent, label, value, variable, result)
 
 

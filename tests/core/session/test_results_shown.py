@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from iact.core.context.tokens import estimate
 from iact.core.session.replay import replay
 from iact.core.tree.tree import Tree
 from tests.core.session.fakes import ScriptedModel, replies, runtime
@@ -155,3 +156,20 @@ def test_a_child_reads_small_values_before_its_task_and_spends_no_turn(tmp_path:
         "what its reader has is not shown again"
     )
     assert tree.agents["/a"].table["log"].text() == LINES
+
+
+def test_values_of_many_messages_share_what_a_small_window_has_room_for(tmp_path: Path) -> None:
+    """Eight replies bring a value of almost 2,000 characters each: half of the window is for all of them."""
+    names = [f"c{number}" for number in range(8)]
+    calls = "\n".join(f"```CALL_ASYNC {name}\nGo.\n```" for name in names)
+    text = "\n".join(["some words on a line of a note"] * 63)
+    script = {
+        "/": [f"{calls}\n```WAIT\n```", "Done."],
+        **{f"/{name}": [f"```VAR note_{name}\n{text}\n```", f"See $note_{name}."] for name in names},
+    }
+    _, model = play(tmp_path, script, context=6_000)
+    told = next(one.newest for one in model.asked if "See $note_c7." in one.newest and one.path == "/")
+    assert estimate(told) < 6_000
+    for name in names:
+        assert f"of 63 are left out: `SHOW note_{name} lines=" in told
+        assert f"See $note_{name}." in told
