@@ -109,7 +109,7 @@ def command(number: int) -> str:
 
 def printed(number: int) -> str:
     """The output of a command."""
-    return f"{_file(number)} {number * 37 + 12} lines, {number * 911 + 4096} bytes"
+    return f"{_file(number)}\n{number * 37 + 12} lines, {number * 911 + 4096} bytes"
 
 
 def folder(number: int) -> str:

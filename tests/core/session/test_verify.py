@@ -69,7 +69,7 @@ def test_a_changed_prompt_template_is_noticed(journal: Path, monkeypatch: pytest
 def test_a_changed_label_is_noticed_at_the_first_turn_that_holds_it(
     journal: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(labels, "message", lambda source, text, variables: f"From {source}: {text}")
+    monkeypatch.setattr(labels, "message_label", lambda source, about: f"From {source}:")
     records = list(replay(journal).records)
     assert mismatch(journal).n == records[first_of(records, "turn")].n
 
