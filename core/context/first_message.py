@@ -25,7 +25,7 @@ shares their text with agents that may do more."""
 RARE: Final[Mapping[str, str]] = {
     "docs": "PDF, Word, Excel",
     "sql": "query data files",
-    "git": "clone, log, commit",
+    "git": "status, history, commits",
     "browser": "click through pages",
     "app": "user enters secrets",
     "a2a": "ask foreign agents",

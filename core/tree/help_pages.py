@@ -99,7 +99,7 @@ def _unknown(tree: Tree, agent: Agent, name: str, specs: Sequence[ActionSpec]) -
     modules = (spec.module for spec in specs if spec.module is not None)
     there = [*(spec.name for spec in (*_actions(tree, agent), *specs)), *modules, _LANGUAGE]
     nearest = _nearest(name, there)
-    near = f" The nearest names are {', '.join(f'`{one}`' for one in nearest)}." if nearest else ""
+    near = f" The nearest: {', '.join(f'`{one}`' for one in nearest)}." if nearest else ""
     return f"There is no function, module or action `{labels.inline(name, 80)}`.{near} `HELP` alone lists what there is."
 
 

@@ -168,7 +168,9 @@ def test_the_best_three_come_and_the_rest_is_named(tmp_path: Path) -> None:
 def test_the_rest_of_a_module_that_stands_in_no_list_comes_with_signatures(tmp_path: Path) -> None:
     (asked,) = talk(tmp_path, {"/": ["Done."]}, "Commit with git.")
     assert notes(asked.newest) == ["git.commit"]
-    assert "git.commit <message> path=. files=[]\nCommits all" in asked.newest, "the note has its own"
+    assert "\n```\ngit.commit <message> path=. files=[]\n" in asked.newest.replace("````", "```"), (
+        "the note has its own"
+    )
     assert "- `git.status path=.` · " in asked.newest
     assert "- `git.clone <url> path=" in asked.newest
 
@@ -319,7 +321,7 @@ def test_help_tells_again_what_was_told(tmp_path: Path) -> None:
 def test_help_lists_a_module(tmp_path: Path) -> None:
     page, after = helped(tmp_path, "git", then="Use git.commit")
     assert page.startswith("The module `git`: ")
-    assert "- `git.commit <message> path=. files=[]` · Commit changes" in page
+    assert "- `git.commit <message> path=. files=[]` · " in page
     assert notes(page) == []
     assert notes(after) == ["git.commit"]
 
@@ -346,7 +348,7 @@ def test_help_alone_lists_everything(tmp_path: Path) -> None:
 
 def test_help_names_what_is_nearest(tmp_path: Path) -> None:
     page, _ = helped(tmp_path, "web.ftch")
-    assert "There is no function, module or action `web.ftch`. The nearest names are `web.fetch`" in page
+    assert "There is no function, module or action `web.ftch`. The nearest: `web.fetch`" in page
     page, _ = helped(tmp_path / "2", "fetch")
     assert "`web.fetch`" in page
     page, _ = helped(tmp_path / "3", "xyzzy")
