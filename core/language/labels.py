@@ -232,6 +232,10 @@ def stopped_text(text: str) -> str:
     )
 
 
+NOT_ANSWERED: Final = f"Your caller has not received your text. {_OR_ANSWER}"
+"""For a text that only announces the action below it."""
+
+
 def closed_early(action: str, fence: str, *, others: bool) -> str:
     """For an action whose body seems to hold the fence that ended it."""
     behind = ", nor were the actions behind it" if others else ""

@@ -14,6 +14,7 @@ from typing import Final
 
 from iact.core.language import labels, unread
 from iact.core.language.actions import ANSWER, ActionSpec, Registry
+from iact.core.language.announcing import announces
 from iact.core.language.foreign import resolver
 from iact.core.language.rewriting import unknown_calls
 from iact.core.language.scanner import Block
@@ -70,6 +71,9 @@ def read_reply(
 
     held = _held(tree, agent, acts, interrupted)
     answer = "" if held or interrupted else _answer(text, blocks, run, registry)
+    if answer and _announces(text, blocks):
+        remarks.append(labels.note(labels.NOT_ANSWERED))
+        answer = ""
     if answer and _held(tree, agent, False, interrupted):
         # It would be an answer, and so it is held as any other.
         return ReadReply(run, tuple(remarks), "children", acts, questions=questions)
@@ -148,16 +152,19 @@ def _nearest(unknown: str, registry: Registry) -> list[str]:
 
 
 def _answer(text: str, blocks: Sequence[Block], run: Sequence[Block], registry: Registry) -> str:
-    """What remains of a reply if it is an answer whose actions are done beside it; else empty.
-
-    A text that ends with a colon announces its block, and is no answer.
-    """
+    """What remains of a reply if all its actions can be done beside an answer; else empty."""
     acting = [block for block in run if block.action]
     names = {spec.name for block in acting if isinstance(spec := registry.find(_name(block)), ActionSpec)}
     if len(run) < len(blocks) or not acting or not names <= BESIDE_ANSWER or ANSWER.name in names:
         return ""
-    left = unread.prose(text, blocks)
-    return "" if left.endswith((":", "：")) else left
+    return unread.prose(text, blocks)
+
+
+def _announces(text: str, blocks: Sequence[Block]) -> bool:
+    """Whether a reply stops at its first action, of which its text only says that it comes."""
+    acting = [block for block in blocks if block.action]
+    behind = text[acting[-1].end :].strip()
+    return not behind and announces(text[: acting[0].start])
 
 
 def _name(block: Block) -> str:

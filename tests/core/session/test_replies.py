@@ -228,18 +228,28 @@ BESIDE = "```REMEMBER kind=fact\nThe sum is 42.\n```"
 
 
 @pytest.mark.parametrize(
-    "text", [f"It is 42.\n\n{BESIDE}", f"{BESIDE}\n\nIt is 42.", "It is 42.\n\n```VAR sum\n42\n```"]
+    "text",
+    [
+        f"It is 42.\n\n{BESIDE}",
+        f"{BESIDE}\n\nIt is 42.",
+        "It is 42.\n\n```VAR sum\n42\n```",
+        f"Noted: it is 42.\n\n{BESIDE}",
+    ],
 )
 def test_an_answer_with_actions_beside_it_is_the_reply(stage: Stage, text: str) -> None:
     played = stage.play(text, "It is nothing.", says=("Go", "And now?"))
-    assert played.answers == ["It is 42.", "It is nothing."]
+    assert played.answers == [text.split("\n\n")[text.startswith("```")], "It is nothing."]
     assert played.turns == [text]
     assert len(played.model.asked) == 2
 
 
-def test_a_text_that_announces_what_it_keeps_is_no_answer(stage: Stage) -> None:
-    played = stage.play("I keep this first:\n\n```VAR sum\n42\n```", "It is $sum.")
+@pytest.mark.parametrize(
+    "text", ["I keep this first:", "Let me note it.", "It has columns. Ich merke mir das."]
+)
+def test_a_text_that_announces_what_it_keeps_is_no_answer(stage: Stage, text: str) -> None:
+    played = stage.play(f"{text}\n\n```VAR sum\n42\n```", "It is $sum.")
     assert played.answers == ["It is $sum."]
+    assert "Your caller has not received your text." in played.heard(1)
 
 
 def test_actions_alone_are_no_answer(stage: Stage) -> None:
