@@ -1,7 +1,8 @@
-"""The words by which people ask for an action of the core without its name: "as a plan", "deploy it".
+"""Phrases of all languages that mean something here.
 
-Only phrases that hardly mean anything else: what is told because of one fills a model's window, and anyone who needs more
-has HELP. A phrase is matched as whole words, in any case, whatever stands around it.
+By some, people ask for an action of the core without its name: "as a plan", "deploy it". Only phrases that hardly
+mean anything else: what is told because of one fills a model's window, and anyone who needs more has HELP. A phrase is
+matched as whole words, in any case, whatever stands around it. By others, a model announces what it does now.
 """
 
 from __future__ import annotations
@@ -15,6 +16,30 @@ A_MODULE: Final = r"(?:(?:modules?|moduls?|m[oó]dulos?|moduł\w*|модул\w*)
 
 THE: Final = r"(?<!\w)(?:the|use|using|das|dem|le|el|il|o)"
 """A pattern of words before a module that is meant, and not just any of its kind."""
+
+ANNOUNCING: Final = (
+    # English
+    r"(?:let me|let['’]?s|let us|i['’]?ll|i will|i['’]?m going to|i am going to|i should|i need to|i want to)\b",
+    r"(?:first|now|next|then|before (?:that|i)|to begin|for later|for now)\b",
+    r"(?:i )?(?:now |first |also )?(?:note|notes|noting|keep|keeping|save|saving|store|storing|record|recording)\b",
+    # German
+    r"(?:ich (?:werde|merke|notiere|speichere|halte|lege|sichere|behalte)|lass(?:t)? (?:mich|uns)|zuerst|zunächst|erst|jetzt|nun|als nächstes)\b",
+    # French
+    r"(?:je vais|je (?:note|garde|conserve|mémorise)|laisse[zr]?-moi|d['’]abord|maintenant|ensuite)\b",
+    # Spanish
+    r"(?:voy a|déjame|déjeme|primero|ahora|guardo|guardaré|anoto)\b",
+    # Italian
+    r"(?:(?:ora |adesso )?(?:salvo|annoto|memorizzo)|lasciami|prima|adesso|ora)\b",
+    # Portuguese
+    r"(?:vou|deixe-me|primeiro|agora|guardo|anoto)\b",
+    # Polish, Russian
+    r"(?:najpierw|teraz|zapisuję|zapiszę|zapamiętam)\b",
+    r"(?:сначала|теперь|сейчас|я (?:сохраню|запишу|запомню)|сохраню|запишу|запомню)\b",
+    # Chinese, Japanese
+    r"(?:让我|我先|我来|我将|我会|首先|先|接下来|现在)",
+    r"(?:まず|次に|それでは|では)",
+)
+"""Patterns of how a sentence begins that says what its author does now."""
 
 _SAID: Final[Mapping[str, tuple[str, ...]]] = {
     "PLAN": (

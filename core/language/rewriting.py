@@ -160,12 +160,10 @@ class _Reader:
         lines = [_outdented(text, len(match["before"].expandtabs(4))) for text in body]
         content = "\n".join(lines)
         info = match["info"].strip()
-        marker = match["before"].strip()
-        lead = f"{match['before'].rstrip()}\n\n" if marker else ""
         if acts:
-            self._pieces.append(_Piece(start, after, f"{lead}{block(info, content if body else None)}"))
+            self._pieces.append(_Piece(start, after, block(info, content if body else None)))
         else:
-            self._code(start, after, info, content, lead=lead)
+            self._code(start, after, info, content)
         return after
 
     def _body(self, start: int, mark: str, *, acts: bool) -> tuple[list[str], int | None]:
@@ -244,18 +242,18 @@ class _Reader:
             return
         self._code(start, end, found.info, found.body)
 
-    def _code(self, start: int, end: int, info: str, body: str, *, lead: str = "") -> None:
-        """Take a block of code that means an action. `lead`: what stands before it in its first line."""
+    def _code(self, start: int, end: int, info: str, body: str) -> None:
+        """Take a block of code that means an action."""
         language, _, rest = info.partition(" ")
         language = language.lower()
         named = self._named(language, rest.strip(), body)
         if named:
-            self._pieces.append(_Piece(start, end, f"{lead}{named}"))
+            self._pieces.append(_Piece(start, end, named))
             return
         calls = foreign.calls_in_block(language, body)
         blocks = self._blocks(calls)
         if blocks:
-            self._pieces.append(_Piece(start, end, f"{lead}{blocks}", last=True, foreign=True))
+            self._pieces.append(_Piece(start, end, blocks, last=True, foreign=True))
         elif calls and not self._text[end:].strip():
             self.unknown.append(Found(start, end, calls, foreign.FORMS[-1]))
 
