@@ -86,12 +86,17 @@ async def serving() -> AsyncIterator[None]:
 
 
 @module.function(
-    impact=1, summary="Serve a web app that the user can open.", body="source", exclusive=True, timeout=60
+    impact=1,
+    summary="Serve a small web app; gives the address that the user opens.",
+    body="source",
+    exclusive=True,
+    timeout=60,
 )
 async def serve(call: Call, source: str) -> Result:
-    """Serves a Python program that defines a WSGI application named `app`; only the standard library is there. The
-    user opens it in a frame of its own; you can't, and you never see what is typed into it. What must last lives in
-    the program's memory and ends with it. An app served before is replaced.
+    """Serves a Python program that defines a WSGI application named `app`, and gives its address for the user, who opens it
+    in a frame of its own. You can't open it, and never see what is typed into it: it is for secrets, not for answers that
+    you need. Only the standard library is there, no workspace. What must last lives in the program's memory, and ends with
+    it; what it prints is lost once it serves. It must listen within 15 s. A new app replaces your old one.
 
     ```app.serve
     def app(environ, start_response):
@@ -114,9 +119,14 @@ async def serve(call: Call, source: str) -> Result:
     )
 
 
-@module.function(impact=1, summary="Stop the web app.", states=["serving"], exclusive=True, timeout=30)
+@module.function(
+    impact=1,
+    summary="End your app, with what was typed into it.",
+    states=["serving"],
+    exclusive=True,
+    timeout=30,
+)
 async def stop(call: Call) -> str:
-    """Ends your app, and with it all that was typed into it."""
     await _end(_served[(call.session, call.agent)])
     return "The app has ended.\n"
 

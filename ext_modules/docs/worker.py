@@ -13,10 +13,13 @@ import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from ext_modules.sdk.apart import NotDone, inside, serve
 from ext_modules.sdk.values import JSON
+
+if TYPE_CHECKING:
+    from bs4 import Tag
 
 Kind = Literal["pdf", "word", "sheet", "html"]
 _MARKS: Final[Mapping[str, Kind]] = {"word/document.xml": "word", "xl/workbook.xml": "sheet"}
@@ -28,6 +31,12 @@ _SHOWN_ROWS: Final = 50
 _MOST_ROWS: Final = 100_000
 _MOST_COLUMNS: Final = 200
 _MOST_TABLES: Final = 200
+_MOST_SPANNED: Final = 50
+_MOST_HITS: Final = 100
+_LINE_END: Final = "\n"
+_NO_TEXT: Final = "[It has no text; docs.page gives it as a picture.]"
+_AROUND: Final = 200
+"""The most characters that are shown before and behind a hit in its line."""
 _WIDEST: Final = 300
 _LARGEST_PICTURE: Final = 1800
 """The most pixels of the longer side."""
@@ -39,6 +48,8 @@ class Table:
 
     where: str
     rows: Sequence[Sequence[str]]
+    left_out: str = ""
+    """What is not in the rows, if they are not all."""
 
 
 def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
@@ -47,15 +58,19 @@ def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     data = inside(path).read_bytes() if path else Path(f"/proc/self/fd/{request['content']}").read_bytes()
     kind = kind_of(data)
     pages = str(request.get("pages", ""))
+    if pages.strip() and kind != "pdf":
+        raise NotDone("Only a PDF has pages; leave `pages` out.")
     if request["do"] == "read":
         facts, parts = _READERS[kind](data, pages)
+        if request["find"]:
+            return places(parts, str(request["find"]), by_page=kind == "pdf")
         return _cut(facts, parts, int(str(request["start"])), int(str(request["most"])))
     if request["do"] == "page":
         if kind != "pdf":
             raise NotDone("Only a PDF has pages that can be drawn; docs.read gives what is in this document.")
         return {}, drawn(data, int(str(request["number"])))
     return _chosen(
-        list(itertools.islice(_TABLES[kind](data, pages), _MOST_TABLES)), int(str(request["number"]))
+        list(itertools.islice(_TABLES[kind](data, pages), _MOST_TABLES + 1)), int(str(request["number"]))
     )
 
 
@@ -111,6 +126,45 @@ def _cut(
     return {**facts, "more": more}, text[start : start + most].encode("utf-8", "replace")
 
 
+def places(parts: Iterable[str], words: str, *, by_page: bool) -> tuple[Mapping[str, JSON], bytes]:
+    """The lines that hold all of `words`, in any case: under their pages, or with the character at which to read on."""
+    wanted = words.lower().split()
+    shown: list[str] = []
+    count = lines = before = without_text = 0
+    for part in parts:
+        heading = f"{part.partition(_LINE_END)[0]}\n" if by_page else ""
+        without_text += by_page and _NO_TEXT in part
+        for line in part.splitlines(keepends=True):
+            at = _place_of(wanted, line)
+            if at is not None and count < _MOST_HITS:
+                where = "" if by_page else f"start={before}: "
+                shown.append(f"{heading}{where}{_around(line, at)}\n")
+                heading = ""
+            count += at is not None
+            lines += 1
+            before += len(line)
+
+    if count > _MOST_HITS:
+        shown.append(f"[{count - _MOST_HITS:,} more lines hold it.]\n")
+    if not count:
+        shown.append(f"[None of {lines:,} lines holds {words!r}.]\n")
+    if without_text:
+        shown.append(f"[{without_text:,} pages have no text; docs.page gives them as pictures.]\n")
+    return {"found": count}, "".join(shown).encode("utf-8", "replace")
+
+
+def _place_of(wanted: Sequence[str], line: str) -> int | None:
+    """Where the first of the words stands in a line that has all of them."""
+    low = line.lower()
+    return low.find(wanted[0]) if all(word in low for word in wanted) else None
+
+
+def _around(line: str, at: int) -> str:
+    start, end = max(0, at - _AROUND), at + _AROUND
+    shown = " ".join(line[start:end].split())
+    return f"{'…' if start else ''}{shown}{'…' if end < len(line) else ''}"
+
+
 def chosen(text: str, count: int) -> list[int]:
     """The pages that "2-5,8" names, counted from 1; all pages if the text is empty.
 
@@ -144,9 +198,7 @@ def read_pdf(data: bytes, pages: str) -> tuple[Mapping[str, JSON], Iterator[str]
     def parts() -> Iterator[str]:
         for number in chosen(pages, count):
             text = document[number - 1].get_textpage().get_text_range().replace("\r\n", "\n").strip()
-            yield f"[Page {number} of {count}]\n\n" + (
-                f"{text}\n\n" if text else "[It has no text; docs.page gives it as a picture.]\n\n"
-            )
+            yield f"[Page {number} of {count}]\n\n" + (f"{text}\n\n" if text else f"{_NO_TEXT}\n\n")
 
     return {"kind": "pdf", "pages": count, "title": title}, parts()
 
@@ -182,18 +234,23 @@ def drawn(data: bytes, number: int) -> bytes:
 
 
 def read_word(data: bytes, _pages: str) -> tuple[Mapping[str, JSON], Iterator[str]]:
-    return {"kind": "word"}, iter([_markdown(_html_of_word(data))])
+    html, pictures = _html_of_word(data)
+    rest = f"\n[Left out: {pictures} {'picture' if pictures == 1 else 'pictures'}.]\n" if pictures else ""
+    return {"kind": "word"}, iter([_markdown(html), rest])
 
 
 def read_html(data: bytes, _pages: str) -> tuple[Mapping[str, JSON], Iterator[str]]:
     return {"kind": "html"}, iter([_markdown(data.decode("utf-8", "replace"))])
 
 
-def _html_of_word(data: bytes) -> str:
+def _html_of_word(data: bytes) -> tuple[str, int]:
+    """A Word document as HTML, and how many pictures it has."""
     import mammoth
 
-    images = mammoth.images.img_element(lambda image: {"src": "picture"})
-    return str(mammoth.convert_to_html(io.BytesIO(data), convert_image=images).value)
+    pictures = itertools.count()
+    images = mammoth.images.img_element(lambda image: {"src": f"picture-{next(pictures)}"})
+    html = str(mammoth.convert_to_html(io.BytesIO(data), convert_image=images).value)
+    return html, next(pictures)
 
 
 def _markdown(html: str) -> str:
@@ -201,13 +258,16 @@ def _markdown(html: str) -> str:
     from markdownify import MarkdownConverter
 
     soup = BeautifulSoup(html, "html.parser")
-    for unseen in soup(["script", "style", "template", "img"]):
+    for unseen in soup(["script", "style", "template"]):
         unseen.decompose()
+    for picture in soup("img"):
+        said = str(picture.get("alt") or "").strip()
+        picture.replace_with(f"[image: {said}]" if said else "")
     return str(MarkdownConverter(heading_style="ATX").convert_soup(soup)).strip() + "\n"
 
 
 def tables_of_word(data: bytes, _pages: str) -> Iterator[Table]:
-    return _tables_of(_html_of_word(data))
+    return _tables_of(_html_of_word(data)[0])
 
 
 def tables_of_html(data: bytes, _pages: str) -> Iterator[Table]:
@@ -218,11 +278,47 @@ def _tables_of(html: str) -> Iterator[Table]:
     from bs4 import BeautifulSoup
 
     for number, table in enumerate(BeautifulSoup(html, "html.parser").find_all("table"), 1):
-        rows = [
-            [" ".join(cell.get_text(" ").split()) for cell in row.find_all(["td", "th"])]
-            for row in table.find_all("tr")
-        ]
+        rows: list[list[str]] = []
+        hanging: dict[int, tuple[int, str]] = {}
+        for row in table.find_all("tr"):
+            if row.find_parent("table") is table:
+                cells = row.find_all(["td", "th"], recursive=False)
+                rows.append(list(_spread([_cell_of(cell) for cell in cells], hanging)))
         yield Table(f"table {number}", rows)
+
+
+def _cell_of(cell: Tag) -> tuple[str, int, int]:
+    """A cell's text, and how many columns and rows it covers."""
+    wide, high = (_spanned(cell.get(name)) for name in ("colspan", "rowspan"))
+    return " ".join(cell.get_text(" ").split()), wide, high
+
+
+def _spanned(value: object) -> int:
+    text = str(value)
+    is_number = text.isascii() and text.isdigit() and len(text) < 6
+    return min(max(1, int(text)), _MOST_SPANNED) if is_number else 1
+
+
+def _spread(cells: Sequence[tuple[str, int, int]], hanging: dict[int, tuple[int, str]]) -> Iterator[str]:
+    """Yield a row's columns. A cell over several rows is repeated in each; `hanging` has those that go on, by column."""
+    column = 0
+
+    def from_above() -> Iterator[str]:
+        nonlocal column
+        while column in hanging:
+            left, text = hanging.pop(column)
+            yield text
+            if left > 1:
+                hanging[column] = (left - 1, text)
+            column += 1
+
+    for text, wide, high in cells:
+        yield from from_above()
+        if high > 1:
+            hanging[column] = (high - 1, text)
+        yield from [text, *[""] * (wide - 1)]
+        column += wide
+    yield from from_above()
 
 
 # --- spreadsheets ---------------------------------------------------------------------------------------
@@ -236,7 +332,13 @@ def sheets(data: bytes) -> Iterator[Table]:
     for sheet in book.worksheets:
         sheet.reset_dimensions()
         rows: list[list[str]] = []
-        for row in itertools.islice(sheet.iter_rows(values_only=True), _MOST_ROWS):
+        left_out = ""
+        for count, row in enumerate(sheet.iter_rows(values_only=True)):
+            if count == _MOST_ROWS:
+                left_out = f"all rows after {_MOST_ROWS:,}"
+                break
+            if len(row) > _MOST_COLUMNS:
+                left_out = f"all columns after {_MOST_COLUMNS}"
             cells = ["" if cell is None else str(cell) for cell in row[:_MOST_COLUMNS]]
             while cells and not cells[-1]:
                 cells.pop()
@@ -244,7 +346,7 @@ def sheets(data: bytes) -> Iterator[Table]:
         while rows and not rows[-1]:
             rows.pop()
         width = max(map(len, rows), default=0)
-        yield Table(f"sheet {sheet.title}", [[*row, *[""] * (width - len(row))] for row in rows])
+        yield Table(f"sheet {sheet.title}", [[*row, *[""] * (width - len(row))] for row in rows], left_out)
 
 
 def read_sheets(data: bytes, _pages: str) -> tuple[Mapping[str, JSON], Iterator[str]]:
@@ -254,6 +356,8 @@ def read_sheets(data: bytes, _pages: str) -> tuple[Mapping[str, JSON], Iterator[
             if len(table.rows) > _SHOWN_ROWS:
                 more = len(table.rows) - _SHOWN_ROWS
                 yield f"[{more:,} more rows; docs.tables number={number} gives all.]\n\n"
+            if table.left_out:
+                yield f"[Left out: {table.left_out}.]\n\n"
 
     return {"kind": "sheet"}, parts()
 
@@ -277,18 +381,28 @@ def _cell(text: str) -> str:
 
 def _chosen(tables: Sequence[Table], number: int) -> tuple[Mapping[str, JSON], bytes]:
     """The list of all tables, or one of them as CSV."""
+    count = len(tables)
     if not number:
-        lines = [
-            f"{at}: {table.where}, {len(table.rows):,} rows, {len(table.rows[0]) if table.rows else 0} columns: "
-            f"{', '.join(_cell(cell) for cell in (table.rows[0] if table.rows else ())[:12])}\n"
-            for at, table in enumerate(tables, 1)
-        ]
-        return {"tables": len(tables)}, "".join(lines).encode("utf-8", "replace")
-    if not 1 <= number <= len(tables):
-        raise NotDone(f"There are {len(tables)} tables, so there is no table {number}.")
+        lines = [_in_a_line(at, table) for at, table in enumerate(tables[:_MOST_TABLES], 1)]
+        if count > _MOST_TABLES:
+            lines.append(
+                f"[There are more than {_MOST_TABLES}; of a PDF, `pages` gives those of some pages.]\n"
+            )
+        return {"tables": count}, "".join(lines).encode("utf-8", "replace")
+    if not 1 <= number <= count:
+        there = "is 1 table" if count == 1 else f"are {count} tables"
+        raise NotDone(f"There {there}, so there is no table {number}.")
     out = io.StringIO()
     csv.writer(out, lineterminator="\n").writerows(tables[number - 1].rows)
     return {"tables": len(tables)}, out.getvalue().encode("utf-8", "replace")
+
+
+def _in_a_line(at: int, table: Table) -> str:
+    first = table.rows[0] if table.rows else ()
+    names = ", ".join(_cell(cell) for cell in first[:12])
+    more = ", …" if len(first) > 12 else ""
+    left_out = f" [left out: {table.left_out}]" if table.left_out else ""
+    return f"{at}: {table.where}, {len(table.rows):,} rows, {len(first)} columns: {names}{more}{left_out}\n"
 
 
 _READERS: Final[Mapping[Kind, Callable[[bytes, str], tuple[Mapping[str, JSON], Iterator[str]]]]] = {

@@ -44,8 +44,9 @@ _LARGEST_OUTPUT: Final = 256 * 1024
 
 @module.function(name="list", impact=0, summary="Names and sizes in a folder.")
 def list_(path: str = ".", depth: int = 1, hidden: bool = False) -> str:
-    """Lists what is in the folder `path` (default: the workspace): size in bytes and name, folders with a /.
-    `depth`: how many levels (default 1). `hidden=true` shows names that begin with a dot too.
+    """Lists what is in the folder `path` (default: the workspace): size in bytes and name, folders with a /, links with
+    what they point to. `depth`: levels. Names that begin with a dot are only counted; `hidden=true` lists them. At most
+    1,000 entries.
 
     ```files.list path=src depth=2
     ```
@@ -67,8 +68,8 @@ def list_(path: str = ".", depth: int = 1, hidden: bool = False) -> str:
 
 @module.function(impact=0, summary="The text of a file, or lines of it.")
 def read(path: str, start: int = 1, end: int = 0) -> Result:
-    """Gives a file's text, at most 2,000 lines of it, or the lines from `start` (1 is the first) to `end`.
-    A file that is not text comes as bytes.
+    """Gives the text of a file, or its lines from `start` (1 is the first) to `end`; without `end` at most 2,000, and then
+    how to go on. A file that is not text comes as bytes, in a variable.
     """
     if start < 1 or end < 0 or (end and end < start):
         raise ValueError(f"Lines {start} to {end} are not a range; lines are counted from 1.")
@@ -208,7 +209,7 @@ async def search(
     impact=0, summary="A unified diff of two files, or of a file and a text.", body="content", timeout=60
 )
 async def diff(call: Call, path: str, other: str = "", content: Value = _NO_TEXT) -> Result:
-    """Gives a unified diff from `path` to the file `other`, or to the text in the body (or `content=$name`).
+    """A unified diff from `path` to the file `other`, or to the text in the body or in a variable (`content=$name`).
 
     ```files.diff path=old.py other=new.py
     ```

@@ -18,6 +18,7 @@ from ext_modules.sdk.kept import Kept
 from ext_modules.sdk.values import JSON, Value
 
 from .interpreter import Answer, Gone, Interpreter
+from .kernel import MOST_NAMES
 
 FRESH: Final = "fresh"
 RUNNING: Final = "running"
@@ -53,20 +54,18 @@ async def run(
     timeout: float = 120,  # noqa: ASYNC109
     names: Mapping[str, Value] = _NO_NAMES,
 ) -> Result:
-    """Runs the block's body in your interpreter, in /workspace. Variables, imports and functions stay for your next
-    run. numpy, pandas and matplotlib are there. You get what it prints, the value of its last line, and each
-    open figure as a picture ($figure_1, …), so don't call plt.show(). There is no input and no network.
-    `names={"table": $orders}` defines `table` as your variable $orders before the code runs: text is a str,
-    everything else bytes (`pd.read_csv(io.StringIO(table))`, `io.BytesIO(picture)`).
-    `timeout`: seconds after which it is interrupted (default 120). Between runs everything that it started
-    stands still; for a server or a job that runs on use shell.run.
+    """Runs the body in your own Python interpreter, in /workspace, and gives what it prints, the value of its last line,
+    and each open figure as a picture ($figure_1, …; don't call plt.show()). Variables, imports and functions stay for
+    your next run. numpy, pandas and matplotlib are there; no network, no input(), no pip.
+    `names={"table": $orders}` defines `table` as your variable $orders before the code runs: text is a str, everything
+    else bytes (`io.BytesIO(picture)`). After `timeout` seconds it is interrupted; what was defined stays. Between runs all
+    that it started stands still: for a server or a job use shell.run.
 
     ```python.run names={"table": $orders}
     import io
     import pandas as pd
-    counts = pd.read_csv(io.StringIO(table), parse_dates=["day"])
-    counts.groupby(counts.day.dt.month).rides.mean().plot.bar(title="Rides by month")
-    counts.describe()
+    orders = pd.read_csv(io.StringIO(table))
+    orders.describe()
     ```
     """
     if "\0" in code:
@@ -74,6 +73,7 @@ async def run(
     wrong = next((name for name in names if not name.isidentifier() or keyword.iskeyword(name)), None)
     if wrong is not None:
         raise ValueError(f"`names`: {wrong!r} can't be the name of a variable in Python.")
+    is_new = not isinstance(call.state.get("interpreter"), Interpreter)
     interpreter = await _interpreter(call)
     limit = max(0.1, min(timeout, call.remaining() - _LAST_WORDS))
     killed_before = memory.kills()
@@ -106,9 +106,13 @@ async def run(
     call.output(kept.feed(decoder.decode(b"", final=True)))
     for number, picture in enumerate(answer.pictures, 1):
         call.artifact(Value(picture, "image/png", f"figure-{number}.png"))
-    return _result(call, kept, answer.remarks, answer.status, raised=answer.raised)
+    remarks = [*answer.remarks, *([_NEW] if is_new and answer.raised == "NameError" else [])]
+    return _result(call, kept, remarks, answer.status, raised=answer.raised)
 
 
+_NEW: Final = (
+    'This interpreter is new, so nothing is defined in it yet; names={"x": $x} defines x as your variable $x.'
+)
 _LOST: Final = "What was defined is gone; the next run begins anew."
 
 
@@ -123,7 +127,9 @@ async def variables(call: Call) -> str:
     except Gone as gone:
         await _drop(call)
         return f"[{gone} {_LOST}]\n"
-    return "".join(f"{name}: {kind} = {shown}\n" for name, kind, shown in found) or "[Nothing is defined.]\n"
+    listed = "".join(f"{name}: {kind} = {shown}\n" for name, kind, shown in found)
+    more = f"[There may be more than these {MOST_NAMES}.]\n" if len(found) >= MOST_NAMES else ""
+    return f"{listed}{more}" or "[Nothing is defined.]\n"
 
 
 @module.function(impact=1, summary="End your interpreter, and begin anew with the next run.", states=[RUNNING],

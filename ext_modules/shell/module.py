@@ -97,11 +97,12 @@ async def run(
     background: bool = False,
     stdin: bytes = b"",
 ) -> Result:
-    """Runs the body in bash (`language=python`: in Python) on a sandboxed Linux: the usual commands, python3, git, jq.
-    There is no network but hosts that a person allows, who is asked as you go.
-    The working directory (at first /workspace) and exported variables last from call to call.
-    There is no terminal; `stdin=$name` is the input. After `timeout` seconds it is killed, and what it left
-    running ends with it; `background=true` starts a job that runs on.
+    """Runs the body in bash (`language=python`: in Python) on a sandboxed Debian: the usual commands, python3, git, jq.
+    No network but hosts that a person allows, who is asked as you go. It begins in /workspace, which all agents of
+    the session share; your working directory and exported variables last from call to call. You get stdout and
+    stderr in order, and the exit status. `stdin=$name` is the input (your $names are no shell variables); there is
+    no terminal. After `timeout` seconds it is killed, and what it left running ends with it; `background=true`
+    starts a job that runs on.
     """
     if "\0" in command:
         raise ValueError("The script holds a NUL character; write it without.")
@@ -168,7 +169,7 @@ async def jobs(call: Call) -> str:
     return "".join(f"{job.line()}\n" for job in _jobs(call).all())
 
 
-@module.function(impact=0, summary="What a job wrote since you last read it; waits up to `wait` seconds for its end.", states=[BUSY], idempotent=False,
+@module.function(impact=0, summary="What a job wrote since you last read it; waits up to `wait` seconds (at most 60) for its end.", states=[BUSY], idempotent=False,
                  held=True)  # fmt: skip
 async def output(call: Call, job: int, wait: float = 0) -> Result:
     found = _jobs(call).find(job)
@@ -211,7 +212,12 @@ async def _start(
         process = await _process(here, command, script, language, entering, leaving, given)
     job = _jobs(call).add(process, command)
     call.move(BUSY, note=f"job {job.number} runs")
-    return Result(f"Job {job.number} runs in the background.\n", data={"job": job.number, "cwd": here.shown})
+    number = job.number
+    said = (
+        f"Job {number} runs in the background; you are told when it ends. `shell.output job={number}` gives what it wrote "
+        f"(wait=60 waits for its end), `shell.stop job={number}` ends it.\n"
+    )
+    return Result(said, data={"job": job.number, "cwd": here.shown})
 
 
 def _read(call: Call, job: Job) -> Result:

@@ -28,27 +28,23 @@ _MOST: Final = 100_000
 _NOTHING: Final = Value(b"")
 
 
-@module.function(impact=0, summary="Ask a data base, or CSV, Parquet and JSON files, with SQL.", body="statement",
+@module.function(impact=0, summary="Rows of a SELECT over CSV, Parquet, JSON files, a variable, or a data base.", body="statement",
                  timeout=130)  # fmt: skip
 async def query(
     call: Call,
     statement: str,
     database: str = "",
-    form: Literal["table", "csv", "json"] = "table",
-    most: int = 100,
-    timeout: float = 60,  # noqa: ASYNC109
     from_: Value = _NOTHING,
+    form: Literal["table", "csv", "json"] = "table",
+    most: int = 0,
+    timeout: float = 60,  # noqa: ASYNC109
 ) -> Result:
-    """Runs one SELECT, which can change nothing. Without `database` it is DuckDB's SQL, in which files of the
-    workspace are tables by their names; with it, that of the SQLite or DuckDB file. `from=$name` makes a variable
-    of yours (CSV, JSON or Parquet) the table `data`. `form`: a table to read, csv or json. `most`: rows to give
-    (default 100). `timeout`: seconds (default 60).
+    """Runs one SELECT in DuckDB's SQL. Files of the workspace are tables by their names in quotes; `from=$name` makes a
+    variable of yours (CSV, JSON or Parquet) the table `data`. `database`: a SQLite or DuckDB file, asked in its own
+    SQL. `form=csv` and `json` give all rows, as a variable to hand on; a table 100, or `most`. `timeout`: seconds.
 
-    ```sql.query
-    SELECT weekday, avg(rides) AS mean FROM 'counts.csv' GROUP BY weekday ORDER BY mean DESC
-    ```
     ```sql.query from=$orders
-    SELECT customer, sum(amount) FROM data GROUP BY ALL
+    SELECT c.name, sum(d.amount) AS total FROM data d JOIN 'customers.csv' c USING (id) GROUP BY ALL ORDER BY total DESC
     ```
     """
     asked: dict[str, JSON] = {"do": "query", "statement": statement, "database": database}
@@ -57,18 +53,19 @@ async def query(
     return await _answer(call, asked, form, most, timeout, content=from_.data)
 
 
-@module.function(impact=1, summary="Change a data base, or write tables to files, with SQL.", body="statement",
+@module.function(impact=1, summary="Run statements that change a data base, or write tables to files.", body="statement",
                  exclusive=True, idempotent=False, timeout=130)  # fmt: skip
 async def run(
     call: Call,
     statement: str,
     database: str = "",
     form: Literal["table", "csv", "json"] = "table",
-    most: int = 100,
+    most: int = 0,
     timeout: float = 60,  # noqa: ASYNC109
 ) -> Result:
-    """Runs statements that write, separated by ;. A `database` that is not there is made: SQLite if its name ends in
-    .sqlite or .db, else DuckDB. Without `database` nothing lasts but the files that COPY … TO writes.
+    """Runs statements, separated by ;, and gives the rows of the last one, or how many rows were changed. A `database`
+    that is not there is made: SQLite if its name ends in .sqlite or .db, else DuckDB. Without `database` nothing lasts
+    but the files that COPY … TO writes.
 
     ```sql.run database=shop.duckdb
     CREATE TABLE orders AS SELECT * FROM 'orders.csv' WHERE amount > 0;
@@ -80,11 +77,14 @@ async def run(
     )
 
 
-@module.function(impact=0, summary="List the tables and columns of a data base or a data file.", body="path",
+@module.function(impact=0, summary="Tables of a data base or data file: their columns with types, how many rows.", body="path",
                  timeout=60)  # fmt: skip
 async def tables(call: Call, path: str) -> str:
-    """Each table of the SQLite or DuckDB file `path` with its rows and columns; or those of a CSV, Parquet or JSON
-    file.
+    """A line for each table of the SQLite or DuckDB file at `path`, or for a CSV, Parquet or JSON file: its rows, and
+    its columns with their types.
+
+    ```sql.tables path=orders.csv
+    ```
     """
     _, content = await apart.ask(_WORKER, {"do": "tables", "database": path.strip()}, call, limit=50)
     return content.decode("utf-8", "replace") or "[There are no tables.]\n"
@@ -99,7 +99,7 @@ async def _answer(
     *,
     content: bytes = b"",
 ) -> Result:
-    asked = {**request, "form": form, "most": max(1, min(most, _MOST))}
+    asked = {**request, "form": form, "most": max(0, min(most, _MOST))}
     said, content = await apart.ask(_WORKER, asked, call, limit=limit, content=content)
     text = content.decode("utf-8", "replace")
     facts: dict[str, JSON] = {name: said.get(name) for name in ("rows", "columns", "complete", "changed")}
@@ -113,6 +113,6 @@ async def _answer(
     more = (
         ""
         if said.get("complete")
-        else f"\n[These are the first {said.get('rows'):,} rows; `most` gives more.]\n"
+        else f"\n[These are the first {said.get('rows'):,} rows; most=... gives more.]\n"
     )
     return Result(f"{text}{more}", "text/markdown", data=facts)

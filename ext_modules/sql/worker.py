@@ -26,7 +26,10 @@ _WIDEST: Final = 300
 """The most characters of one value in a table for reading."""
 _LARGEST: Final = {"table": 200_000, "csv": 8_000_000, "json": 8_000_000}
 """The most characters that are returned."""
+_ALL: Final = {"table": 100, "csv": 100_000, "json": 100_000}
+"""How many rows are given if the request doesn't say it."""
 _MOST_TABLES: Final = 100
+_MOST_FILES: Final = 12
 
 
 class Rows(Protocol):
@@ -53,7 +56,12 @@ def work(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
         rows, changed = in_sqlite(path, statement, writes=writes)
     else:
         rows, changed = in_duckdb(path, statement, writes=writes, table=table), None
-    said, text = given(rows, form, most)
+    said, text = given(rows, form, most or _ALL[form])
+    if form != "table" and not said["complete"] and not most:
+        raise NotDone(
+            f"The result is larger than {_ALL[form]:,} rows or {_LARGEST[form]:,} characters, the most that can be given; "
+            "take less, or write it to a file: sql.run with COPY (SELECT …) TO 'result.csv'."
+        )
     return {**said, "changed": changed}, text.encode("utf-8", "replace")
 
 
@@ -88,7 +96,12 @@ def in_sqlite(path: Path, statement: str, *, writes: bool) -> tuple[Rows | None,
     """Return the rows of the last statement, if it has any, and how many rows were changed."""
     connection = sqlite(path, writes=writes)
     if not writes:
-        return connection.execute(statement), None
+        try:
+            return connection.execute(statement), None
+        except sqlite3.OperationalError as error:
+            if "readonly" in str(error):
+                raise NotDone("sql.query only reads; sql.run changes a data base.") from None
+            raise
     before, rows = connection.total_changes, None
     with connection:
         for each in statements(statement):
@@ -128,9 +141,28 @@ def statements(text: str) -> Iterator[str]:
 
 def in_duckdb(path: Path | None, statement: str, *, writes: bool, table: Path | None) -> Rows | None:
     """Return the rows of the last statement. `table`: the file that is the table `data`."""
+    import duckdb as library
+
     connection = duckdb(path, writes=writes, table=table)
-    connection.execute(statement)
+    try:
+        connection.execute(statement)
+    except library.Error as error:
+        raise NotDone(f"{str(error).strip()[:2000]}{_hint(str(error))}") from None
     return connection if connection.description else None
+
+
+def _hint(message: str) -> str:
+    """What to write instead, after an error of DuckDB's."""
+    if "does not exist" in message and "Table" in message:
+        files = sorted(file.name for file in Path().glob("*") if file.name.lower().endswith(_TABLE_FILES))
+        there = f" There are: {', '.join(files[:_MOST_FILES])}." if files else ""
+        return (
+            "\nFiles are tables by their names in quotes, as FROM 'orders.csv'; a variable is `data`, with from=$name; "
+            f"a sheet of a workbook comes as CSV from docs.tables.{there}"
+        )
+    if "read-only" in message:
+        return "\nsql.query only reads; sql.run writes."
+    return ""
 
 
 def duckdb(path: Path | None, *, writes: bool, table: Path | None = None) -> DuckDB:
@@ -190,7 +222,7 @@ def as_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
 
 def _cell(value: object) -> str:
     if value is None:
-        return ""
+        return "NULL"
     if isinstance(value, (bytes, bytearray, memoryview)):
         return f"{len(value):,} bytes"
     text = " ".join(str(value).split()).replace("|", "\\|")
@@ -223,20 +255,29 @@ def described(name: str) -> Iterator[str]:
     elif is_sqlite(path):
         connection = sqlite(path, writes=False)
         listing = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%' ORDER BY 1"
-        for (table,) in connection.execute(listing).fetchmany(_MOST_TABLES):
+        found = connection.execute(listing).fetchall()
+        for (table,) in found[:_MOST_TABLES]:
             quoted = '"' + str(table).replace('"', '""') + '"'
             columns = connection.execute(
                 f"SELECT name, type FROM pragma_table_info({_text(str(table))})"
             ).fetchall()
             (count,) = connection.execute(f"SELECT count(*) FROM {quoted}").fetchone()
             yield _line(str(table), int(count), [(str(one), str(kind)) for one, kind in columns])
+        yield from _more(len(found))
     else:
         opened = duckdb(path, writes=False)
         opened.execute("SELECT table_schema, table_name FROM information_schema.tables ORDER BY 1, 2")
-        for schema, table in list(opened.fetchmany(_MOST_TABLES)):
+        found = list(opened.fetchmany(10 * _MOST_TABLES))
+        for schema, table in found[:_MOST_TABLES]:
             quoted = ".".join('"' + str(part).replace('"', '""') + '"' for part in (schema, table))
             shown = str(table) if schema == "main" else f"{schema}.{table}"
             yield from _columns(opened, shown, quoted, f"DESCRIBE {quoted}")
+        yield from _more(len(found))
+
+
+def _more(count: int) -> Iterator[str]:
+    if count > _MOST_TABLES:
+        yield f"[{count - _MOST_TABLES:,} more tables; ask information_schema.tables, or sqlite_master, for their names.]\n"
 
 
 def _columns(connection: DuckDB, shown: str, source: str, describing: str) -> Iterator[str]:

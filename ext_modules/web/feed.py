@@ -93,7 +93,11 @@ def _entry(one: dict[str, str], base: str) -> list[str]:
     head = f"- [{title}]({address})" if address else f"- {title}"
     date = f" ({_line(one['date'])})" if one.get("date") else ""
     text = " ".join(convert(one.get("text", "")[:20_000], base).text.split())
-    return [head + date, *([f"  {text[:_LONGEST]}"] if text else [])]
+    return [head + date, *([f"  {_cut(text)}"] if text else [])]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
 def _line(text: str) -> str:

@@ -48,7 +48,7 @@ def _main() -> None:
             print(f"\n[{len(document) - MOST_PAGES} more pages]")
             break
         text = page.get_textpage().get_text_bounded().replace("\r\n", "\n").strip()
-        print(f"## Page {number}\n\n{text}\n")
+        print(f"## Page {number}\n\n{text or '[This page has no text.]'}\n")
 
 
 if __name__ == "__main__":

@@ -231,3 +231,13 @@ def test_a_name_that_python_can_not_have_is_refused(workspace: Path) -> None:
             assert "can't be the name of a variable" in done.error.message
 
     play(workspace, scene)
+
+
+def test_a_name_that_an_interpreter_does_not_know_because_it_is_new_is_explained(workspace: Path) -> None:
+    async def scene(bench: Bench) -> None:
+        assert "[This interpreter is new" in (await code(bench, "lost_1")).output
+        again = (await code(bench, "lost_1")).output
+        assert "NameError" in again
+        assert "is new" not in again
+
+    play(workspace, scene)

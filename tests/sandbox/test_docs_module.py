@@ -54,6 +54,17 @@ def test_documents_are_read_as_markdown_and_their_tables_taken_out(
                 "tables", path="paper.pdf"
             )
             assert await caller.text("tables", path="paper.pdf", number=1) == CSV
+            found = await caller.outcome("read", {"path": "paper.pdf", "find": "PAGE first"})
+            assert isinstance(found, Completed)
+            assert found.output == (
+                "[Page 1 of 3]\nA first page\n[1 pages have no text; docs.page gives them as pictures.]\n"
+            )
+            assert found.data == {"found": 1}
+            assert "holds 'nowhere'.]" in await caller.text("read", path="letter.docx", find="nowhere")
+            place = await caller.text("read", path="letter.docx", find="oslo")
+            start = int(place.partition(":")[0].removeprefix("start="))
+            assert (await caller.text("read", path="letter.docx", start=start)).startswith("| Oslo | 709 |")
+            assert "Only a PDF has pages" in await caller.error("read", path="letter.docx", pages="1")
             letter = await caller.text("read", path="letter.docx")
             assert "Dear Ada" in letter
             assert "| Oslo | 709 |" in letter

@@ -89,6 +89,24 @@ def test_what_goes_wrong_is_told(loop: asyncio.Runner, sql: Sql) -> None:
             assert "no such table: nope" in await look.error(
                 "query", database="kept.sqlite", statement="SELECT * FROM nope"
             )
+            assert "Files are tables by their names in quotes" in await look.error(
+                "query", statement="SELECT * FROM nope"
+            )
+            assert "There are: " in await look.error("query", statement="SELECT * FROM nope")
+            assert "sql.run changes a data base" in await look.error(
+                "query", database="kept.sqlite", statement="DELETE FROM t"
+            )
+            # Whoever asks for a file's form gets all of it, or is told that it is not all.
+            assert (await look.text("query", statement="SELECT * FROM range(1234)", form="csv")).count(
+                "\n"
+            ) == 1235
+            assert "COPY (SELECT" in await look.error(
+                "query", statement="SELECT * FROM range(200000)", form="csv"
+            )
+            assert "first 100 rows; most=..." in await look.text(
+                "query", statement="SELECT * FROM range(200)"
+            )
+            assert "| NULL |" in await look.text("query", statement="SELECT NULL AS a")
             assert "syntax error" in await look.error("query", statement="SELEC 1")
             assert "There is no file gone.db" in await look.error("tables", path="gone.db")
             assert "outside of the workspace" in await look.error(
