@@ -30,6 +30,7 @@ _FLAG: Final = re.compile(r"(?<!\S)--([A-Za-z_][\w-]*)(?:[ \t]+(?!-)|[ \t]*$)")
 _PAIR: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)")
 _ANY_PAIR: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*)[ \t]*(?::(?=[ \t]|$)|=)[ \t]*(.*)")
 _KEY: Final = re.compile(r"([A-Za-z_][\w-]*)[ \t]*=[ \t]*")
+_LATER_KEY: Final = re.compile(r"(?<=[ \t])([a-z_][a-z0-9_-]*)=(?=\S)")
 _BLOCK_TEXT: Final = re.compile(r"[|>][-+]?")
 
 
@@ -189,7 +190,8 @@ def _unquoted(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written
         alone = split(f"{spec.name} {match.group(1)}={value}")
         if not isinstance(alone, Mistake) and len(alone[1]) == 1:
             found += alone[1]
-        elif value[:1] in ('"', "'", "“", "[", "{", "$", ""):
+        elif value[:1] in ('"', "'", "“", "[", "{", "$", "") or _LATER_KEY.search(value):
+            # Behind it stands a parameter that does not exist, which must be said.
             return
         else:
             found.append(Argument(match.group(1), value, "quoted"))
@@ -211,7 +213,7 @@ def _body_on_the_line(spec: ActionSpec, rest: str, body: str | None) -> Iterator
         position = match.start() + len(word)
         position += len(rest[position:]) - len(rest[position:].lstrip())
     text = rest[position:].strip()
-    if not text:
+    if not text or any(match.group(1) in spec.properties for match in _LATER_KEY.finditer(text)):
         return
     alone = split(f"{spec.name} {text}")
     if not isinstance(alone, Mistake) and len(alone[1]) == 1 and alone[1][0].key is None:

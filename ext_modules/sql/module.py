@@ -36,7 +36,7 @@ async def query(
     database: str = "",
     from_: Value = _NOTHING,
     form: Literal["table", "csv", "json"] = "table",
-    most: int = 0,
+    most: int | None = None,
     timeout: float = 60,  # noqa: ASYNC109
 ) -> Result:
     """Runs one SELECT in DuckDB's SQL. Files of the workspace are tables by their names in quotes; `from=$name` makes a
@@ -60,7 +60,7 @@ async def run(
     statement: str,
     database: str = "",
     form: Literal["table", "csv", "json"] = "table",
-    most: int = 0,
+    most: int | None = None,
     timeout: float = 60,  # noqa: ASYNC109
 ) -> Result:
     """Runs statements, separated by ;, and gives the rows of the last one, or how many rows were changed. A `database`
@@ -94,12 +94,12 @@ async def _answer(
     call: Call,
     request: dict[str, JSON],
     form: Literal["table", "csv", "json"],
-    most: int,
+    most: int | None,
     limit: float,
     *,
     content: bytes = b"",
 ) -> Result:
-    asked = {**request, "form": form, "most": max(0, min(most, _MOST))}
+    asked = {**request, "form": form, "most": 0 if most is None else max(1, min(most, _MOST))}
     said, content = await apart.ask(_WORKER, asked, call, limit=limit, content=content)
     text = content.decode("utf-8", "replace")
     facts: dict[str, JSON] = {name: said.get(name) for name in ("rows", "columns", "complete", "changed")}

@@ -90,6 +90,7 @@ def bound(text: str) -> Bound | Mistake:
         ("shell.run ls -la 'a b'", {"command": "ls -la 'a b'"}),
         ('shell.run "ls -la"', {"command": "ls -la"}),
         ("shell.run timeout=5 ls -la", {"timeout": 5, "command": "ls -la"}),
+        ('web.fetch "https://a.example" most=5', {"url": "https://a.example", "most": 5}),
         ("web.fetch https://a.example/x?y=1", {"url": "https://a.example/x?y=1"}),
         ("web.fetch https://a.example/x\n", {"url": "https://a.example/x"}),
         ("REMEMBER The user likes tea.", {"text": "The user likes tea."}),
@@ -115,6 +116,7 @@ def test_what_arguments_are_read_as(text: str, arguments: dict[str, JSON]) -> No
     [
         ("shell.run timeout=soon\nls", "parameter `timeout` expects number, not \"soon\""),
         ("shell.run dance=5\nls", "it has no parameter `dance`"),
+        ("files.read path=a.txt lines=1-2", "it has no parameter `lines`"),
         ("shell.run command=ls\npwd", "parameter `command` is given on the first line and in the body"),
         ('shell.run {"command": "ls"}\npwd', ""),
         ("files.read\nthe file a.txt", "it takes no body"),
