@@ -68,8 +68,8 @@ def list_(path: str = ".", depth: int = 1, hidden: bool = False) -> str:
 
 @module.function(impact=0, summary="The text of a file, or lines of it.")
 def read(path: str, start: int = 1, end: int = 0) -> Result:
-    """Gives the text of a file, or its lines from `start` (1 is the first) to `end`; without `end` at most 2,000, and then
-    how to go on. A file that is not text comes as bytes, in a variable.
+    """Gives a file's text, or its lines from `start` (1 is the first) to `end`; without `end` at most 2,000.
+    A file that is not text comes as bytes.
     """
     if start < 1 or end < 0 or (end and end < start):
         raise ValueError(f"Lines {start} to {end} are not a range; lines are counted from 1.")
