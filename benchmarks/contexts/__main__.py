@@ -12,7 +12,6 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -20,6 +19,7 @@ from typing import Final
 from benchmarks.contexts.count import SOON, Counts, count
 from benchmarks.contexts.segments import KINDS
 from iact.core.journal.file import read_blob, read_journal
+from iact.core.ports import JSON
 
 _AIMS: Final = {"notes": "≥ 80 %", "pairs": "100 %", "needless": "≤ 5 %", "unsaid": "0", "idle": "≤ 5 %"}
 
@@ -46,8 +46,14 @@ def main(arguments: Sequence[str]) -> int:
 
     print("\n".join(table(total)))
     if options.json is not None:
-        options.json.write_text(json.dumps(asdict(total), indent=1) + "\n", encoding="utf-8")
+        options.json.write_text(json.dumps(as_json(total), indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def as_json(counts: Counts) -> dict[str, JSON]:
+    """The counts by name; characters by kind."""
+    plain: dict[str, JSON] = {name: getattr(counts, name) for name in counts.__dataclass_fields__}
+    return plain | {"characters": dict(counts.characters)}
 
 
 def table(counts: Counts) -> Iterator[str]:

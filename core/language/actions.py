@@ -420,7 +420,7 @@ class Registry:
         return [other for other in names if other.startswith(module + ".")][:most]
 
     @cached_property
-    def names(self) -> Sequence[str]:
+    def names(self) -> tuple[str, ...]:
         """All names and aliases."""
         return tuple(self._specs)
 

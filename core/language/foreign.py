@@ -10,6 +10,7 @@ Pure; each text is read once for each call in it.
 from __future__ import annotations
 
 import ast
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -108,9 +109,9 @@ class Found:
     form: Form
 
 
-def may_hold_calls(text: str) -> bool:
-    """Whether a text holds a mark or a code block. Most replies hold neither."""
-    return "```" in text or "~~~" in text or _OPENINGS.search(text) is not None
+def has_mark(text: str) -> bool:
+    """Whether a call in another form may begin somewhere in a text."""
+    return _OPENINGS.search(text) is not None
 
 
 def opens_in(line: str) -> int | None:
@@ -609,7 +610,8 @@ Resolve = Callable[[str], str]
 """The name of the function or action that a name means; empty if there is none."""
 
 
-def resolver(names: Sequence[str]) -> Resolve:
+@functools.lru_cache(maxsize=64)
+def resolver(names: tuple[str, ...]) -> Resolve:
     """Return what finds the function or action that a name means: the name itself, with a prefix, without its dot."""
     exact = {name: name for name in names}
     plain: dict[str, set[str]] = {}

@@ -32,6 +32,7 @@ _LISTED: Final = re.compile(
     r"(?P<before>[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*)(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)"
 )
 _ITEM: Final = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
+_ANY_FENCE: Final = re.compile(r"^(?P<before>[^`~\n]*)(?:`{3,}|~{3,})[ \t]*(?P<name>[^\s`]*)", re.MULTILINE)
 _CODE: Final = SHELLS | PYTHONS | {"tool", "tool_code", "tool_call", "action", "act"}
 """Languages of blocks that are meant to be run if the name of an action stands with them."""
 
@@ -62,14 +63,32 @@ def in_our_language(text: str, registry: Registry) -> Rewritten:
     """Return a complete reply with its actions written as action blocks."""
     if ANSWER.name in registry and _ANSWER_ALONE.fullmatch(text):
         return Rewritten(block(ANSWER.name, None))
+    if _is_ours(text, registry):
+        return Rewritten(text)
     return _Reader(text, registry).rewritten()
 
 
 def unknown_calls(text: str, registry: Registry) -> Sequence[Found]:
     """The calls in a reply in our language in another form: unreadable, or of what does not exist."""
+    if _is_ours(text, registry):
+        return ()
     reader = _Reader(text, registry)
     reader.read()
     return reader.unknown
+
+
+def _is_ours(text: str, registry: Registry) -> bool:
+    """Whether a reply plainly holds text and action blocks at the margin alone, as nearly every reply does."""
+    if foreign.has_mark(text):
+        return False
+
+    opened, closed = 0, 0
+    for fence in _ANY_FENCE.finditer(text):
+        if fence["before"] or (fence["name"] and not registry.is_action(fence["name"])):
+            return False
+        opened += bool(fence["name"])
+        closed += not fence["name"]
+    return opened == closed
 
 
 class _Reader:
@@ -112,8 +131,6 @@ class _Reader:
     def read(self) -> None:
         """Read the text to its end."""
         position = 0
-        if not foreign.may_hold_calls(self._text):
-            return
         while position < len(self._text) and self._scanner.cut is None:
             position = self._line(position)
         self._take(self._scanner.end())
