@@ -294,9 +294,11 @@ class FunctionCalls:
                 if pending.spec.core:
                     return await self._loader.carry_out(ticket, call)
                 async with self._layers.of(agent, ticket, call.start) as layer:
+                    if layer is not None:
+                        call = replace(call, layer=layer)
                     return await self._modules.call(
                         ticket,
-                        replace(call, layer=layer),
+                        call,
                         on_output=partial(self._printed, agent, pending.call),
                         on_artifact=lambda chunk: spool.take(chunk.id, chunk.data, last=chunk.last),
                         report=lambda line: live.publish(NoticeEvent(line)),

@@ -89,9 +89,9 @@ def take_turn(
         agent.mail.refused.clear()
     if agent.context.fresh:
         agent.context.first = prepared.input
-        catalogue = prepared.seen.catalogue
-        origin.hear_names(tree, agent, opening_specs(tree, agent, catalogue))
-        at_first = documented_at_first(tree, agent, catalogue)
+        specs = opening_specs(tree, agent, prepared.seen.catalogue)
+        origin.hear_names(tree, agent, specs)
+        at_first = documented_at_first(tree, agent, specs)
         origin.document(agent, at_first)
         agent.context.begin([*(spec.name for spec in at_first), *prepared.notes])
     agent.table = prepared.table

@@ -432,7 +432,8 @@ def outcome(tree: Tree, agent: Agent, pending: Pending, record: Record, result: 
                 error=status == "error",
             )
             passage = _passage(tree, agent, label, value, variable, result)
-            return replace(passage, after=passage.after + _fresh(tree, pending, result))
+            fresh = _fresh(tree, pending, result)
+            return replace(passage, after=passage.after + fresh) if fresh else passage
 
 
 def _fresh(tree: Tree, pending: Pending, result: Result) -> str:

@@ -15,6 +15,7 @@ most; what else it is about is named behind them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Final
 
 from iact.core.context.signature import lines, signature
@@ -25,7 +26,7 @@ from iact.core.tree.agent import Agent
 from iact.core.tree.mail import Incoming
 from iact.core.tree.named_functions import named
 from iact.core.tree.offered_functions import is_offered
-from iact.core.tree.opening import documented_at_first, is_listed, is_usable
+from iact.core.tree.opening import documented_at_first, is_listed, is_usable, opening_specs
 from iact.core.tree.tree import Tree
 
 MOST: Final = 3
@@ -53,11 +54,10 @@ _FOR_KINDS: Final[Mapping[str, Sequence[str]]] = {
 """The functions that read a kind of file, by the end of its name or of its media type."""
 
 
-def undocumented(tree: Tree, agent: Agent) -> list[ActionSpec]:
+def _undocumented(tree: Tree, agent: Agent, known: AbstractSet[str]) -> list[ActionSpec]:
     """The functions and actions that an agent could use and whose documentation it has not read."""
     if tree.roles[agent.model].small:
         return []
-    known = _known(tree, agent)
     return [
         spec
         for spec in tree.registry(agent.path).documented
@@ -196,7 +196,8 @@ def _relevant(tree: Tree, agent: Agent, message: Incoming, notes: Mapping[str, i
 
     `notes`: what messages before it brought.
     """
-    specs = [spec for spec in undocumented(tree, agent) if spec.name not in notes]
+    known = _known(tree, agent)
+    specs = [spec for spec in _undocumented(tree, agent, known) if spec.name not in notes]
     if not specs:
         return []
     if message.kind == "upload":
@@ -211,7 +212,7 @@ def _relevant(tree: Tree, agent: Agent, message: Incoming, notes: Mapping[str, i
         specs = [spec for spec in specs if spec.name != PLAN.name]
 
     # Whoever knows some functions of a module has met it; its mere name brings no more of them.
-    met = {name.split(".", 1)[0] for name in (*_known(tree, agent), *notes)}
+    met = {name.split(".", 1)[0] for name in (*known, *notes)}
     return named(message.text, specs, met, tree.kept)
 
 
@@ -231,4 +232,5 @@ def _known(tree: Tree, agent: Agent) -> set[str]:
     """The functions whose documentation an agent has read, or reads with its first message."""
     if not agent.context.fresh:
         return agent.context.known
-    return agent.context.known | {spec.name for spec in documented_at_first(tree, agent, None)}
+    specs = opening_specs(tree, agent, None)
+    return agent.context.known | {spec.name for spec in documented_at_first(tree, agent, specs)}

@@ -72,11 +72,14 @@ def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[Actio
     return [spec for spec in functions if is_offered(tree, agent, spec) and is_usable(tree, agent, spec)]
 
 
-def documented_at_first(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:
-    """The functions whose documentation is in an agent's first message, whatever its task is."""
+def documented_at_first(tree: Tree, agent: Agent, specs: Sequence[ActionSpec]) -> list[ActionSpec]:
+    """The functions whose documentation is in an agent's first message, whatever its task is.
+
+    `specs`: those that the message names (`opening_specs`).
+    """
     if agent.context.forked or tree.roles[agent.model].small:
         return []
-    return _essential(opening_specs(tree, agent, catalogue))
+    return _essential(specs)
 
 
 def is_listed(tree: Tree, spec: ActionSpec) -> bool:
