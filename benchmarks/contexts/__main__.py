@@ -53,7 +53,8 @@ def main(arguments: Sequence[str]) -> int:
 def as_json(counts: Counts) -> dict[str, JSON]:
     """The counts by name; characters by kind."""
     plain: dict[str, JSON] = {name: getattr(counts, name) for name in counts.__dataclass_fields__}
-    return plain | {"characters": dict(counts.characters)}
+    plain["characters"] = {kind: counts.characters[kind] for kind in KINDS}
+    return plain
 
 
 def table(counts: Counts) -> Iterator[str]:
