@@ -198,6 +198,34 @@ def _unquoted(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written
     yield tuple(found), body
 
 
+def _lists(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
+    """A word, or words with commas between them, where a list of texts is wanted: `files=a.py,b.py`."""
+    taken = split(f"{spec.name} {rest}")
+    if isinstance(taken, Mistake):
+        return
+    arguments: list[Argument] = []
+    for argument in taken[1]:
+        words = [word.strip() for word in argument.text.split(",")]
+        is_list = argument.form != "reference" and not argument.text.lstrip().startswith("[") and all(words)
+        if is_list and _takes_texts(spec.properties.get(argument.key or "", {})):
+            arguments.append(Argument(argument.key, json.dumps(words), "bare"))
+        else:
+            arguments.append(argument)
+    yield tuple(arguments), body
+
+
+def _takes_texts(schema: Mapping[str, JSON]) -> bool:
+    """Whether a parameter takes a list of texts, and no single text."""
+    union = schema.get("anyOf")
+    options = [
+        option for option in (union if isinstance(union, list) else [schema]) if isinstance(option, dict)
+    ]
+    if any(option.get("type") == "string" for option in options):
+        return False
+    items = [option.get("items") for option in options if option.get("type") == "array"]
+    return any(isinstance(item, dict) and item.get("type") == "string" for item in items)
+
+
 def _body_on_the_line(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
     """What stands behind the arguments on the first line as the body of a block without lines."""
     if spec.body is None or spec.body not in spec.required or (body is not None and body.strip()):
@@ -294,6 +322,7 @@ def _dedented(lines: list[str], *, block: bool) -> list[str]:
 
 _READINGS: Final[tuple[Callable[[ActionSpec, str, str | None], Iterator[Written]], ...]] = (
     _other_marks,
+    _lists,
     _unquoted,
     _body_on_the_line,
     _first_lines,

@@ -18,6 +18,18 @@ _GROUPS: Final = (
     frozenset({"timeout", "timeout_seconds", "seconds", "timeout_s"}),
     frozenset({"background", "is_background", "run_in_background"}),
     frozenset({"names", "agents", "children"}),
+    frozenset(
+        {"most", "limit", "n", "max", "count", "max_count", "max_results", "num_results", "head_limit"}
+    ),
+    frozenset({"form", "format", "output_format"}),
+    frozenset({"pages", "page"}),
+    frozenset({"number", "page", "page_number"}),
+    frozenset({"start", "start_line", "line_start"}),
+    frozenset({"end", "end_line", "line_end"}),
+    frozenset({"glob", "include", "file_pattern"}),
+    frozenset({"hidden", "show_hidden", "include_hidden"}),
+    frozenset({"target", "selector", "ref", "element"}),
+    frozenset({"of", "file"}),
 )
 """Names that mean the same."""
 

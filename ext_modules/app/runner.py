@@ -61,9 +61,7 @@ def main() -> None:
         raise OSError("The process can't be closed to others.")
     app = runpy.run_path(source, run_name="app").get("app")
     if not callable(app):
-        raise TypeError(
-            "The source must define a WSGI application named app: def app(environ, start_response)."
-        )
+        sys.exit("The source must define a WSGI application named app: def app(environ, start_response).")
     os.unlink(source)
     with _Server(path, _Handler) as server:  # type: ignore[arg-type]  # its stub knows TCP addresses only
         server.set_app(app)

@@ -172,15 +172,23 @@ def duckdb(path: Path | None, *, writes: bool, table: Path | None = None) -> Duc
     """
     import duckdb as library
 
-    connection: DuckDB = library.connect(
-        str(path) if path else ":memory:",
-        read_only=path is not None and not writes,
-        config={
-            "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
-            "allow_community_extensions": "false", "memory_limit": "448MB", "threads": "2",
-            "temp_directory": os.environ["TMPDIR"], "max_temp_directory_size": "128MB",
-        },
-    )  # fmt: skip
+    try:
+        connection: DuckDB = library.connect(
+            str(path) if path else ":memory:",
+            read_only=path is not None and not writes,
+            config={
+                "autoinstall_known_extensions": "false", "autoload_known_extensions": "false",
+                "allow_community_extensions": "false", "memory_limit": "448MB", "threads": "2",
+                "temp_directory": os.environ["TMPDIR"], "max_temp_directory_size": "128MB",
+            },
+        )  # fmt: skip
+    except library.IOException as error:
+        if path is None or "not a valid DuckDB" not in str(error):
+            raise
+        raise NotDone(
+            f"{path.name} is not a data base: SQLite and DuckDB files are, and CSV, Parquet and JSON files are tables. "
+            "docs.tables reads documents."
+        ) from None
     if table is not None:
         source = str(table).replace("'", "''")
         connection.execute(f"CREATE TEMP TABLE data AS SELECT * FROM '{source}'")

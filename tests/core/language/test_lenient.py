@@ -31,13 +31,17 @@ RUN: Final = function(
     language={"type": "string", "enum": ["bash", "python"]},
 )  # fmt: skip
 WRITE: Final = function("files.write", "content", "path", "content", path=TEXT, content=TEXT)
+COMMIT: Final = function(
+    "git.commit", "message", "message", message=TEXT, most={"type": "integer"},
+    files={"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
+)  # fmt: skip
 READ: Final = function("files.read", None, "path", path=TEXT, first={"type": "integer"})
 FETCH: Final = function("web.fetch", "url", "url", url=TEXT, most={"type": "integer"})
 SEND: Final = function("mail.send", "text", "to", "text", to=TEXT, subject=TEXT, text=TEXT)
 TABLE: Final[dict[str, Value]] = {"x": text_value("from x")}
 
 SPECS: Final = {
-    spec.name: spec for spec in (RUN, WRITE, READ, FETCH, SEND, CALL, SHOW, WAIT, RECALL, REMEMBER)
+    spec.name: spec for spec in (COMMIT, RUN, WRITE, READ, FETCH, SEND, CALL, SHOW, WAIT, RECALL, REMEMBER)
 }
 
 
@@ -94,6 +98,11 @@ def bound(text: str) -> Bound | Mistake:
         ("web.fetch https://a.example/x?y=1", {"url": "https://a.example/x?y=1"}),
         ("web.fetch https://a.example/x\n", {"url": "https://a.example/x"}),
         ("REMEMBER The user likes tea.", {"text": "The user likes tea."}),
+        # A list of words without brackets.
+        ("git.commit files=a.py\nFix", {"files": ["a.py"], "message": "Fix"}),
+        ('git.commit files="a b.py"\nFix', {"files": ["a b.py"], "message": "Fix"}),
+        ("git.commit limit=5\nFix", {"most": 5, "message": "Fix"}),
+        ("git.commit files=a.py,b.py\nFix", {"files": ["a.py", "b.py"], "message": "Fix"}),
         # In the first lines of the body.
         ("files.read\npath: a.txt\nfirst: 3", {"path": "a.txt", "first": 3}),
         ("files.read\npath=a.txt", {"path": "a.txt"}),
