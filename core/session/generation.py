@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import aclosing
 from typing import Final, Literal
 
@@ -13,6 +13,7 @@ from iact.core.language.scanner import Cut, Scan, Scanner, scan
 from iact.core.ports import (
     ChatMessage,
     Model,
+    ModelEvent,
     ReasoningDelta,
     StreamEnd,
     StreamRecast,
@@ -141,7 +142,14 @@ class RunningReply:
 
     async def _stream(self, model: Model, messages: Sequence[ChatMessage]) -> None:
         limit = reply_limit(self._live.tree, self._role, self._live.tree.tokens(self.agent, messages[-1]))
-        stream = model.stream(messages, max_tokens=limit)
+        await self._read(model.stream(messages, max_tokens=limit), limit)
+
+        # However it ended: a block that is still open is read as in the recorded text, which the fold reads alone.
+        if any(isinstance(event, Cut) for event in self._scanner.end()):
+            self._finish = "cut"
+
+    async def _read(self, stream: AsyncGenerator[ModelEvent], limit: int) -> None:
+        """Take what the model says, until it ends or nothing more of it counts. `limit`: of the reply, in tokens."""
         async with aclosing(stream) as events:
             async for event in events:
                 self._asking.take(event)
@@ -164,8 +172,6 @@ class RunningReply:
                         self._usage = usage
                     case StreamEnd(finish) if self._finish != "cut":
                         self._finish = finish
-        if any(isinstance(event, Cut) for event in self._scanner.end()):
-            self._finish = "cut"
 
     def _take(self, text: str) -> bool:
         """Take the next piece of text. Returns whether nothing more is awaited.

@@ -12,13 +12,20 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 from iact.core.language import unread
+from iact.core.language.scanner import Scan, scan
+from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
 from iact.core.records.session import Open
+from iact.core.session.generation import RunningReply
 from iact.core.session.replay import replay
 from iact.core.tree.apply import read_tree
+from tests.core.language.documents import documents
 from tests.core.session.fakes import ScriptedModel, World, replies, runtime
+from tests.rounds import rounds
 
 RUN_READ = "```t.read\na\n```"
 ANSWER = "```ANSWER\n```"
@@ -324,6 +331,43 @@ def test_a_name_in_a_message_that_is_almost_a_variable_is_told_once(stage: Stage
     assert "$read_7 in your message names no variable; you have $read_1." in told
     assert told.count("names no variable") == 2
     assert "names no variable" not in played.heard(2)
+
+
+# --- what the shell reads, and what the fold reads ----------------------------------------------
+
+
+@settings(max_examples=rounds(40), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(documents(), st.integers(1, 40), st.integers(1, 12))
+@example("```t.read\n" + "a" * 40, 1, 3)
+@example("```t.read\na\n```\n\n```t.write\nsome text\n\n\n", 2, 4)
+def test_a_reply_is_read_from_its_record_as_it_was_read_while_it_came(
+    tmp_path: Path, text: str, chunk: int, limit: int
+) -> None:
+    """The limit is that of an endpoint that ignores it, so the stream is left in the middle of any block."""
+    text = text.replace("BASH", "t.read").replace("shell.run timeout=3", "t.write")
+    script = replies({"/": [text, "Done.", "Done.", "Done."]})
+    model = ScriptedModel(script, chunk=chunk)
+    read: list[Scan] = []
+    scanned = RunningReply.scanned
+
+    def watched(reply: RunningReply) -> Scan:
+        read.append(scanned(reply))
+        return read[-1]
+
+    async def main() -> Path:
+        bounds = Bounds(reply_tokens=limit)
+        async with runtime(tmp_path, script, model=model, bounds=bounds) as opened:
+            session = await opened.open()
+            await session.ask("Go")
+            return session.journal
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(RunningReply, "scanned", watched)
+        journal = asyncio.run(main())
+
+    done = replay(journal, verify=True)
+    recorded = [record.body for record in done.records if record.kind in ("turn", "reply")]
+    assert [scan(body, done.tree.registry("/").is_action) for body in recorded[: len(read)]] == read
 
 
 # --- journals of older formats ------------------------------------------------------------------
