@@ -30,6 +30,10 @@ _FLAG: Final = re.compile(r"(?<!\S)--([A-Za-z_][\w-]*)(?:[ \t]+(?!-)|[ \t]*$)")
 _PAIR: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*)[ \t]*:(?:[ \t]+(.*)|[ \t]*)")
 _ANY_PAIR: Final = re.compile(r"[ \t]*([A-Za-z_][\w-]*)[ \t]*(?::(?=[ \t]|$)|=)[ \t]*(.*)")
 _KEY: Final = re.compile(r"([A-Za-z_][\w-]*)[ \t]*=[ \t]*")
+_NAMES_OF_THINGS: Final = frozenset(
+    {"path", "url", "at", "of", "old", "new", "branch", "database", "other", "glob"}
+)
+"""Parameters whose values seldom have blanks: what stands behind such a value is another argument."""
 _LATER_KEY: Final = re.compile(r"(?<=[ \t])([a-z_][a-z0-9_-]*)=(?=\S)")
 _BLOCK_TEXT: Final = re.compile(r"[|>][-+]?")
 
@@ -74,7 +78,8 @@ def _goes_on(spec: ActionSpec, taken: tuple[str, tuple[Argument, ...]] | Mistake
     arguments = taken[1]
     for argument, following in pairwise(arguments):
         schema = spec.properties.get(argument.key or "", {})
-        free = schema.get("type") == "string" and "enum" not in schema and "pattern" not in schema
+        is_text = schema.get("type") == "string" and "enum" not in schema and "pattern" not in schema
+        free = is_text and argument.key not in _NAMES_OF_THINGS
         if free and argument.form == "bare" and following.key is None and following.form == "bare":
             words = sum(other.key is None for other in arguments)
             given = {other.key for other in arguments}

@@ -35,13 +35,15 @@ COMMIT: Final = function(
     "git.commit", "message", "message", message=TEXT, most={"type": "integer"},
     files={"anyOf": [{"type": "array", "items": {"type": "string"}}, {"type": "null"}]},
 )  # fmt: skip
+DIFF: Final = function("git.diff", None, old=TEXT, path=TEXT)
 READ: Final = function("files.read", None, "path", path=TEXT, first={"type": "integer"})
 FETCH: Final = function("web.fetch", "url", "url", url=TEXT, most={"type": "integer"})
 SEND: Final = function("mail.send", "text", "to", "text", to=TEXT, subject=TEXT, text=TEXT)
 TABLE: Final[dict[str, Value]] = {"x": text_value("from x")}
 
 SPECS: Final = {
-    spec.name: spec for spec in (COMMIT, RUN, WRITE, READ, FETCH, SEND, CALL, SHOW, WAIT, RECALL, REMEMBER)
+    spec.name: spec
+    for spec in (COMMIT, DIFF, RUN, WRITE, READ, FETCH, SEND, CALL, SHOW, WAIT, RECALL, REMEMBER)
 }
 
 
@@ -90,6 +92,8 @@ def bound(text: str) -> Bound | Mistake:
         ("mail.send to=a@b.c subject=It's done, all of it\nHello", {"to": "a@b.c", "subject": "It's done, all of it", "text": "Hello"}),
         ("CALL name=analyst role=a careful\nFit.", {"name": "analyst", "role": "a careful", "message": "Fit."}),
         ("CALL role=careful analyst\nFit.", {"name": "analyst", "role": "careful", "message": "Fit."}),
+        ("git.diff path=tool HEAD~1..HEAD", {"path": "tool", "old": "HEAD~1..HEAD"}),
+        ("files.write path=a b.txt\nx", {"path": "a b.txt", "content": "x"}),
         # The body on the first line.
         ("shell.run ls -la 'a b'", {"command": "ls -la 'a b'"}),
         ('shell.run "ls -la"', {"command": "ls -la"}),
