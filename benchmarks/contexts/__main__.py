@@ -1,9 +1,10 @@
 """What models met in sessions, counted over their journals: a table, and JSON with `--json FILE`.
 
-    python -m benchmarks.contexts JOURNAL [JOURNAL …] [--json FILE] [--each]
+    python -m benchmarks.contexts JOURNAL [JOURNAL …] [--json FILE] [--each] [--first]
 
 The sessions of a round are those in which somebody, or a model, answered the contexts and knew nothing else
-(docs/measurements/model.md). `--each` prints a table for each session as well.
+(docs/measurements/model.md). `--each` prints a table for each session as well; `--first` prints what the first context of
+each session consists of, in tokens as the product estimates them.
 """
 
 from __future__ import annotations
@@ -17,9 +18,11 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.contexts.count import SOON, Counts, count
-from benchmarks.contexts.segments import KINDS
+from benchmarks.contexts.segments import KINDS, segments
+from iact.core.context.tokens import estimate
 from iact.core.journal.file import read_blob, read_journal
 from iact.core.ports import JSON
+from iact.core.session.replay import contexts_of
 
 _AIMS: Final = {"notes": "≥ 80 %", "pairs": "100 %", "needless": "≤ 5 %", "unsaid": "0", "idle": "≤ 5 %"}
 
@@ -34,7 +37,14 @@ def main(arguments: Sequence[str]) -> int:
     )
     parser.add_argument("--json", type=Path, metavar="FILE", help="where to write the counts")
     parser.add_argument("--each", action="store_true", help="print a table for each session as well")
+    parser.add_argument(
+        "--first", action="store_true", help="print the first contexts alone, in tokens by kind"
+    )
     options = parser.parse_args(arguments)
+
+    if options.first:
+        print("\n".join(first_contexts(options.journals)))
+        return 0
 
     total = Counts()
     for journal in options.journals:
@@ -48,6 +58,21 @@ def main(arguments: Sequence[str]) -> int:
     if options.json is not None:
         options.json.write_text(json.dumps(as_json(total), indent=1) + "\n", encoding="utf-8")
     return 0
+
+
+def first_contexts(journals: Sequence[Path]) -> Iterator[str]:
+    """The lines of a table of the first context of each session, in tokens by kind."""
+    yield "| session | " + " | ".join(KINDS) + " | all |"
+    yield "|---" * (len(KINDS) + 2) + "|"
+    for journal in journals:
+        folder = journal if journal.is_dir() else journal.parent
+        contexts = contexts_of(read_journal(journal).records, partial(read_blob, folder))
+        first = next(context for _, context in contexts if context)
+        tokens = dict.fromkeys(KINDS, 0)
+        for segment in segments(first):
+            tokens[segment.kind] += estimate(segment.text)
+        row = " | ".join(f"{tokens[kind]:,}" for kind in KINDS)
+        yield f"| {folder.name} | {row} | {sum(tokens.values()):,} |"
 
 
 def as_json(counts: Counts) -> dict[str, JSON]:

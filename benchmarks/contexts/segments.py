@@ -27,7 +27,7 @@ _LABELS: Final[Sequence[tuple[re.Pattern[str], Kind]]] = [
         re.compile(r"(?:Result|Error) of `|`?[\w. ]+`? did not complete|It (?:had printed|also brought)"),
         "results",
     ),
-    (re.compile(r"Functions (?:you can use|that most work needs)|You may read, not change"), "functions"),
+    (re.compile(r"Functions (?:that )?you can use|You may read, not change"), "functions"),
     (re.compile(r"Message from |Intervention by |Your child |You are agent |Your role"), "messages"),
     (re.compile(r"\(state\) "), "state"),
     (re.compile(r"Memory has |What is known"), "memory"),
