@@ -249,8 +249,12 @@ def _body_on_the_line(spec: ActionSpec, rest: str, body: str | None) -> Iterator
     if not text or any(match.group(1) in spec.properties for match in _LATER_KEY.finditer(text)):
         return
     alone = split(f"{spec.name} {text}")
-    if not isinstance(alone, Mistake) and len(alone[1]) == 1 and alone[1][0].key is None:
-        text = alone[1][0].text if alone[1][0].form == "quoted" else text
+    if not isinstance(alone, Mistake):
+        if all(argument.key is not None for argument in alone[1]):
+            # Parameters that do not exist, which must be said.
+            return
+        if len(alone[1]) == 1 and alone[1][0].form == "quoted":
+            text = alone[1][0].text
     yield tuple(arguments), text
 
 

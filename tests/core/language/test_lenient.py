@@ -97,6 +97,7 @@ def bound(text: str) -> Bound | Mistake:
         # The body on the first line.
         ("shell.run ls -la 'a b'", {"command": "ls -la 'a b'"}),
         ('shell.run "ls -la"', {"command": "ls -la"}),
+        ("shell.run X=1 make", {"command": "X=1 make"}),
         ("shell.run timeout=5 ls -la", {"timeout": 5, "command": "ls -la"}),
         ('web.fetch "https://a.example" most=5', {"url": "https://a.example", "most": 5}),
         ("web.fetch https://a.example/x?y=1", {"url": "https://a.example/x?y=1"}),
@@ -129,6 +130,8 @@ def test_what_arguments_are_read_as(text: str, arguments: dict[str, JSON]) -> No
     [
         ("shell.run timeout=soon\nls", "parameter `timeout` expects number, not \"soon\""),
         ("shell.run dance=5\nls", "it has no parameter `dance`"),
+        ("shell.run timeuot=5", "it has no parameter `timeuot`"),
+        ("shell.run timeout=5 X=1", "it has no parameter `X`"),
         ("files.read path=a.txt lines=1-2", "it has no parameter `lines`"),
         ("shell.run command=ls\npwd", "parameter `command` is given on the first line and in the body"),
         ('shell.run {"command": "ls"}\npwd', ""),

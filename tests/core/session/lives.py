@@ -197,6 +197,19 @@ def stopped(data: Path) -> Path:
     return asyncio.run(main())
 
 
+def with_plans(data: Path) -> Path:
+    """A person has kept a plan, and the root reads how plans are written; the session's directory."""
+
+    async def main() -> Path:
+        async with runtime(data, replies({"/": ["```HELP PLAN\n```", "Read."]})) as it:
+            it.templates.save("tidy", "steps:\n  - {id: a, call: t.read, params: {text: x}}\n")
+            session = await it.open()
+            await session.ask("How are plans written?")
+            return session.journal.parent
+
+    return asyncio.run(main())
+
+
 async def writing(session: Session, model: ScriptedModel, count: int) -> None:
     """Wait until the model writes for the root for this number of times."""
     await until(lambda: len(model.asked) == count)

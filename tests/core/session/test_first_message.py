@@ -78,7 +78,7 @@ def test_what_all_agents_share_stands_before_who_this_one_is(tmp_path: Path) -> 
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     assert places[0] == 0
-    for fact in ("/workspace", "no network but hosts that a person allows", "python3"):
+    for fact in ("/workspace", "No network but hosts that a person allows", "python3"):
         assert fact in text[: places[1]], "it stands with the documentation of shell.run"
 
 

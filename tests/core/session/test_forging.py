@@ -60,6 +60,8 @@ FREE: Final = {
     "waits": "how long an endpoint kept anybody waiting is for people",
     "finish": "what a limit cut off matters only in an action that was begun",
     "compress.by": "who wanted it is for people",
+    "control models.by": "likewise",
+    "recall.meant": "what it brings to mind is documented up to format 1.2 only",
     "who": "likewise: which person did it",
     "compress.usage": "it counts on a budget that was never short here",
     "result.unkept": "which files are kept is for a person to go back to",
@@ -109,6 +111,7 @@ def sessions(tmp_path_factory: pytest.TempPathFactory) -> list[Told]:
         ).parent
     )
     places.append(lives.stopped(tmp_path_factory.mktemp("stopped")))
+    places.append(lives.with_plans(tmp_path_factory.mktemp("plans")))
     places.append(test_hosts.everything(tmp_path_factory.mktemp("hosts")))
     places.append(test_forms.everything(tmp_path_factory.mktemp("forms")))
     places.append(lives.adopted(tmp_path_factory.mktemp("adopted")))
