@@ -26,6 +26,9 @@ from acp.schema import (
     UserMessageChunk,
 )
 
+from iact.core.language import unread
+from iact.core.language.actions import ANSWER
+from iact.core.language.scanner import scan
 from iact.core.ports import JSON
 from iact.core.records.calls import Call, ClearanceAsk, Gate, Result
 from iact.core.records.control import Inject
@@ -38,6 +41,7 @@ from iact.core.session.events import Delta, OutputEvent
 from iact.core.session.listing import short_title
 from iact.core.session.question_text import asks_title
 from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
+from iact.faces.root_text import CertainText
 
 Update: TypeAlias = (
     UserMessageChunk
@@ -110,8 +114,9 @@ def shown(text: str, most: int = _LONGEST) -> ContentToolCallContent:
 class _Speech:
     """What was sent of the text that the root is writing."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_action: IsAction) -> None:
         self.text = ""
+        self.certain = CertainText(is_action)
         self.thought = ""
         self.deaf = False
         """Whether some of it was missed, so the rest is sent with its record."""
@@ -134,7 +139,9 @@ class Updates:
         self._messages = 0
         self._has_title = False
         """Whether the client knows the session's title."""
-        self._speech = _Speech()
+        self._speech = self._new_speech()
+        self._turns: dict[int, str] = {}
+        """What the root wrote beside its actions in each turn of this task, by record."""
         self._blocks: dict[str, tuple[int, dict[int, ActionBlock]]] = {}
         """The record and the actions of each agent's newest turn."""
         self._fired: dict[tuple[str, int, int], Fire] = {}
@@ -163,8 +170,9 @@ class Updates:
         if delta.thought:
             self._speech.thought += delta.text
             return [self._thought(delta.text)]
-        self._speech.text += delta.text
-        return [self._message(delta.text)]
+        certain = self._speech.certain.feed(delta.text)
+        self._speech.text += certain
+        return [self._message(certain)] if certain else []
 
     def prints(self, event: OutputEvent) -> list[Update]:
         """Handle the output of a running tool."""
@@ -251,13 +259,27 @@ class Updates:
         if generation is not None and generation.reasoning.startswith(self._speech.thought):
             rest = generation.reasoning[len(self._speech.thought) :]
             updates += [self._thought(rest)] if rest else []
-        updates += self._rest(record.body)
+        updates += self._rest(self._said_with(record))
         self._next_message()
         if isinstance(content, Turn):
             self._keep_blocks(record)
         else:
             self._plans = {path: entries for path, entries in self._plans.items() if not _over(entries)}
         return [*updates, *self._usage(generation)]
+
+    def _said_with(self, record: Record) -> str:
+        """What the root says with a turn or a reply. An answer that it wrote in an earlier turn is said once."""
+        body = record.body
+        if isinstance(record.content, Turn):
+            blocks = scan(body, self._is_action(_ROOT) or looks_like_action).blocks
+            self._turns[record.n] = unread.prose(body, blocks)
+            answers = [block for block in blocks if block.info.split(None, 1)[:1] == [ANSWER.name]]
+            return "".join(unread.outside(body, answers)).rstrip() if answers else body
+
+        of = record.content.of if isinstance(record.content, Reply) else 0
+        said_before = self._turns.get(of) == body
+        self._turns.clear()
+        return "" if said_before else body
 
     def _rest(self, body: str) -> list[Update]:
         """The part of a record's text that was not sent yet."""
@@ -284,9 +306,14 @@ class Updates:
         status: Status = "completed" if well else "failed"
         return self._end(name, record.agent, status, [shown("\n\n".join(written))])
 
+    def _new_speech(self) -> _Speech:
+        is_action = self._is_action(_ROOT) or looks_like_action
+        # The answer in a block is said as the reply.
+        return _Speech(lambda name: name != ANSWER.name and is_action(name))
+
     def _next_message(self) -> None:
         self._messages += 1
-        self._speech = _Speech()
+        self._speech = self._new_speech()
 
     def _message(self, text: str) -> AgentMessageChunk:
         return AgentMessageChunk(

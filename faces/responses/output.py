@@ -18,7 +18,7 @@ from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
 from iact.core.session.question_text import about, told
 from iact.faces.message import question_id
-from iact.faces.root_text import prose
+from iact.faces.root_text import SaidOnce
 
 QUESTION: Final = "iact_clearance"
 """The function whose calls represent questions to the client."""
@@ -94,16 +94,14 @@ def question_item(session: str, question: Record) -> dict[str, JSON]:
 
 
 def texts(records: Iterable[Record]) -> list[str]:
-    """The root's messages in order: each turn's prose, and the answer."""
-    found: list[str] = []
-    for record in records:
-        if record.agent != "/":
-            continue
-        if isinstance(record.content, Turn) and (said := prose(record.body).strip()):
-            found.append(said)
-        elif isinstance(record.content, Reply):
-            found.append(record.body)
-    return found
+    """The root's messages in order: each turn's prose, and the answer, unless it was said before."""
+    once = SaidOnce()
+    said = [
+        once.text(record)
+        for record in records
+        if record.agent == "/" and isinstance(record.content, Turn | Reply)
+    ]
+    return [text for text in said if text]
 
 
 def reply_of(records: Sequence[Record]) -> Record | None:

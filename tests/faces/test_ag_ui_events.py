@@ -67,6 +67,29 @@ TABLE: dict[str, tuple[list[Event | Record], list[str]]] = {
          turn(4, "Now.\n\n```files.read\na\n```", "/coder")],
         ["begins", "+", "Now.", "."],
     ),
+    "what may become a call in another form is held back": (
+        [*CALLED, Delta("/coder", "Now.\n<tool", restart=True), Delta("/coder", "_call>{}</tool_call>"),
+         turn(4, "Now.\n\n```files.read\na\n```", "/coder")],
+        ["begins", "+", "Now.", "."],
+    ),
+    "what may become an action in a list item is held back": (
+        [*CALLED, Delta("/coder", "Now.\n1. ``", restart=True), Delta("/coder", "`files.read\n   a\n   ```"),
+         turn(4, "Now.\n\n```files.read\na\n```", "/coder")],
+        ["begins", "+", "Now.", "."],
+    ),
+    "an answer of an earlier turn is said once": (
+        [*CALLED, Delta("/coder", "It is.", restart=True), turn(4, "It is.", "/coder"), Delta("/coder", "ANSWER", restart=True),
+         turn(5, "```ANSWER\n```", "/coder"), reply(6, "It is.", "/coder", "/", of=4)],
+        ["begins", "+", "It is.", ".", "done"],
+    ),
+    "an answer with an action in it is said once": (
+        [*CALLED, turn(4, "It is.\n\n```VAR v\n1\n```\n\nSo far.", "/coder"), reply(5, "It is.\n\nSo far.", "/coder", "/", of=4)],
+        ["begins", "+", "It is.", ".", "+", "So far.", ".", "done"],
+    ),
+    "an answer in a block is said once": (
+        [*CALLED, Delta("/coder", "```ANSWER\nIt is.\n```"), turn(4, "```ANSWER\nIt is.\n```", "/coder"), reply(5, "It is.", "/coder", "/", of=4)],
+        ["begins", "+", "It is.", ".", "done"],
+    ),
     "what it thinks is none of it": ([*CALLED, Delta("/coder", "Hm.", thought=True)], ["begins"]),
     "a plan that is being written says nothing": ([*PLANNED, Delta("/audit", "steps:", restart=True)], ["begins"]),
     "cut off by the end of the run": (

@@ -38,8 +38,10 @@ def turn(n: int, body: str, agent: str = "/", reasoning: str = "") -> Record:
     return record(n, Turn(generation=generation(reasoning)), body, agent)
 
 
-def reply(n: int, body: str, agent: str = "/", to: str = "user") -> Record:
-    return record(n, Reply(to=to, status="ok", generation=generation()), body, agent)
+def reply(n: int, body: str, agent: str = "/", to: str = "user", of: int = 0) -> Record:
+    """A reply. `of`: the earlier turn in which it was written."""
+    made = None if of else generation()
+    return record(n, Reply(to=to, status="ok", generation=made, of=of), body, agent)
 
 
 def call(n: int, of: int, agent: str = "/", function: str = "shell.run", to: str = "") -> Record:
@@ -114,11 +116,27 @@ STARTED = "tool_call /#2.0: shell.run touch made | in_progress |  | /"
 TABLE: dict[str, tuple[list[Record | Delta | OutputEvent], list[str]]] = {
     "text that streamed is not told again": (
         [Delta("/", "All "), Delta("/", "well."), reply(2, "All well.")],
-        ["agent message: All ", "agent message: well."],
+        ["agent message: All", "agent message:  well."],
     ),
     "a record brings what is missing": (
         [Delta("/", "All "), reply(2, "All well.")],
-        ["agent message: All ", "agent message: well."],
+        ["agent message: All", "agent message:  well."],
+    ),
+    "a call in another form is told as it is recorded": (
+        [Delta("/", "I look.\n<tool_"), Delta("/", 'call>{"name": "shell.run"}</tool_call>'), turn(2, f"I look.\n\n{BLOCK}")],
+        ["agent message: I look.", f"agent message: \n\n{BLOCK}"],
+    ),
+    "an answer of an earlier turn is told once": (
+        [Delta("/", "All well."), turn(2, "All well."), Delta("/", "ANSWER"), turn(3, "```ANSWER\n```"), reply(4, "All well.", of=2)],
+        ["agent message: All well."],
+    ),
+    "an answer in a block is told once": (
+        [Delta("/", "Now:\n```ANSWER\nAll well.\n```"), turn(2, "Now:\n```ANSWER\nAll well.\n```"), reply(3, "All well.", of=2)],
+        ["agent message: Now:", "agent message: All well."],
+    ),
+    "an answer with an action beside it is told once": (
+        [turn(2, "All well.\n\n```REMEMBER\nIt is.\n```"), reply(3, "All well.", of=2)],
+        ["agent message: All well.\n\n```REMEMBER\nIt is.\n```"],
     ),
     "text that was cut is not told again": ([Delta("/", "All well. And"), reply(2, "All well.")], ["agent message: All well. And"]),
     "thoughts come as thoughts, and once": (
