@@ -693,7 +693,7 @@ OpenLive = Callable[[Path, Path], LiveFiles]
 
 
 class ThrownAwayLayer(Protocol):
-    """A layer over a folder: whoever works in it sees the folder, and nothing that they write reaches it.
+    """A layer over a folder: anyone who works in it sees the folder, and nothing that they write reaches it.
 
     Every method blocks.
     """

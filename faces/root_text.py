@@ -135,8 +135,9 @@ class TextStream:
             self._written += self._certain.feed(event.text)
             yield from self._send(self._written.strip())
         elif isinstance(event, RecordAppended) and event.record.agent == self._agent:
-            if isinstance(event.record.content, Turn | Reply):
-                yield from self._end(self._once.text(event.record))
+            record = event.record
+            if isinstance(record.content, Turn | Reply):
+                yield from self._end(self._once.text(record))
 
     def _send(self, text: str) -> Iterator[str | None]:
         if text.startswith(self._sent) and len(text) > len(self._sent):

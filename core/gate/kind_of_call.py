@@ -1,4 +1,4 @@
-"""Which calls are the same to a person, and to whoever counts repetitions, although they are written differently.
+"""Which calls are the same to a person, and to anyone who counts repetitions, although they are written differently.
 
 The digest of a call's arguments changes with a blank or a comment. Its *kind* does not: scripts are compared without
 what changes nothing in them (blanks between words, comments, empty lines, time limits), other texts without blanks at

@@ -35,7 +35,7 @@ def runs_in_layer(
     """Whether a call is made in the layer, where there is one.
 
     `believed`: the function's manifest ships with the product, or a person approved it. A rule of the policy about the
-    function's impact or its effect on others stands: whoever wrote it means more than files.
+    function's impact or its effect on others stands: anyone who wrote it means more than files.
     """
     if function not in COMPUTES or not believed or grant.intent >= 1:
         return False

@@ -100,7 +100,7 @@ INVENTED: Final = re.compile(
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundCalls:
     """Calls that stand together. `start`, `end`: where, in the text. `known`: see `Form`."""
 
     start: int
@@ -129,7 +129,7 @@ def opens_in(line: str) -> int | None:
     return None
 
 
-def read_at(text: str, start: int) -> Found | None:
+def read_at(text: str, start: int) -> FoundCalls | None:
     """Read the calls whose mark stands at `start`. None if the mark is used for other things, and this is no call."""
     match = _OPENINGS.match(text, start)
     if match is None:
@@ -139,9 +139,9 @@ def read_at(text: str, start: int) -> Found | None:
     window = text[start : start + _LONGEST]
     found = _react(window) if form.source == "ReAct" else _read(window, form, match.group())
     if found is None:
-        return Found(start, start + len(match.group()), (), form) if form.known else None
+        return FoundCalls(start, start + len(match.group()), (), form) if form.known else None
     calls, length = found
-    return Found(start, start + length, calls, form)
+    return FoundCalls(start, start + length, calls, form)
 
 
 def _number(match: re.Match[str]) -> int:

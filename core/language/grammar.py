@@ -255,7 +255,7 @@ def _nested(spec: ActionSpec, slot: str, text: str) -> Nested | None:
 
 
 def _holds_content(schema: Mapping[str, JSON]) -> bool:
-    """Whether what stands in an object or a list of this schema is content, which nobody writes out by hand."""
+    """Whether what is in an object or a list of this schema is content, which nobody writes out by hand."""
     for key in ("additionalProperties", "items"):
         inner = schema.get(key)
         if isinstance(inner, dict) and "contentMediaType" in inner:

@@ -22,7 +22,7 @@ from typing import Final
 
 from iact.core.language import foreign
 from iact.core.language.actions import ANSWER, ActionSpec, Registry
-from iact.core.language.foreign import ForeignCall, Found, resolver
+from iact.core.language.foreign import ForeignCall, FoundCalls, resolver
 from iact.core.language.scanner import Block, Scanner
 from iact.core.language.unread import PYTHONS, SHELLS
 from iact.core.language.writer import CallWriter, block
@@ -68,7 +68,7 @@ def in_our_language(text: str, registry: Registry) -> Rewritten:
     return _Reader(text, registry).rewritten()
 
 
-def unknown_calls(text: str, registry: Registry) -> Sequence[Found]:
+def unknown_calls(text: str, registry: Registry) -> Sequence[FoundCalls]:
     """The calls in a reply in our language in another form: unreadable, or of what does not exist."""
     if _is_ours(text, registry):
         return ()
@@ -105,7 +105,7 @@ class _Reader:
         self._tried = 0
         self._pieces: list[_Piece] = []
         self._acted = 0  # where the last action block ends that needs no rewriting
-        self.unknown: list[Found] = []
+        self.unknown: list[FoundCalls] = []
 
     def rewritten(self) -> Rewritten:
         self.read()
@@ -272,7 +272,7 @@ class _Reader:
         if blocks:
             self._pieces.append(_Piece(start, end, blocks, last=True, foreign=True))
         elif calls and not self._text[end:].strip():
-            self.unknown.append(Found(start, end, calls, foreign.FORMS[-1]))
+            self.unknown.append(FoundCalls(start, end, calls, foreign.FORMS[-1]))
 
     def _named(self, language: str, rest: str, body: str) -> str:
         """The action block that a block of code means with the name of an action behind its language, or in its first

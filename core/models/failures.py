@@ -270,7 +270,7 @@ def empty() -> AttemptFailure:
 def only_thought(*, cut_off: bool) -> AttemptFailure:
     """Reasoning, and no reply after it. `cut_off`: the length limit was reached.
 
-    The same request is not sent again: whoever asked can ask for the reply.
+    The same request is not sent again: anyone who asked can ask for the reply.
     """
     why = "reached the length limit before any text" if cut_off else "sent only its reasoning, and no reply"
     return AttemptFailure(ModelOnlyThought, why, "try again, or choose another model", again="no")

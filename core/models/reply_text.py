@@ -54,7 +54,7 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ThoughtMark:
     """How one family of models marks its reasoning. Letters match in any case."""
 
     opening: str
@@ -62,20 +62,20 @@ class Mark:
 
 
 MARKS: Final = (
-    Mark("<think>", "</think>"),
-    Mark("<thinking>", "</thinking>"),
-    Mark("<thought>", "</thought>"),
-    Mark("<thoughts>", "</thoughts>"),
-    Mark("<reasoning>", "</reasoning>"),
-    Mark("<seed:think>", "</seed:think>"),
-    Mark("<|think|>", "<|/think|>"),
-    Mark("<|begin_of_thought|>", "<|end_of_thought|>"),
-    Mark("<|start_thinking|>", "<|end_thinking|>"),
-    Mark("<start_of_thought>", "<end_of_thought>"),
-    Mark("<|channel>thought", "<channel|>"),
-    Mark("<unused94>thought", "<unused95>"),
-    Mark("[THINK]", "[/THINK]"),
-    Mark("◁think▷", "◁/think▷"),
+    ThoughtMark("<think>", "</think>"),
+    ThoughtMark("<thinking>", "</thinking>"),
+    ThoughtMark("<thought>", "</thought>"),
+    ThoughtMark("<thoughts>", "</thoughts>"),
+    ThoughtMark("<reasoning>", "</reasoning>"),
+    ThoughtMark("<seed:think>", "</seed:think>"),
+    ThoughtMark("<|think|>", "<|/think|>"),
+    ThoughtMark("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ThoughtMark("<|start_thinking|>", "<|end_thinking|>"),
+    ThoughtMark("<start_of_thought>", "<end_of_thought>"),
+    ThoughtMark("<|channel>thought", "<channel|>"),
+    ThoughtMark("<unused94>thought", "<unused95>"),
+    ThoughtMark("[THINK]", "[/THINK]"),
+    ThoughtMark("◁think▷", "◁/think▷"),
 )
 """The marks in use."""
 

@@ -1,7 +1,7 @@
 """Uploads as files of a session's own workspace.
 
 The agents work in the same folder and may put anything there, so a file is made without following a link and without
-replacing what is there. It is made after its record, which says what its content is labelled with: whoever can read the
+replacing what is there. It is made after its record, which says what its content is labelled with: anyone who can read the
 file has its label.
 """
 

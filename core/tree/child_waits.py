@@ -16,7 +16,7 @@ _ALL: Final = "all"
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedReplies:
     """The children that a WAIT or QUERY names."""
 
     paths: tuple[str, ...]
@@ -27,14 +27,14 @@ class Wanted:
     """Whether a WAIT ends with the first reply."""
 
 
-def wanted(tree: Tree, agent: Agent, bound: Bound) -> Wanted:
+def wanted(tree: Tree, agent: Agent, bound: Bound) -> WantedReplies:
     """Return the children that the arguments of a WAIT or QUERY name."""
     everyone = tuple(agent.children.values())
     words = _words(bound)
 
     if not tree.follows_1_3:
         known = tuple(agent.children[word] for word in words if word in agent.children)
-        return Wanted(known or everyone)
+        return WantedReplies(known or everyone)
 
     first = words[:1] == [_ANY]
     if first:
@@ -42,12 +42,12 @@ def wanted(tree: Tree, agent: Agent, bound: Bound) -> Wanted:
     if words == [_ALL] and _ALL not in agent.children:
         words = []
     if not words:
-        return Wanted(everyone, first=first)
+        return WantedReplies(everyone, first=first)
 
     paths = {word: agent.children.get(word, word) for word in words}
     known = tuple(path for path in paths.values() if path in everyone)
     unknown = tuple(word for word, path in paths.items() if path not in everyone)
-    return Wanted(known, unknown, first)
+    return WantedReplies(known, unknown, first)
 
 
 def _words(bound: Bound) -> list[str]:

@@ -1,4 +1,4 @@
-"""How an agent's history is cut: what goes, what stays, and what stands in its place. Pure.
+"""How an agent's history is cut: what goes, what stays, and what comes in its place. Pure.
 
 After a cut, a history is the static prompt, one message, and the last turns:
 
@@ -159,7 +159,7 @@ def _first(text: str, room: int) -> str:
 
 
 def _note(summary: str, *, stays: bool) -> str:
-    """What is said about a cut. `stays`: the summary stands in the agent's last reply."""
+    """What is said about a cut. `stays`: the summary is in the agent's last reply."""
     if stays:
         return labels.compressed(None)
     return labels.compressed(summary) if summary else labels.cut_without_summary()

@@ -126,7 +126,7 @@ def heard(
 def sources_of(parts: Iterable[Feedback]) -> Labels:
     """The labels of the values whose content these texts show.
 
-    Whoever lets an agent read the texts adds them to what it has read, as SHOW does.
+    A caller that lets an agent read the texts adds them to what it has read, as SHOW does.
     """
     return join(part.sources for part in parts if isinstance(part, Passage))
 

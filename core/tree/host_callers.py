@@ -31,7 +31,7 @@ _READ: Final = 65_536
 
 
 @dataclass(frozen=True, slots=True)
-class Callers:
+class HostCallers:
     """The calls that a connection may belong to, by record, and their agents.
 
     `addresses`: those at the host that the calls name. `origins`: where the naming comes from: the labels of the
@@ -44,7 +44,7 @@ class Callers:
     origins: tuple[str, ...] = ()
 
 
-def callers_of(tree: Tree, module: str, host: str, owner: str) -> Callers:
+def callers_of(tree: Tree, module: str, host: str, owner: str) -> HostCallers:
     """The calls for which `module` may connect to `host`. `owner`: the agent that its instance serves alone, or ""."""
     under_way = [
         (agent, one)
@@ -53,14 +53,14 @@ def callers_of(tree: Tree, module: str, host: str, owner: str) -> Callers:
         if one.call and one.spec.module == module
     ]
     if not tree.follows_1_3:
-        return Callers(tuple(sorted(one.call for _, one in under_way)), ())
+        return HostCallers(tuple(sorted(one.call for _, one in under_way)), ())
 
     own = [(agent, one) for agent, one in under_way if not owner or agent.path == owner]
     naming = [(agent, one) for agent, one in own if _naming(one, host)]
     chosen = sorted(naming or own, key=lambda found: found[1].call)
 
     addresses = dict.fromkeys(address for _, one in naming for address in _addresses(one, host))
-    return Callers(
+    return HostCallers(
         tuple(one.call for _, one in chosen),
         tuple(dict.fromkeys(agent.path for agent, _ in chosen)),
         tuple(addresses)[:_ADDRESSES],

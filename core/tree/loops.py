@@ -3,7 +3,7 @@
 Calls are compared by their kind (`core.gate.kind_of_call`), so that a blank or a comment makes no other call of one,
 and outcomes by digest. A failure counts whenever it comes again. A success counts only as long as nothing new happens
 in between: an agent that runs the same check after each of its changes is making progress. A call that waits by itself
-(`shell.output` with `wait`, a script that sleeps) may bring the same as often as it likes: whoever waits for something
+(`shell.output` with `wait`, a script that sleeps) may bring the same as often as it likes: an agent that waits for something
 needs that, and the number of turns is bounded.
 """
 

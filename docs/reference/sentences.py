@@ -129,8 +129,10 @@ _FOR_OTHERS: Final = (
     "core/tree/chronicle.py",
     "core/tree/compression.py",
     "core/tree/contexts.py",
+    "core/tree/help_pages.py",
     "core/tree/interpret.py",
     "core/tree/plan_briefing.py",
+    "core/tree/uploads.py",
     "iact/distiller.py",
     # Errors that only a bug in the program causes, and texts that only its log has.
     "core/modules/background.py",

@@ -154,7 +154,7 @@ def places(parts: Iterable[str], words: str, *, by_page: bool) -> tuple[Mapping[
 
 
 def _place_of(wanted: Sequence[str], line: str) -> int | None:
-    """Where the first of the words stands in a line that has all of them."""
+    """Where the first of the words is in a line that has all of them."""
     low = line.lower()
     return low.find(wanted[0]) if all(word in low for word in wanted) else None
 

@@ -37,7 +37,7 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A link of a page, and the line that it stands in."""
+    """A link of a page, and the line that has it."""
 
     text: str
     address: str

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from iact.core.characters import paired
-from iact.core.models.reply_text import MARKS, Mark, Pairs, Thoughts
+from iact.core.models.reply_text import MARKS, Pairs, ThoughtMark, Thoughts
 
 
 def cut(text: str, sizes: Sequence[int]) -> list[str]:
@@ -83,7 +83,7 @@ ACTION = "```shell.run\nls\n```\n"
 
 @pytest.mark.parametrize("mark", MARKS, ids=lambda mark: mark.opening)
 @given(sizes)
-def test_a_draft_in_any_mark_is_reasoning(mark: Mark, by: list[int]) -> None:
+def test_a_draft_in_any_mark_is_reasoning(mark: ThoughtMark, by: list[int]) -> None:
     opening, closing = mark.opening, mark.closing
     closed = f"{opening}{DRAFT}{closing}{ACTION}"
     assert told(cut(closed, by)) == [(True, DRAFT), (False, ACTION)]
@@ -99,7 +99,7 @@ def test_a_draft_in_any_mark_is_reasoning(mark: Mark, by: list[int]) -> None:
 
 @pytest.mark.parametrize("mark", MARKS, ids=lambda mark: mark.opening)
 @given(sizes)
-def test_reasoning_between_texts_is_told_from_them(mark: Mark, by: list[int]) -> None:
+def test_reasoning_between_texts_is_told_from_them(mark: ThoughtMark, by: list[int]) -> None:
     opening, closing = mark.opening, mark.closing
     text = f"First.\n{opening}{DRAFT}{closing}\nThen.\n {opening}{DRAFT}"
     assert told(cut(text, by)) == [
@@ -123,14 +123,14 @@ def test_reasoning_between_texts_is_told_from_them(mark: Mark, by: list[int]) ->
     ],
 )
 @given(sizes)
-def test_a_quoted_mark_is_text(mark: Mark, quoted: str, by: list[int]) -> None:
+def test_a_quoted_mark_is_text(mark: ThoughtMark, quoted: str, by: list[int]) -> None:
     text = quoted.format(mark.opening)
     assert told(cut(text, by)) == [(False, text)]
 
 
 @pytest.mark.parametrize("mark", MARKS, ids=lambda mark: mark.opening)
 @given(sizes)
-def test_nested_reasoning_ends_where_its_first_mark_does(mark: Mark, by: list[int]) -> None:
+def test_nested_reasoning_ends_where_its_first_mark_does(mark: ThoughtMark, by: list[int]) -> None:
     opening, closing = mark.opening, mark.closing
     inner = f"a{opening}b{closing}\n{ACTION}"
     assert told(cut(f"{opening}{inner}{closing}Done.", by)) == [(True, inner), (False, "Done.")]
