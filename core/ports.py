@@ -740,7 +740,10 @@ class Clock(Protocol):
 
 # --- memory -------------------------------------------------------------------------------------
 
-FragmentKind = Literal["goal", "preference", "fact", "lesson", "result"]
+FragmentKind = Literal["goal", "preference", "decision", "fact", "lesson", "result"]
+WantedScope = Literal["", "person", "project", "session"]
+"""Where an agent says that a memory holds: for its person everywhere, in the directory, in the session. Empty: it did not
+say."""
 Occasion = Literal["say", "remember", "reply", "failure", "correction", "cut"]
 
 
@@ -765,6 +768,8 @@ class MemoryEvent:
     untrusted: tuple[str, ...] = ()
     project: str = ""
     supersedes: tuple[str, ...] = ()
+    scope: WantedScope = ""
+    """Where it holds, as an agent requested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -106,8 +106,11 @@ def _scope(event: MemoryEvent, fragment: Fragment) -> MemoryScope:
     user = fragment.scope.user
     session = MemoryScope(user, "session", event.session)
     project = MemoryScope(user, "project", event.project) if event.project else None
-    if fragment.untrusted:
+    if fragment.untrusted and event.scope != "session":
         return project or session
+    if event.scope:
+        wanted = {"person": MemoryScope(user, "user"), "project": project or session, "session": session}
+        return wanted[event.scope]
     if event.occasion in ("say", "correction") or fragment.kind == "preference":
         return MemoryScope(user, "user")
     if event.occasion == "cut":

@@ -50,10 +50,24 @@ class Weights:
     neighbour: float = 0.4
     age: float = 0.1
     half_life: Mapping[FragmentKind, float] = field(
-        default_factory=lambda: {"goal": 90, "preference": 720, "fact": 180, "lesson": 360, "result": 60}
+        default_factory=lambda: {
+            "goal": 90,
+            "preference": 720,
+            "decision": 360,
+            "fact": 180,
+            "lesson": 360,
+            "result": 60,
+        }
     )
     kind: Mapping[FragmentKind, float] = field(
-        default_factory=lambda: {"goal": 1.0, "preference": 1.2, "fact": 1.0, "lesson": 1.1, "result": 0.95}
+        default_factory=lambda: {
+            "goal": 1.0,
+            "preference": 1.2,
+            "decision": 1.1,
+            "fact": 1.0,
+            "lesson": 1.1,
+            "result": 0.95,
+        }
     )
     alike: float = 0.8
     standing: float = 0.7

@@ -290,7 +290,7 @@ def _revises(fragment: Fragment) -> bool:
     """Whether a statement can replace or contradict another; most can't, and comparing costs a query."""
     if fragment.kind == "preference":
         return True
-    return fragment.kind in ("fact", "lesson") and (
+    return fragment.kind in ("decision", "fact", "lesson") and (
         slot(fragment.text) is not None or negative(fragment.text)
     )
 

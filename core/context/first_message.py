@@ -39,8 +39,8 @@ READS_ONLY: Final = "You may read, not change."
 """What an agent is told that may only look. Checks from outside look for these words."""
 
 _WHAT_READERS_WRITE: Final = (
-    "Scripts of yours may write, to test or to compute, without a network; only you see it, and it is gone when your "
-    "task ends."
+    "Scripts of yours may write, to test or to compute, without a network; only you see it, and it is gone when you "
+    "have answered."
 )
 
 
@@ -77,7 +77,7 @@ def offer(found: AgentOffer) -> list[str]:
 def identity(agent: str, caller: str, role: str, *, reads_only: bool = False, layer: bool = False) -> str:
     """Return who an agent is: its path, its caller, whether it may only read, and its role.
 
-    `layer`: what a script of an agent that may only read writes is thrown away when its task ends.
+    `layer`: what a script of an agent that may only read writes is thrown away when it has answered.
     """
     by = "the user" if caller == "user" else caller
     parts = [f"{YOU}{agent}, called by {by}."]

@@ -94,4 +94,10 @@ of a variable, whatever its length.
 - Actions run in the order in which they are written; those that only read may run at the same time."""
 """What `HELP language` shows: how blocks are read, for anyone who needs it exactly."""
 
+TAUGHT: Final = frozenset(
+    {"CALL", "CALL_ASYNC", "WAIT", "QUERY", "VAR", "SHOW", "HELP", "COMPRESS", "REMEMBER", "RECALL", "ANSWER"}
+)
+"""Actions that the prompt teaches as far as most agents need them. What else there is about them is told to those who
+ask, or whose call was refused for its form; PLAN is not among them, whose steps are more than fits here."""
+
 STANDARD: Final = StaticPrompt(system=_SYSTEM)

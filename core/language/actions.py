@@ -174,16 +174,27 @@ COMPRESS: Final = ActionSpec(
 
 REMEMBER: Final = ActionSpec(
     name="REMEMBER",
-    summary="Keep the body in memory, beyond this task; `supersedes` is the id of what it replaces.",
+    summary="Keep the body in memory, beyond this task; `replaces` is the id of the memory that it replaces.",
+    parameters=_schema(
+        ["text"],
+        kind={"type": "string", "enum": ["preference", "decision", "fact", "lesson", "goal", "result"]},
+        scope={"type": "string", "enum": ["person", "project", "session"]},
+        replaces=_TEXT,
+        text=_TEXT,
+    ),
+    body="text",
+    core=True,
+)
+REMEMBER_BEFORE_1_3: Final = replace(
+    REMEMBER,
     parameters=_schema(
         ["text"],
         kind={"type": "string", "enum": ["goal", "preference", "fact", "lesson", "result"]},
         supersedes=_TEXT,
         text=_TEXT,
     ),
-    body="text",
-    core=True,
 )
+"""REMEMBER as journals of older formats have it."""
 RECALL: Final = ActionSpec(
     name="RECALL",
     summary="Search memory for what the words, or the body, say.",

@@ -30,6 +30,7 @@ _GROUPS: Final = (
     frozenset({"hidden", "show_hidden", "include_hidden"}),
     frozenset({"target", "selector", "ref", "element"}),
     frozenset({"of", "file"}),
+    frozenset({"replaces", "supersedes", "replace"}),
 )
 """Names that mean the same."""
 

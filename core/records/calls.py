@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from iact.core.ports import JSON
+from iact.core.ports import JSON, WantedScope
 from iact.core.records.content import Content
 from iact.core.records.mark import OUTCOME, Derived, Mark, Outcome, Since
 from iact.core.records.parts import (
@@ -180,6 +180,8 @@ class Result(Content):
     """For REMEMBER: the kind of memory."""
     supersedes: Derived[str] = ""
     """For REMEMBER: the memory that it replaces."""
+    scope: Annotated[Derived[WantedScope], Since("1.3")] = ""
+    """For REMEMBER: where it holds, as its agent said. Empty: it did not say."""
     media: Outcome[str | None] = None
     """The media type of the output. Missing or empty: plain text."""
     data: Outcome[Mapping[str, JSON] | None] = None

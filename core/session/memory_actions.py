@@ -13,6 +13,7 @@ from iact.core.session.scheduler import Scheduler
 from iact.core.session.session_memory import SessionMemory
 from iact.core.tree.agent import Agent, Pending
 from iact.core.tree.interpret import argument_text
+from iact.core.tree.kept_memory import kept_by
 
 _KEPT: Final = 4_000
 """How many characters one REMEMBER can hold."""
@@ -35,10 +36,12 @@ class MemoryActions:
             wrong = f"`REMEMBER` takes 1 to {_KEPT} characters, not {len(text)}; keep what matters of it."
             record_result(self._live, agent, result_of(agent, pending, "error"), wrong)
         else:
+            said = kept_by(bound)
             kept = replace(
                 result_of(agent, pending, "ok"),
-                kind_of=argument_text(bound, "kind"),
-                supersedes=argument_text(bound, "supersedes"),
+                kind_of=said.kind,
+                supersedes=said.replaces,
+                scope=said.scope,
             )
             record_result(self._live, agent, kept, text)
 

@@ -143,6 +143,7 @@ from iact.core.tree.interpret import (
     name_block,
     outcome,
 )
+from iact.core.tree.kept_memory import KeptMemory, kept_by
 from iact.core.tree.mail import Incoming
 from iact.core.tree.notes import choose_notes, documented
 from iact.core.tree.plan_run import BUG
@@ -783,15 +784,15 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
         advance(tree, agent)
 
 
-def _kept(result: Result) -> tuple[str, str]:
-    return result.kind_of, result.supersedes
+def _kept(result: Result) -> KeptMemory:
+    return KeptMemory(result.kind_of, result.supersedes, result.scope)
 
 
-def _to_keep(pending: Pending, result: Result) -> tuple[str, str]:
-    """Which kind of memory an action keeps, and which memory that replaces."""
+def _to_keep(pending: Pending, result: Result) -> KeptMemory:
+    """What an action keeps in memory."""
     if pending.spec.name != "REMEMBER" or result.status != "ok" or pending.bound is None:
-        return "", ""
-    return argument_text(pending.bound, "kind"), argument_text(pending.bound, "supersedes")
+        return KeptMemory()
+    return kept_by(pending.bound)
 
 
 def _directory(tree: Tree, pending: Pending, result: Result) -> str:

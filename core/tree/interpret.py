@@ -24,7 +24,7 @@ from iact.core.gate.gate import arguments_digest
 from iact.core.gate.kind_of_call import kind_of
 from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
-from iact.core.language.actions import ANSWER, PLAN, ActionSpec, Registry
+from iact.core.language.actions import ANSWER, PLAN, REMEMBER_BEFORE_1_3, ActionSpec, Registry
 from iact.core.language.grammar import Bound, Mistake, bind, split
 from iact.core.language.lenient import read_action
 from iact.core.language.scanner import Block
@@ -180,7 +180,8 @@ def bind_pending(tree: Tree, agent: Agent, pending: Pending) -> Bound | Mistake:
     taken = split(pending.info, nested=False)
     if isinstance(taken, Mistake):
         return taken
-    return bind(pending.spec, taken[1], pending.body, agent.table)
+    spec = REMEMBER_BEFORE_1_3 if pending.spec.name == REMEMBER_BEFORE_1_3.name else pending.spec
+    return bind(spec, taken[1], pending.body, agent.table)
 
 
 def _look_ahead(tree: Tree, agent: Agent) -> None:

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, get_args
 
-from iact.core.ports import FragmentKind, MemoryEvent, Occasion
+from iact.core.ports import FragmentKind, MemoryEvent, Occasion, WantedScope
 from iact.core.records.calls import Result
 from iact.core.records.control import Inject
 from iact.core.records.dialogue import Compress, Reply, Say
@@ -84,7 +84,8 @@ def _kept(tree: Tree, record: Record, result: Result) -> MemoryEvent | None:
     """What an agent stored with REMEMBER."""
     wanted, replaced = result.kind_of, result.supersedes
     kind: FragmentKind | None = next((one for one in get_args(FragmentKind) if one == wanted), None)
-    return _made(tree, record, "remember", record.body, kind=kind, supersedes=(replaced,) if replaced else ())
+    replaces = (replaced,) if replaced else ()
+    return _made(tree, record, "remember", record.body, kind=kind, supersedes=replaces, scope=result.scope)
 
 
 def _made(
@@ -97,6 +98,7 @@ def _made(
     kind: FragmentKind | None = None,
     own: bool = False,
     supersedes: tuple[str, ...] = (),
+    scope: WantedScope = "",
 ) -> MemoryEvent | None:
     """Build the event; None if the text is empty. `own`: a person wrote it, so the agent's labels do not apply."""
     if not text.strip():
@@ -116,4 +118,5 @@ def _made(
         untrusted=tuple(sorted(labels)),
         project=project_of(tree),
         supersedes=supersedes,
+        scope=scope,
     )

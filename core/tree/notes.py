@@ -8,6 +8,7 @@ A note comes when
 4. a state of its module opens it: then it stands with the news about the state;
 5. a file of its kind is uploaded.
 
+Actions that the static prompt teaches come by 2 and 3 alone.
 Results, replies of children and tracebacks bring none, whatever words are in them. A message brings three notes at
 most; what else it is about is named behind them.
 """
@@ -18,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
+from iact.core.context.prompt import TAUGHT
 from iact.core.context.signature import lines, signature
 from iact.core.language import labels
 from iact.core.language.actions import CORE_ACTIONS, PLAN, ActionSpec
@@ -61,7 +63,7 @@ def _undocumented(tree: Tree, agent: Agent, known: AbstractSet[str]) -> list[Act
     return [
         spec
         for spec in tree.registry(agent.path).documented
-        if spec.name not in known and is_offered(tree, agent, spec) and is_usable(tree, agent, spec)
+        if spec.name not in known | TAUGHT and is_offered(tree, agent, spec) and is_usable(tree, agent, spec)
     ]
 
 
@@ -171,7 +173,7 @@ def remind(tree: Tree, agent: Agent) -> list[str]:
     used = agent.context.cut()
     registry = tree.registry(agent.path)
     told = list[str]()
-    for name in used[-_REMINDERS:]:
+    for name in [name for name in used if name not in TAUGHT][-_REMINDERS:]:
         spec = registry.find(name)
         if isinstance(spec, ActionSpec) and is_offered(tree, agent, spec) and is_usable(tree, agent, spec):
             about = spec.documentation.partition("\n\n")[0].split("\n")[:_FIRST_LINES]

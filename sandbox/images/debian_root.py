@@ -26,8 +26,8 @@ from iact.core.ports import Report
 from iact.sandbox.images.recipe import BASE, Recipe
 
 PACKAGES: Final = (
-    "python3", "bash", "dash", "coreutils", "grep", "sed", "findutils", "mawk", "diffutils", "patch",
-    "tar", "gzip", "bzip2", "xz-utils", "zip", "unzip", "procps", "util-linux", "hostname", "debianutils",
+    "python3", "python3-pytest",
+    "bash", "dash", "coreutils", "grep", "sed", "findutils", "mawk", "diffutils", "patch", "tar", "gzip", "bzip2", "xz-utils", "zip", "unzip", "procps", "util-linux", "hostname", "debianutils",
     "less", "tree", "bc", "jq", "git",
     "base-files", "ncurses-base", "libstdc++6",
 )  # fmt: skip
@@ -38,15 +38,21 @@ _FOR_ROOT: Final = (
 )  # fmt: skip
 """What packages take for granted while they are set up: in a workshop, where somebody may be root."""
 
+_TESTED_WITH: Final = (
+    r"dist-packages(?:$|/(?:_?pytest|pluggy|iniconfig|packaging|attrs?|more_itertools|py)(?:$|[./-]))"
+)
+"""What of Debian's Python packages stays, below `usr/lib/python3`: pytest, and what it is made of."""
+
 _DROPPED: Final = re.compile(
-    r"""
+    rf"""
     dev/.  | boot/. | lib32$ | libx32$
     | var/(?:cache|log|lib/(?:apt|dpkg|python|systemd))/.
     | etc/(?:apt|dpkg|cron\.daily|init\.d|systemd|logrotate\.d|update-motd\.d|hostname|resolv\.conf|fstab)
     | usr/share/(?:doc|man|info|locale|lintian|bug|perl|perl5|gitweb|python3?/|bash-completion|binfmts|pixmaps
                 |applications|apps|git-core/contrib|common-licenses|menu|mime|debconf|zsh|readline)
-    | usr/lib/(?:systemd|udev|init|modules-load\.d|git-core/mergetools|python3/|python3\.\d+/(?:pydoc_data|idlelib
-                |turtledemo|ensurepip|lib2to3|tkinter|test)/|python3\.\d+/turtle\.py)
+    | usr/lib/(?:systemd|udev|init|modules-load\.d|git-core/mergetools|python3/(?!{_TESTED_WITH})
+                |python3\.\d+/(?:pydoc_data|idlelib|turtledemo|ensurepip|lib2to3|tkinter|test)/
+                |python3\.\d+/turtle\.py)
     | usr/lib/[^/]+-linux-gnu/(?:gconv|perl|perl-base|security|systemd|sasl2|libperl\.|libcurl
                 |libldap|liblber|librtmp|libssh2|libnghttp2|libpsl|libmvec|libsasl|libdb-)
     | usr/s?bin/(?:dpkg|apt|perl|cpan|corelist|prove|pod|pl2pm|h2|ptar|scalar|git-shell|update-alternatives

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from iact.core.ports import FragmentKind, MemoryEvent, MemoryQuestion, Occasion
+from iact.core.ports import FragmentKind, MemoryEvent, MemoryQuestion, Occasion, WantedScope
 from iact.hippocampus.fragment import Fragment, MemoryScope
 from iact.hippocampus.ranking import dot
 from iact.hippocampus.store import FragmentSet, StoredHit
@@ -141,9 +141,12 @@ def told(
     kind: FragmentKind | None = None,
     untrusted: tuple[str, ...] = (),
     project: str = "",
+    scope: WantedScope = "",
 ) -> MemoryEvent:
     """Something else that happened, `days` ago."""
-    return MemoryEvent(session, record, agent, ago(days), occasion, text, False, kind, untrusted, project)
+    return MemoryEvent(
+        session, record, agent, ago(days), occasion, text, False, kind, untrusted, project, scope=scope
+    )
 
 
 def ago(days: float) -> str:

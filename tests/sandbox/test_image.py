@@ -38,6 +38,21 @@ def test_its_tools_work_without_a_network(engine: docker.DockerClient) -> None:
     assert b"/usr/bin/jq" in said
 
 
+def test_it_runs_tests(engine: docker.DockerClient) -> None:
+    made = image.ensure(engine, print)
+    script = "cd /tmp; printf 'def test_sum(tmp_path):\\n    assert 1 + 1 == 3\\n' > test_a.py; pytest -q; python3 -m pytest -q"
+    said = engine.containers.run(
+        made.reference,
+        ["bash", "-c", f"{script}; true"],
+        network_mode="none",
+        remove=True,
+        read_only=True,
+        tmpfs={"/tmp": ""},
+    )
+    assert said.count(b"1 failed in") == 2
+    assert b"assert (1 + 1) == 3" in said
+
+
 def test_no_registry_is_a_clear_sentence(
     engine: docker.DockerClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -57,6 +72,11 @@ def test_no_registry_is_a_clear_sentence(
         ("usr/bin/python3.11", True),
         ("usr/lib/python3.11/asyncio/__init__.py", True),
         ("usr/lib/python3.13/json/__init__.py", True),
+        ("usr/lib/python3/dist-packages", True),
+        ("usr/lib/python3/dist-packages/_pytest/main.py", True),
+        ("usr/lib/python3/dist-packages/pluggy-1.0.0.egg-info/PKG-INFO", True),
+        ("usr/lib/python3/dist-packages/pkg_resources/__init__.py", False),
+        ("usr/lib/python3/dist-packages/pygments/lexer.py", False),
         ("usr/lib/x86_64-linux-gnu/libc.so.6", True),
         ("usr/lib/x86_64-linux-gnu/libstdc++.so.6", True),
         ("usr/share/git-core/templates/description", True),

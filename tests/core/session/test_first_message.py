@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from iact.core.context.first_message import ESSENTIAL, RARE, READS_ONLY
+from iact.core.context.first_message import ESSENTIAL, RARE, READS_ONLY, identity
 from iact.core.context.tokens import estimate
 from iact.core.models.roles import Models
 from iact.core.session.replay import replay
@@ -145,6 +145,11 @@ def test_a_root_at_intent_0_is_a_reader(tmp_path: Path) -> None:
     text = first(tmp_path, intent=0)
     assert READS_ONLY in text.split("\n")
     assert "files.write" not in listed(text)
+
+
+def test_a_reader_with_a_layer_is_told_how_long_what_it_writes_is_there() -> None:
+    assert "it is gone when you have answered." in identity("/", "user", "", reads_only=True, layer=True)
+    assert "gone" not in identity("/", "user", "", reads_only=True)
 
 
 def test_a_forked_reader_is_told_as_well(tmp_path: Path) -> None:

@@ -171,6 +171,34 @@ def test_remember_and_recall(tmp_path: Path) -> None:
     assert found.text("status") == "ok"
 
 
+@pytest.mark.parametrize("name", ["replaces", "supersedes"])
+def test_a_decision_is_kept_with_its_scope_and_what_it_replaces(tmp_path: Path, name: str) -> None:
+    memory = FakeMemory((), to=())
+    written = f"```REMEMBER kind=decision scope=project {name}=s0/7\nThe rooms are booked.\n```"
+    records = talk(tmp_path, lambda asked: [written, "Done."][asked.turn], memory, "Go.")
+    (kept,) = of_kind(records, "result")
+    assert [kept.text(field) for field in ("kind_of", "scope", "supersedes")] == [
+        "decision",
+        "project",
+        "s0/7",
+    ]
+    stored = next(one for one in memory.kept if one.occasion == "remember")
+    assert (stored.kind, stored.scope, stored.supersedes) == ("decision", "project", ("s0/7",))
+
+
+def test_an_unknown_scope_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
+    told: list[str] = []
+
+    def script(asked: Asked) -> str:
+        told.append(asked.newest)
+        return ["```REMEMBER scope=world\nIt is round.\n```", "Done."][asked.turn]
+
+    memory = FakeMemory((), to=())
+    talk(tmp_path, script, memory, "Go.")
+    assert 'must be one of "person", "project", "session", not "world"' in told[1]
+    assert not [one for one in memory.kept if one.occasion == "remember"]
+
+
 def kept_session(records: Sequence[Record]) -> str:
     return records[0].text("session")
 

@@ -115,6 +115,7 @@ def told(data: Path, text: str) -> list[str]:
         ("Deploy it.", ["DEPLOY"]),
         ("There is an action DEPLOY. Please do it.", ["DEPLOY"]),
         ("Do that as a plan, please.", ["PLAN"]),
+        ("Let a child check it (CALL checker); then WAIT, and REMEMBER it.", []),
         ("Use sql.run and web.fetch; do it in parallel.", ["web.fetch", "sql.run", "PLAN"]),
     ],
 )
@@ -269,6 +270,7 @@ def test_after_a_cut_the_notes_of_what_was_used_come_again_in_short(tmp_path: Pa
             "Hello.",
             "```weather.forecast\n" + "Oslo " * 400 + "\n```",
             *(["```shell.run\nls\n```"] * 3),
+            "```REMEMBER kind=fact\nIt rains.\n```",
             "```COMPRESS\nThe task: the weather of Oslo. All is well.\n```",
             "Done.",
             "Done again.",
@@ -287,7 +289,7 @@ def test_after_a_cut_the_notes_of_what_was_used_come_again_in_short(tmp_path: Pa
     cut = next(one for one in asked if "Your history was cut." in one.newest)
     assert "Documentation of `web.fetch`" in cut.messages[1].content, "the first message stays"
     assert notes(cut.newest) == ["weather.forecast"], (
-        "shell.run stands in the first message; maps was not used"
+        "shell.run stands in the first message, REMEMBER in the static prompt; maps was not used"
     )
     assert "Documentation of `weather.forecast`, in short:\n" in cut.newest
     assert "weather.forecast <place> days=3\nTakes a place.\nGives degrees.\n```" in cut.newest

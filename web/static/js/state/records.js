@@ -75,7 +75,7 @@
  * Where one recalled memory comes from and how it was found. `id`: session and record. `untrusted`: labels of the outside sources of its text. `contradicts`: ids of memories that contradict it.
  * @typedef {object} MemorySource
  * @property {string} id
- * @property {"goal"|"preference"|"fact"|"lesson"|"result"} kind
+ * @property {"goal"|"preference"|"decision"|"fact"|"lesson"|"result"} kind
  * @property {number} score
  * @property {string} at
  * @property {string} session
@@ -423,6 +423,7 @@
  * @property {"ok"|"error"|"incomplete"|"cancelled"|"skipped"|"interrupted"|"forked"} status How it ended.
  * @property {string} [kind_of] For REMEMBER: the kind of memory.
  * @property {string} [supersedes] For REMEMBER: the memory that it replaces.
+ * @property {""|"person"|"project"|"session"} [scope] For REMEMBER: where it holds, as its agent said. Empty: it did not say.
  * @property {string|null} [media] The media type of the output. Missing or empty: plain text.
  * @property {Record<string, unknown>|null} [data] Data that is not text for the agent: an exit status, the type of an error.
  * @property {Blob|null} [blob] The output, if it is long or not text.

@@ -293,7 +293,7 @@ export interface MemoryDetails {
   id: string;
   text: string;
   scope: "user" | "project" | "session";
-  kind: "goal" | "preference" | "fact" | "lesson" | "result";
+  kind: "goal" | "preference" | "decision" | "fact" | "lesson" | "result";
   session: string;
   agent: string;
   at: string;
@@ -310,7 +310,7 @@ export interface MemoryDetails {
 export interface MemoryRow {
   id: string;
   text: string;
-  kind: "goal" | "preference" | "fact" | "lesson" | "result";
+  kind: "goal" | "preference" | "decision" | "fact" | "lesson" | "result";
   score: number;
   at: string;
   session: string;
