@@ -32,7 +32,10 @@ _LISTED: Final = re.compile(
     r"(?P<before>[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*)(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)"
 )
 _ITEM: Final = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
-_ANY_FENCE: Final = re.compile(r"^(?P<before>[^`~\n]*)(?:`{3,}|~{3,})[ \t]*(?P<name>[^\s`]*)", re.MULTILINE)
+_FENCE: Final = re.compile(r"^ {0,3}(?:`{3}|~{3})", re.MULTILINE)
+_MARKED: Final = re.compile(rf"{foreign.SIGN}|^{_ITEM.pattern}", re.MULTILINE)
+"""What a line holds that can't be passed over: the sign of another form, or the beginning of a list item."""
+
 _CODE: Final = SHELLS | PYTHONS | {"tool", "tool_code", "tool_call", "action", "act"}
 """Languages of blocks that are meant to be run if the name of an action stands with them."""
 
@@ -59,36 +62,34 @@ class _Piece:
     foreign: bool = False
 
 
+def is_plain(text: str, blocks: Sequence[Block]) -> bool:
+    """Whether nothing in a reply can mean an action but its action blocks. `blocks`: all of its blocks.
+
+    Most replies are so, and need not be read again.
+    """
+    if not blocks and _ANSWER_ALONE.fullmatch(text):
+        return False
+
+    position = 0
+    for block in blocks:
+        if not block.action or _MARKED.search(text, position, block.start):
+            return False
+        position = block.end
+    return _MARKED.search(text, position) is None
+
+
 def in_our_language(text: str, registry: Registry) -> Rewritten:
     """Return a complete reply with its actions written as action blocks."""
     if ANSWER.name in registry and _ANSWER_ALONE.fullmatch(text):
         return Rewritten(block(ANSWER.name, None))
-    if _is_ours(text, registry):
-        return Rewritten(text)
     return _Reader(text, registry).rewritten()
 
 
 def unknown_calls(text: str, registry: Registry) -> Sequence[FoundCalls]:
     """The calls in a reply in our language in another form: unreadable, or of what does not exist."""
-    if _is_ours(text, registry):
-        return ()
     reader = _Reader(text, registry)
     reader.read()
     return reader.unknown
-
-
-def _is_ours(text: str, registry: Registry) -> bool:
-    """Whether a reply plainly holds text and action blocks at the margin alone, as nearly every reply does."""
-    if foreign.has_mark(text):
-        return False
-
-    opened, closed = 0, 0
-    for fence in _ANY_FENCE.finditer(text):
-        if fence["before"] or (fence["name"] and not registry.is_action(fence["name"])):
-            return False
-        opened += bool(fence["name"])
-        closed += not fence["name"]
-    return opened == closed
 
 
 class _Reader:
@@ -97,7 +98,6 @@ class _Reader:
     def __init__(self, text: str, registry: Registry) -> None:
         self._text = text
         self._registry = registry
-        self._resolve = resolver(registry.names)
         self._writer = CallWriter()
         self._scanner = Scanner(registry.is_action)
         self._base = 0  # where the text begins that the scanner reads
@@ -130,10 +130,31 @@ class _Reader:
 
     def read(self) -> None:
         """Read the text to its end."""
+        if not foreign.may_hold_calls(self._text):
+            return
+
         position = 0
         while position < len(self._text) and self._scanner.cut is None:
-            position = self._line(position)
+            marked = self._next_marked(position)
+            if marked > position:
+                self._take(self._scanner.feed(self._text[position:marked]))
+                position = marked
+            else:
+                position = self._line(position)
         self._take(self._scanner.end())
+
+    def _next_marked(self, position: int) -> int:
+        """Where the next line begins that must be read by itself. What is before it can be passed over at once."""
+        # What stands behind a call is read as if it were a line of its own.
+        behind_a_call = position > 0 and self._text[position - 1] != "\n"
+        if behind_a_call or (self._in_list and not self._scanner.inside):
+            return position
+
+        pattern = _FENCE if self._scanner.inside else _MARKED
+        mark = pattern.search(self._text, position)
+        if mark is None:
+            return len(self._text)
+        return self._text.rfind("\n", 0, mark.start()) + 1
 
     def _line(self, start: int) -> int:
         """Read the line at `start`, or what begins in it. Returns where reading goes on."""
@@ -232,9 +253,12 @@ class _Reader:
 
     def _blocks(self, calls: Sequence[ForeignCall]) -> str:
         """Calls as action blocks; empty if one of them calls what does not exist."""
-        specs = [self._registry.find(self._resolve(call.name)) for call in calls]
+        if not calls:
+            return ""
+        resolve = resolver(self._registry.names)
+        specs = [self._registry.find(resolve(call.name)) for call in calls]
         known = [spec for spec in specs if isinstance(spec, ActionSpec)]
-        if not calls or len(known) < len(calls):
+        if len(known) < len(calls):
             return ""
         blocks = [
             self._writer.blocks(spec, call.arguments, call.words)

@@ -7,7 +7,7 @@ sentences about it, one line each, are in `core.language.labels`.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from iact.core.language.scanner import Block, IsAction
@@ -23,10 +23,10 @@ RUNNERS: Final = {**dict.fromkeys(SHELLS, "shell.run"), **dict.fromkeys(PYTHONS,
 """The languages of blocks that are meant to be run, each with the function that runs it."""
 
 
-def closed_early(text: str, blocks: Sequence[Block], *, writes: Sequence[bool]) -> int | None:
+def closed_early(text: str, blocks: Sequence[Block], *, writes: Callable[[Block], bool]) -> int | None:
     """The first action block whose body probably goes on behind the fence that closed it; None if there is none.
 
-    `writes`: for each block, whether its body is a text that is kept or sent, and not a program.
+    `writes`: whether a block's body is a text that is kept or sent, and not a program.
 
     The fences of such a block can't be told from those of an action with text and an ordinary block behind it:
 
@@ -58,7 +58,7 @@ def closed_early(text: str, blocks: Sequence[Block], *, writes: Sequence[bool]) 
 
         lines = between.split("\n")
         touches = (bool(lines[0].strip()), bool(lines[-1].strip()))
-        doubtful = any(touches) if writes[index] else all(touches)
+        doubtful = any(touches) if writes(block) else all(touches)
         if doubtful:
             return index
     return None

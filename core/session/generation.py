@@ -8,7 +8,7 @@ from contextlib import aclosing
 from typing import Final, Literal
 
 from iact.core.context.tokens import estimate
-from iact.core.language.rewriting import in_our_language
+from iact.core.language.rewriting import in_our_language, is_plain
 from iact.core.language.scanner import Cut, Scan, Scanner, scan
 from iact.core.ports import (
     ChatMessage,
@@ -92,9 +92,14 @@ class RunningReply:
         kept = self._scanner.kept
         self._left_out = len(self.text) - len(kept) if self._finish == "cut" else 0
 
+        same_actions = self._live.tree.stamp(self.agent) == self.stamp
+        scanned = self._scanner.result()
+        if same_actions and is_plain(kept, scanned.blocks):
+            return scanned
+
         rewritten = in_our_language(kept, registry)
-        if rewritten.text == kept and self._live.tree.stamp(self.agent) == self.stamp:
-            return self._scanner.result()
+        if same_actions and rewritten.text == kept:
+            return scanned
 
         # In another form, an invented result is seen only now.
         scanned = scan(rewritten.text, registry.is_action)

@@ -306,12 +306,12 @@ class Turns:
             return
         scanned = generation.scanned()
         text = scanned.kept
-        tree.foreseen[agent.path] = Foreseen(tree.stamp(agent), prepared, scanned)
         interrupted = agent.caller != "user" and any(
             message.kind == "intervention" and message.n not in prepared.took for message in agent.mail.inbox
         )
         told = generation.told()
         read = read_reply(tree, agent, text, scanned.blocks, told, interrupted=interrupted)
+        tree.foreseen[agent.path] = Foreseen(tree.stamp(agent), prepared, scanned, read)
         if prepared.last:
             self._scheduler.cancel_children(agent)
             bound = prepared.last if read.acts else ""

@@ -422,8 +422,11 @@ def _activate(tree: Tree, agent: Agent, record: Record) -> None:
 
 def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     agent = agent_of(tree, record)
-    blocks = turns.take_turn(tree, agent, record, turn.generation)
-    read = read_reply(tree, agent, record.body, blocks, turn.generation, interrupted=agent.interrupted)
+    taken = turns.take_turn(tree, agent, record, turn.generation)
+    blocks = taken.blocks
+    read = taken.read or read_reply(
+        tree, agent, record.body, blocks, turn.generation, interrupted=agent.interrupted
+    )
     expect(tree, record, turn.held == read.held, "is held, or not, for another reason")
 
     agent.mail.feedback += read.remarks
@@ -472,9 +475,12 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
     agent.errand = None
     blocks: Sequence[Block] | None = None
     if reply.generation is not None:
-        blocks = turns.take_turn(tree, agent, record, reply.generation, last=reply.last)
+        taken = turns.take_turn(tree, agent, record, reply.generation, last=reply.last)
+        blocks = taken.blocks
         if status == "ok" and not reply.last:
-            read = read_reply(tree, agent, record.body, blocks, reply.generation, interrupted=False)
+            read = taken.read or read_reply(
+                tree, agent, record.body, blocks, reply.generation, interrupted=False
+            )
             expect(tree, record, not read.acts, "holds an action and should be a turn")
             expect(
                 tree,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from iact.core.context.tail import Told
 from iact.core.context.tokens import Calibration, estimate, estimate_messages
@@ -19,7 +20,7 @@ from iact.core.tree.contexts import labels_shown, prepare
 from iact.core.tree.expectations import expect
 from iact.core.tree.notes import documented, noted
 from iact.core.tree.opening import documented_at_first, opening_specs
-from iact.core.tree.prepared_context import PreparedContext
+from iact.core.tree.prepared_context import Foreseen, PreparedContext, ReadReply
 from iact.core.tree.tree import Tree
 from iact.core.tree.window import own_reply
 
@@ -45,28 +46,37 @@ def _check(tree: Tree, agent: Agent, record: Record, made: Generation) -> None:
         expect(tree, record, real and placed, "notes what stands in no documentation")
 
 
+@dataclass(frozen=True, slots=True)
+class TakenTurn:
+    """A turn whose input and text have become history."""
+
+    blocks: Sequence[Block]
+    """The fenced blocks of the text."""
+    read: ReadReply | None
+    """What becomes of the text, if the code that requested it has read it."""
+
+
 def take_turn(
     tree: Tree, agent: Agent, record: Record, made: Generation, *, last: LastTurn = ""
-) -> Sequence[Block]:
-    """Apply a turn: the model's input and its text become history. Returns the fenced blocks of the text.
+) -> TakenTurn:
+    """Apply a turn: the model's input and its text become history.
 
     `last`: why this was the agent's last turn.
     """
-    sent, (_, epoch) = made.context, tree.stamp(agent)
-    foreseen = tree.foreseen.pop(agent.path, None)
-    if foreseen is not None and foreseen.stamp != (
-        agent.step - 1,
-        epoch,
-    ):  # the record is a step of the agent itself
-        foreseen = None
+    sent = made.context
+    foreseen = _foreseen(tree, agent)
     if foreseen is not None and foreseen.prepared.digest == sent:
         prepared = foreseen.prepared
     else:
         prepared = answered(tree, agent, made, last)
+
+    read: ReadReply | None = None
     if foreseen is not None and foreseen.scanned.kept == record.body:
         blocks = foreseen.scanned.blocks
+        read = foreseen.read
     else:
         blocks = scan(record.body, tree.registry(agent.path).is_action).blocks
+
     if prepared.digest != sent:
         expect(tree, record, False, f"answers a context with digest {sent}, not {prepared.digest}")
     if tree.strict:
@@ -89,9 +99,9 @@ def take_turn(
         agent.mail.refused.clear()
     if agent.context.fresh:
         agent.context.first = prepared.input
-        specs = opening_specs(tree, agent, prepared.seen.catalogue)
-        origin.hear_names(tree, agent, specs)
-        at_first = documented_at_first(tree, agent, specs)
+        catalogue = prepared.seen.catalogue
+        origin.hear_names(tree, agent, opening_specs(tree, agent, catalogue))
+        at_first = documented_at_first(tree, agent, catalogue)
         origin.document(agent, at_first)
         agent.context.begin([*(spec.name for spec in at_first), *prepared.notes])
     agent.table = prepared.table
@@ -106,7 +116,15 @@ def take_turn(
     agent.guards.turns += 1
     agent.all_turns += 1
     count(tree, agent, made.usage)
-    return blocks
+    return TakenTurn(blocks, read)
+
+
+def _foreseen(tree: Tree, agent: Agent) -> Foreseen | None:
+    """What was computed in advance for the record that is being applied; None if the state has changed since."""
+    foreseen = tree.foreseen.pop(agent.path, None)
+    # The record is a step of the agent itself.
+    before = agent.step - 1, tree.epoch
+    return foreseen if foreseen is not None and foreseen.stamp == before else None
 
 
 def _calibrate(tree: Tree, agent: Agent, usage: Tokens, prepared: PreparedContext) -> None:

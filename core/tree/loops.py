@@ -40,8 +40,9 @@ def watch(agent: Agent, function: str, call: str, outcome_text: str) -> None:
 
     `call`: what tells calls of this function apart.
     """
-    _progress(agent.guards, (function, call, text_value(outcome_text).sha256))
-    count = observe(agent.guards, function, call, text_value(outcome_text).sha256)
+    outcome = text_value(outcome_text).sha256
+    _progress(agent.guards, (function, call, outcome))
+    count = observe(agent.guards, function, call, outcome)
     _judge(agent, function, count)
 
 

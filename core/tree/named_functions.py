@@ -17,7 +17,10 @@ from iact.core.language.phrases import A_MODULE, THE, actions_asked_for
 
 _CODE: Final = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1|\Z)", re.MULTILINE | re.DOTALL)
 _TRACEBACK: Final = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*.*", re.MULTILINE)
-_TOKEN: Final = re.compile(r"[A-Za-z0-9_./\\$@~:-]+")
+_TOKEN: Final = re.compile(r"[A-Za-z0-9_./\\$@~](?:[A-Za-z0-9_./\\$@~:-]*[A-Za-z0-9_/\\$@~])?")
+"""A word, a dotted name, an address or a path, without the punctuation around it."""
+
+_SAYS_MODULE: Final = re.compile(A_MODULE, re.IGNORECASE)
 _BEHIND: Final = re.compile(rf"[`'\"*]*[ \t-]?{A_MODULE}", re.IGNORECASE)
 _BEFORE: Final = re.compile(rf"(?<!\w){A_MODULE}[ \t]*[`'\"*]*\Z", re.IGNORECASE)
 _MEANT: Final = re.compile(rf"{THE}[ \t]+[`'\"*]*\Z", re.IGNORECASE)
@@ -97,12 +100,19 @@ def named(
 
 
 def _words(said: str, modules: AbstractSet[str]) -> _Named:
-    words, written, named_modules = set[str](), set[str](), set[str]()
+    written = frozenset(_TOKEN.findall(said))
+    words = frozenset(_TOKEN.findall(said.lower()))
+    return _Named(words, written, _named_as_modules(said, modules))
+
+
+def _named_as_modules(said: str, modules: AbstractSet[str]) -> AbstractSet[str]:
+    """The modules beside whose names a word such as "module" stands."""
+    if _SAYS_MODULE.search(said) is None:
+        return frozenset()
+
+    found = set[str]()
     for match in _TOKEN.finditer(said):
-        token = match.group().strip(":-").rstrip(".").strip(":-")
-        word = token.lower()
-        written.add(token)
-        words.add(word)
+        word = match.group().lower()
         module = word.split("-", 1)[0]
         if module not in modules:
             continue
@@ -112,8 +122,8 @@ def _words(said: str, modules: AbstractSet[str]) -> _Named:
         if module in _LANGUAGES:
             behind = behind and _MEANT.search(before) is not None
         if behind or (word == module and _BEFORE.search(before)):
-            named_modules.add(module)
-    return _Named(words, written, named_modules)
+            found.add(module)
+    return found
 
 
 def _rank_of_action(spec: ActionSpec, found: _Named, asked_for: AbstractSet[str]) -> int | None:

@@ -28,7 +28,7 @@ from iact.core.tree.agent import Agent
 from iact.core.tree.mail import Incoming
 from iact.core.tree.named_functions import named
 from iact.core.tree.offered_functions import is_offered
-from iact.core.tree.opening import documented_at_first, is_listed, is_usable, opening_specs
+from iact.core.tree.opening import documented_at_first, is_listed, is_usable
 from iact.core.tree.tree import Tree
 
 MOST: Final = 3
@@ -100,7 +100,10 @@ def documented(tree: Tree, notes: Iterable[str], catalogue: int | None) -> list[
 
 def note_texts(tree: Tree, notes: Mapping[str, int], place: int, catalogue: int | None) -> Iterator[str]:
     """Yield the texts of the notes that follow one message. `place`: the message's record."""
-    for spec in documented(tree, [name for name, n in notes.items() if n == place], catalogue):
+    here = [name for name, n in notes.items() if n == place]
+    if not here:
+        return
+    for spec in documented(tree, here, catalogue):
         yield note(tree, spec)
 
 
@@ -198,8 +201,8 @@ def _relevant(tree: Tree, agent: Agent, message: Incoming, notes: Mapping[str, i
 
     `notes`: what messages before it brought.
     """
-    known = _known(tree, agent)
-    specs = [spec for spec in _undocumented(tree, agent, known) if spec.name not in notes]
+    known = _known(tree, agent) | notes.keys()
+    specs = _undocumented(tree, agent, known)
     if not specs:
         return []
     if message.kind == "upload":
@@ -214,7 +217,7 @@ def _relevant(tree: Tree, agent: Agent, message: Incoming, notes: Mapping[str, i
         specs = [spec for spec in specs if spec.name != PLAN.name]
 
     # Whoever knows some functions of a module has met it; its mere name brings no more of them.
-    met = {name.split(".", 1)[0] for name in (*known, *notes)}
+    met = {name.split(".", 1)[0] for name in known}
     return named(message.text, specs, met, tree.kept)
 
 
@@ -234,5 +237,4 @@ def _known(tree: Tree, agent: Agent) -> set[str]:
     """The functions whose documentation an agent has read, or reads with its first message."""
     if not agent.context.fresh:
         return agent.context.known
-    specs = opening_specs(tree, agent, None)
-    return agent.context.known | {spec.name for spec in documented_at_first(tree, agent, specs)}
+    return agent.context.known | {spec.name for spec in documented_at_first(tree, agent, None)}

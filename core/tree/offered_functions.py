@@ -15,6 +15,8 @@ def has_states(tree: Tree, spec: ActionSpec) -> bool:
 
 def is_offered(tree: Tree, agent: Agent, spec: ActionSpec) -> bool:
     """Whether a function is among those that its module offers this agent now, as far as the agent was told."""
+    if spec.core:
+        return True
     machine = machine_of(tree, spec.module)
     return machine is None or spec.name.split(".", 1)[1] in offer_told(agent, machine)
 

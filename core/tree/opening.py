@@ -72,14 +72,12 @@ def opening_specs(tree: Tree, agent: Agent, catalogue: int | None) -> list[Actio
     return [spec for spec in functions if is_offered(tree, agent, spec) and is_usable(tree, agent, spec)]
 
 
-def documented_at_first(tree: Tree, agent: Agent, specs: Sequence[ActionSpec]) -> list[ActionSpec]:
-    """The functions whose documentation is in an agent's first message, whatever its task is.
-
-    `specs`: those that the message names (`opening_specs`).
-    """
+def documented_at_first(tree: Tree, agent: Agent, catalogue: int | None) -> list[ActionSpec]:
+    """The functions whose documentation is in an agent's first message, whatever its task is."""
     if agent.context.forked or tree.roles[agent.model].small:
         return []
-    return _essential(specs)
+    essential = _essential(tree.offered(agent.path, catalogue))
+    return [spec for spec in essential if is_offered(tree, agent, spec) and is_usable(tree, agent, spec)]
 
 
 def is_listed(tree: Tree, spec: ActionSpec) -> bool:
@@ -99,8 +97,8 @@ def _offer(tree: Tree, agent: Agent, catalogue: int | None) -> AgentOffer:
 
 
 def _essential(specs: Sequence[ActionSpec]) -> list[ActionSpec]:
-    by_name = {spec.name: spec for spec in specs if spec.documentation}
-    return [by_name[name] for name in ESSENTIAL if name in by_name]
+    documented = [spec for spec in specs if spec.name in ESSENTIAL and spec.documentation]
+    return sorted(documented, key=lambda spec: ESSENTIAL.index(spec.name))
 
 
 def _is_rare(tree: Tree, module: str) -> bool:

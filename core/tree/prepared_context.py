@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from iact.core.gate.provenance import NOTHING, Labels
-from iact.core.language.scanner import Scan
+from iact.core.language.scanner import Block, Scan
 from iact.core.language.variables import Table
 from iact.core.ports import ChatMessage, Part
-from iact.core.records.dialogue import LastTurn
+from iact.core.records.dialogue import Held, LastTurn
 from iact.core.records.parts import Seen
 
 
@@ -57,21 +57,39 @@ class PreparedContext:
     """The labels of the values whose content it shows."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadReply:
+    """A reply as it is understood."""
+
+    run: tuple[Block, ...]
+    """Its blocks, without the actions that are not run."""
+    remarks: tuple[str, ...]
+    """What its agent is told about it, if it gets another turn."""
+    held: Held
+    """Why it is no reply yet although it holds no action that is run."""
+    acts: bool
+    """Whether it holds an action, or something that was meant as one, so that another turn follows."""
+    answer: str = ""
+    """The text that is the reply, if its actions are done beside it."""
+    questions: tuple[str, ...] = ()
+    """What is asked or said about parts that were perhaps meant to be run. Each is said once in a task."""
+
+
 Stamp = tuple[int, int]
 """The state of one agent and of what all agents share (`Tree.stamp`). The agent's context only changes with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Foreseen:
-    """A reply's context and blocks, computed in advance by the code that requested it. The tree derives the same from
-    the record.
-
-    `stamp`: the state in which they were computed.
+    """A reply's context, its blocks and what becomes of it, computed in advance by the code that requested it. The tree
+    derives the same from the record.
     """
 
     stamp: Stamp
+    """The state in which they were computed."""
     prepared: PreparedContext
     scanned: Scan
+    read: ReadReply
 
 
 def newest_message(text: str, end: str, parts: tuple[Part, ...]) -> ChatMessage:

@@ -9,43 +9,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from iact.core.language import labels, unread
 from iact.core.language.actions import ANSWER, ActionSpec, Registry
 from iact.core.language.announcing import announces
 from iact.core.language.foreign import resolver
-from iact.core.language.rewriting import unknown_calls
+from iact.core.language.rewriting import is_plain, unknown_calls
 from iact.core.language.scanner import Block
 from iact.core.records.dialogue import Generation, Held
 from iact.core.tree.agent import Agent
 from iact.core.tree.child_waits import running_children
 from iact.core.tree.interpret import BESIDE_ANSWER
+from iact.core.tree.prepared_context import ReadReply
 from iact.core.tree.tree import Tree
 
 _TEXTS: Final = frozenset(
     {"content", "changes", "message", "text", "summary", "source", "value", "plan", "folder"}
 )
 """Names of parameters whose body is a text that is kept or sent. Other bodies are programs."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadReply:
-    """A reply as it is understood."""
-
-    run: tuple[Block, ...]
-    """Its blocks, without the actions that are not run."""
-    remarks: tuple[str, ...]
-    """What its agent is told about it, if it gets another turn."""
-    held: Held
-    """Why it is no reply yet although it holds no action that is run."""
-    acts: bool
-    """Whether it holds an action, or something that was meant as one, so that another turn follows."""
-    answer: str = ""
-    """The text that is the reply, if its actions are done beside it."""
-    questions: tuple[str, ...] = ()
-    """What is asked or said about parts that were perhaps meant to be run. Each is said once in a task."""
 
 
 def read_reply(
@@ -93,7 +75,7 @@ def _runs(
     """The blocks that are run, and what is said about the others."""
     remarks: list[str] = []
     run = list(blocks)
-    early = unread.closed_early(text, blocks, writes=[_writes(block, registry) for block in blocks])
+    early = unread.closed_early(text, blocks, writes=lambda block: _writes(block, registry))
     if early is not None:
         # What stands behind it may be a part of its body, quoted examples of actions included.
         fence = unread.fence_of(text, blocks[early])
@@ -114,7 +96,7 @@ def _questions(agent: Agent, text: str, blocks: Sequence[Block], registry: Regis
     another one is told again.
     """
     told = agent.guards.asked
-    found = [_unknown_call(text, registry)]
+    found = [_unknown_call(text, blocks, registry)]
     if not told:
         found += [_quoted(text, blocks, registry), _commands(text, blocks, registry)]
     return tuple(question for question in found if question and question not in told)
@@ -126,14 +108,17 @@ def _quoted(text: str, blocks: Sequence[Block], registry: Registry) -> str:
 
 
 def _commands(text: str, blocks: Sequence[Block], registry: Registry) -> str:
+    if any(block.action for block in blocks):
+        return ""
     language = unread.command_at_end(text, blocks)
     function = unread.RUNNERS.get(language.lower(), "")
-    acts = any(block.action for block in blocks)
-    return labels.not_run(language, function) if function in registry and not acts else ""
+    return labels.not_run(language, function) if function in registry else ""
 
 
-def _unknown_call(text: str, registry: Registry) -> str:
+def _unknown_call(text: str, blocks: Sequence[Block], registry: Registry) -> str:
     """What is said about calls in another form that were not made; empty if there are none."""
+    if is_plain(text, blocks):
+        return ""
     found = next(iter(unknown_calls(text, registry)), None)
     if found is None:
         return ""

@@ -89,17 +89,21 @@ def room_for(tree: Tree, agent: Agent, text: str) -> int:
 
 def may_be_cut(tree: Tree, agent: Agent, text: str) -> bool:
     """Whether a message can be so long that, with what comes beside it, a part of it is left out."""
+    if len(text) > _LONG:
+        return True
+    if _surely_fits(len(text), _least_room(tree, agent) // 2):
+        return False
     room = min(_window(tree, agent) // 4, _room_for_news(tree, agent) // 2)
-    return len(text) > _LONG or not (_surely_fits(len(text), room) or estimate(text) <= room)
+    return estimate(text) > room
 
 
 def fitted(tree: Tree, agent: Agent, parts: Sequence[Feedback]) -> list[str]:
     """Return the new parts for an agent; if they are too long together, the middles of the longest are left out."""
-    room = _room_for_news(tree, agent)
     found = [str(part) for part in parts]
-    if _surely_fits(sum(map(len, found)), room):
+    if _surely_fits(sum(map(len, found)), _least_room(tree, agent)):
         return found
 
+    room = _room_for_news(tree, agent)
     limit = max(map(len, found))
     while limit > _LEAST and sum(map(estimate, found)) > room:
         limit = max(_LEAST, limit * 3 // 4)
@@ -111,13 +115,18 @@ def _within(part: Feedback, limit: int) -> str:
     return part.within(limit) if isinstance(part, Passage) else excerpt(part, limit)
 
 
+def _least_room(tree: Tree, agent: Agent) -> int:
+    """The tokens that there are for what is new in any case. It is asked first, since it costs little."""
+    return _estimated(tree, agent, _window(tree, agent) // 8)
+
+
 def _room_for_news(tree: Tree, agent: Agent) -> int:
     """The most estimated tokens of what is new in one turn: it must fit beside a history that was just cut."""
     window = _window(tree, agent)
     if not tree.follows_1_3:
         return window // 2
     beside = _estimated(tree, agent, int(usable(tree, agent) * COMPRESS) - _STATE)
-    return max(_estimated(tree, agent, window // 8), beside - after_cut(tree, agent))
+    return max(_least_room(tree, agent), beside - after_cut(tree, agent))
 
 
 def own_reply(tree: Tree, agent: Agent, text: str) -> str:
