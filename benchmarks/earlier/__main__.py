@@ -50,6 +50,7 @@ class Row:
 
 ROWS: Final = (
     Row("a step", "reading", 400, "cpu_ms", "ms"),
+    Row("a step over HTTP", "over_http", 200, "cpu_ms", "ms"),
     Row("a step that waits for the disk", "writing", 200, "cpu_ms", "ms"),
     Row("a child, one after the other", "children", 200, "cpu_ms", "ms"),
     Row("a branch of 100 at the same time", "branches", 100, "cpu_ms", "ms"),

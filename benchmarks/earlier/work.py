@@ -14,6 +14,7 @@ import asyncio
 import cProfile
 import gc
 import os
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -21,6 +22,8 @@ from typing import Final
 
 sys.path.insert(0, os.getcwd())
 
+from benchmarks.peers.endpoint import LOOK
+from benchmarks.peers.ours import Ours
 from benchmarks.tree.fakes import InstantModel, runtime
 from benchmarks.tree.measure import DONE, TASK, Numbers, Stopwatch, report
 from benchmarks.tree.ours import WHAT
@@ -29,6 +32,9 @@ _FIRST: Final = 50_000
 """New objects between two runs of the cycle collector, as in `iact/__main__.py`."""
 
 _READY: Final = "Are you there?"
+
+_FIRST_STEPS: Final = 20
+"""Steps before the clock starts: the first ones import modules and open the connection."""
 
 
 async def branches(data: Path, count: int) -> Numbers:
@@ -47,6 +53,23 @@ async def branches(data: Path, count: int) -> Numbers:
             await session.ask(TASK)
         assert len([one for one in session.records() if one.kind == "result"]) == count
         return watch.per(count)
+
+
+async def over_http(data: Path, count: int) -> Numbers:
+    """An agent that reads `count` files, with the client of real endpoints. The endpoint is a process of its own."""
+    command = [sys.executable, "-m", "benchmarks.peers.endpoint"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as endpoint:
+        assert endpoint.stdout is not None
+        framework = Ours(f"{endpoint.stdout.readline().strip()}/v1", data)
+        try:
+            ask = await framework.reader(count)
+            await ask(LOOK.format(count=_FIRST_STEPS))
+            with Stopwatch() as watch:
+                await ask(LOOK.format(count=count))
+        finally:
+            await framework.close()
+            endpoint.terminate()
+    return watch.per(count)
 
 
 class Counter:
@@ -76,6 +99,8 @@ async def _measure(what: str, count: int) -> Numbers:
     with tempfile.TemporaryDirectory() as folder:
         if what == "branches":
             return await branches(Path(folder), count)
+        if what == "over_http":
+            return await over_http(Path(folder), count)
         return await WHAT[what](Path(folder), count)
 
 

@@ -128,7 +128,7 @@ Feedback: TypeAlias = str | Passage
 
 def as_read(part: Feedback) -> Feedback:
     """The same text for an agent whose labels already name its sources."""
-    return replace(part, sources=frozenset()) if isinstance(part, Passage) else part
+    return replace(part, sources=frozenset()) if isinstance(part, Passage) and part.sources else part
 
 
 def excerpt(text: str, room: int, variable: str = "") -> str:

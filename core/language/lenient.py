@@ -42,7 +42,7 @@ def read_action(
     spec: ActionSpec, info: str, body: str | None, table: Mapping[str, Value], *, nested: bool = True
 ) -> Bound | Mistake:
     """Bind the arguments of an action block. `nested`: as in `split`."""
-    rest = info.split(None, 1)[1] if len(info.split(None, 1)) > 1 else ""
+    rest = "".join(info.split(None, 1)[1:])
     as_object = _whole_object(spec, rest, body)
     if as_object is not None:
         bound = bind(spec, as_object[0], as_object[1], table)
@@ -92,10 +92,10 @@ def _goes_on(spec: ActionSpec, taken: tuple[str, tuple[Argument, ...]] | Mistake
 
 def _whole_object(spec: ActionSpec, rest: str, body: str | None) -> Written | None:
     """Arguments as one JSON object behind the name, or as the whole body; None if they are not."""
-    if rest.lstrip().startswith("{"):
+    if rest.startswith("{"):
         given = _object(rest)
         return None if given is None or not _fits(spec, given) else (_arguments(spec, given), body)
-    if rest.strip() or body is None or not body.lstrip().startswith("{"):
+    if rest or body is None or not body.lstrip().startswith("{"):
         return None
     given = _object(body)
     if given is None or not _fits(spec, given):
@@ -270,6 +270,9 @@ def _typed_lines(
     """
     if body is None or spec.body is None:
         return arguments, body
+    if not _PAIR.match(body):
+        return arguments, body
+
     given = {argument.key for argument in arguments}
     found = list(arguments)
     lines = body.split("\n")

@@ -208,7 +208,9 @@ class Scanner:
         """Handle one line, without its end, that starts like a fence."""
         match = _FENCE.fullmatch(line)
         assert match is not None
-        indent, mark, info = len(match.group(1)), match.group(2), match.group(3).strip(_BLANKS)
+        blanks, mark, info = match.groups()
+        indent = len(blanks)
+        info = info.strip(_BLANKS)
         if self._open is not None:
             if not self._inside(mark, info, start + len(line), events):
                 self._body.append(line + "\n")

@@ -221,7 +221,9 @@ class _Reading:
 
     def estimated(self) -> Usage:
         """The usage so far, with the reply's tokens estimated."""
-        return replace(self.usage, completion_tokens=tokens.estimate("".join((*self.reasoning, *self.text))))
+        reported = self.usage
+        written = tokens.estimate("".join((*self.reasoning, *self.text)))
+        return Usage(reported.prompt_tokens, reported.cached_tokens, written, reported.estimated)
 
     @property
     def empty(self) -> bool:

@@ -98,7 +98,7 @@ _CHANNEL_NAME: Final = re.compile(r"<\|channel\|>\s*(\w+)", re.ASCII)
 _ROLE: Final = re.compile(r"<\|start\|>\s*([\w.]*)", re.ASCII)
 _RECIPIENT: Final = re.compile(r"\bto=functions\.([\w.-]+)", re.ASCII)
 
-_SIGNS: Final = "<[◁"
+_SIGN: Final = re.compile(r"[<\[◁]")
 """What any mark begins with. A piece of a reply without these is not searched."""
 
 _QUOTES: Final = "`\"'"
@@ -213,7 +213,7 @@ class Thoughts:
 
     def feed(self, text: str) -> Iterator[Piece]:
         """Take the next piece; yields what is now certain."""
-        if self._place == "reply" and not self._held and not any(sign in text for sign in _SIGNS):
+        if self._place == "reply" and not self._held and not _SIGN.search(text):
             # True for nearly every piece of a reply: it can't contain a mark.
             yield from self._say(text)
             return
@@ -301,6 +301,12 @@ class Thoughts:
 
     def _reply(self) -> Generator[Piece, None, bool]:
         """Continue the reply up to the next mark that counts. Returns whether there is more to search."""
+        if not _SIGN.search(self._held):
+            # The fences take it when the first sign comes.
+            held, self._held = self._held, ""
+            yield from self._say(held)
+            return False
+
         for piece in self._said[self._read :]:
             self._fences.take(piece)
 
@@ -488,6 +494,6 @@ def _begins(text: str, marks: Iterable[str]) -> bool:
 def _unfinished(text: str, marks: Iterable[str]) -> int:
     """How many characters at the end of `text` are the beginning of one of the marks."""
     for at in range(max(0, len(text) - _LONGEST), len(text)):
-        if text[at] in _SIGNS and _begins(text[at:], marks):
+        if _SIGN.match(text, at) and _begins(text[at:], marks):
             return len(text) - at
     return 0

@@ -293,16 +293,17 @@ class FunctionCalls:
                     return await self._front_end.carry_out(ticket, call, agent, pending)
                 if pending.spec.core:
                     return await self._loader.carry_out(ticket, call)
-                async with self._layers.of(agent, ticket, call.start) as layer:
-                    if layer is not None:
-                        call = replace(call, layer=layer)
-                    return await self._modules.call(
-                        ticket,
-                        call,
-                        on_output=partial(self._printed, agent, pending.call),
-                        on_artifact=lambda chunk: spool.take(chunk.id, chunk.data, last=chunk.last),
-                        report=lambda line: live.publish(NoticeEvent(line)),
-                    )
+                invoke = partial(
+                    self._modules.call,
+                    ticket,
+                    on_output=partial(self._printed, agent, pending.call),
+                    on_artifact=lambda chunk: spool.take(chunk.id, chunk.data, last=chunk.last),
+                    report=lambda line: live.publish(NoticeEvent(line)),
+                )
+                if not self._layers.works_in_one(agent, ticket, call.start):
+                    return await invoke(call)
+                async with self._layers.of(agent) as layer:
+                    return await invoke(replace(call, layer=layer))
         except TimeoutError:
             return "cancelled"
         except (SandboxError, ModuleFault) as error:
@@ -370,10 +371,11 @@ class FunctionCalls:
                 artifacts.append(
                     Artifact(name=artifact.name, media=artifact.media, sha256=kept.sha256, size=kept.size)
                 )
-        state = module_state(outcome.state) if outcome.state is not None else None
-        record_result(
-            self._live, agent, replace(result, artifacts=tuple(artifacts), state=state), outcome.output
-        )
+        if artifacts:
+            result = replace(result, artifacts=tuple(artifacts))
+        if outcome.state is not None:
+            result = replace(result, state=module_state(outcome.state))
+        record_result(self._live, agent, result, outcome.output)
 
 
 def _timeout(bound: Bound, default: float) -> float:

@@ -46,8 +46,8 @@ _THOUGHT: Final = 20_000
 
 
 class RunningReply:
-    """One reply. `stamp`: identifies the state in which its context was built; the context stays the same until the
-    state changes.
+    """One reply. `size`: the tokens of its prompt, as estimated. `stamp`: identifies the state in which its context was
+    built; the context stays the same until the state changes.
 
     `is_action`: which blocks are actions, so that text after an action is cut off. `summarizer`: the role of the model,
     if it is asked for a summary of the history and not for a reply to what is new.
@@ -58,6 +58,7 @@ class RunningReply:
         live: Live,
         agent: Agent,
         prepared: PreparedContext,
+        size: int,
         *,
         is_action: Callable[[str], bool] | None = None,
         summarizer: str = "",
@@ -66,6 +67,7 @@ class RunningReply:
         self.prepared: Final = prepared
         self.stamp: Final = live.tree.stamp(agent)
         self.stopped = False
+        self._size = size
         self._summarizes = bool(summarizer)
         self._role = summarizer or agent.model
         self._live = live
@@ -146,7 +148,7 @@ class RunningReply:
             live.thinking.pop(agent.path, None)
 
     async def _stream(self, model: Model, messages: Sequence[ChatMessage]) -> None:
-        limit = reply_limit(self._live.tree, self._role, self._live.tree.tokens(self.agent, messages[-1]))
+        limit = reply_limit(self._live.tree, self._role, self._size)
         await self._read(model.stream(messages, max_tokens=limit), limit)
 
         # However it ended: a block that is still open is read as in the recorded text, which the fold reads alone.

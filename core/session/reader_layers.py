@@ -47,20 +47,22 @@ class ReaderLayers:
         self._ending: set[_Open] = set()
         """Those that are being thrown away."""
 
+    def works_in_one(self, agent: Agent, ticket: Ticket, start: Start) -> bool:
+        """Whether a call is made in the agent's layer, and not in the workspace itself. `start`: how the module of the
+        call runs."""
+        if ticket.layer:
+            return True
+        if agent.path not in self._layers or not start.views or ticket.right != "look":
+            return False
+        return self._scheduler.live.tree.grant_of(agent.path).intent < 1
+
     @asynccontextmanager
-    async def of(self, agent: Agent, ticket: Ticket, start: Start) -> AsyncIterator[Path | None]:
-        """The folder in which a call is made: the agent's layer, or None for the workspace itself. `start`: how the
-        module of the call runs.
+    async def of(self, agent: Agent) -> AsyncIterator[Path]:
+        """The folder of the agent's layer, in which calls are made for as long as this is entered.
 
         Raises:
-            SandboxUnavailable: the call needs a layer, and none can be made.
+            SandboxUnavailable: none can be made.
         """
-        intent = self._scheduler.live.tree.grant_of(agent.path).intent
-        reads_in_layer = agent.path in self._layers and start.views and intent < 1
-        if not ticket.layer and not (reads_in_layer and ticket.right == "look"):
-            yield None
-            return
-
         async with self._making.setdefault(agent.path, asyncio.Lock()):
             found = self._layers.get(agent.path)
             if found is None:

@@ -115,7 +115,8 @@ class Turns:
 
         last = budget.last_turn(tree, agent, cost)
         full = round(size / room * 100) if self._fills_up(agent, size, room) else 0
-        await self._generate(agent, complete(tree, agent, composed, last=last, full=full))
+        # The lines that are added here have less tokens than a reply's limit keeps free.
+        await self._generate(agent, complete(tree, agent, composed, last=last, full=full), size)
 
     def _fills_up(self, agent: Agent, size: int, room: int) -> bool:
         """Whether an agent should be told now that its context of `size` tokens is filling up."""
@@ -159,8 +160,9 @@ class Turns:
     def _fail(self, agent: Agent, error: ModelError) -> None:
         self._live.record(Reply(to=agent.caller, status="failed"), agent.path, body=str(error))
 
-    async def _generate(self, agent: Agent, prepared: PreparedContext) -> None:
-        generation = RunningReply(self._live, agent, prepared)
+    async def _generate(self, agent: Agent, prepared: PreparedContext, size: int) -> None:
+        """`size`: the tokens of the context, as estimated."""
+        generation = RunningReply(self._live, agent, prepared, size)
         if await self._write(generation, self._models.model(agent.model), prepared.newest):
             self._finish(generation)
 
@@ -225,10 +227,13 @@ class Turns:
         wrong: Fault = ""
         for _ in range(_SUMMARIES):
             asked = ChatMessage("user", summarize(words_for(tree, agent), wrong))
-            if not self._holds(agent, role, asked):
-                break
+            size = tree.tokens(agent, asked)
+            if size > tree.roles[role].context * 7 // 8:
+                break  # there would be no room for the summary
 
-            generation = RunningReply(live, agent, prepared, is_action=lambda name: False, summarizer=role)
+            generation = RunningReply(
+                live, agent, prepared, size, is_action=lambda name: False, summarizer=role
+            )
             if ended is not None:
                 self._summary = (generation, ended)
             try:
@@ -262,11 +267,6 @@ class Turns:
 
     def _cut(self, role: str, usage: Tokens) -> Compress:
         return Compress(role=role, model=self._live.tree.roles[role].model, usage=usage)
-
-    def _holds(self, agent: Agent, role: str, asked: ChatMessage) -> bool:
-        """Whether an agent's history and a question fit into the window of a role's model, with room for the answer."""
-        window = self._live.tree.roles[role].context
-        return self._live.tree.tokens(agent, asked) <= window * 7 // 8
 
     async def _write(self, generation: RunningReply, model: Model, newest: ChatMessage) -> bool:
         """Let the model write one reply to the agent's history and `newest`. Returns False if it was stopped or

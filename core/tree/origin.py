@@ -63,12 +63,17 @@ def given(tree: Tree, agent: Agent, bound: Bound) -> dict[str, Labels]:
 
 def _named(bound: Bound) -> dict[str, Labels]:
     """The labels of each argument that is a variable as a whole."""
+    if not bound.attached:
+        return dict(bound.labels)
     whole = {name: value.labels for name, value in bound.attached.items() if parameter_of(name) == name}
     return {**bound.labels, **whole}
 
 
 def _within(bound: Bound) -> dict[str, Labels]:
     """The labels of the variables inside of each argument that has some."""
+    if not bound.attached:
+        return {}
+
     found: dict[str, Labels] = {}
     for name, value in bound.attached.items():
         parameter = parameter_of(name)

@@ -29,6 +29,9 @@ _TEXTS: Final = frozenset(
 )
 """Names of parameters whose body is a text that is kept or sent. Other bodies are programs."""
 
+_BESIDE_TEXT: Final = BESIDE_ANSWER - {ANSWER.name}
+"""The actions that are done beside a text that is itself the answer."""
+
 
 def read_reply(
     tree: Tree, agent: Agent, text: str, blocks: Sequence[Block], made: Generation, *, interrupted: bool
@@ -138,11 +141,18 @@ def _nearest(unknown: str, registry: Registry) -> list[str]:
 
 def _answer(text: str, blocks: Sequence[Block], run: Sequence[Block], registry: Registry) -> str:
     """What remains of a reply if all its actions can be done beside an answer; else empty."""
-    acting = [block for block in run if block.action]
-    names = {spec.name for block in acting if isinstance(spec := registry.find(_name(block)), ActionSpec)}
-    if len(run) < len(blocks) or not acting or not names <= BESIDE_ANSWER or ANSWER.name in names:
+    if len(run) < len(blocks):
         return ""
-    return unread.prose(text, blocks)
+
+    acts = False
+    for block in run:
+        if not block.action:
+            continue
+        acts = True
+        spec = registry.find(_name(block))
+        if isinstance(spec, ActionSpec) and spec.name not in _BESIDE_TEXT:
+            return ""
+    return unread.prose(text, blocks) if acts else ""
 
 
 def _announces(text: str, blocks: Sequence[Block]) -> bool:
