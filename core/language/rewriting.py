@@ -67,7 +67,7 @@ def is_plain(text: str, blocks: Sequence[Block]) -> bool:
 
     Most replies are so, and need not be read again.
     """
-    if not blocks and _ANSWER_ALONE.fullmatch(text):
+    if _ANSWER_ALONE.fullmatch(text):
         return False
 
     position = 0
