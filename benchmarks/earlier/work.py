@@ -58,7 +58,7 @@ async def branches(data: Path, count: int) -> Numbers:
 async def over_http(data: Path, count: int) -> Numbers:
     """An agent that reads `count` files, with the client of real endpoints. The endpoint is a process of its own."""
     command = [sys.executable, "-m", "benchmarks.peers.endpoint"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as endpoint:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as endpoint:  # noqa: ASYNC220 - once
         assert endpoint.stdout is not None
         framework = Ours(f"{endpoint.stdout.readline().strip()}/v1", data)
         try:

@@ -71,10 +71,10 @@ def is_plain(text: str, blocks: Sequence[Block]) -> bool:
         return False
 
     position = 0
-    for block in blocks:
-        if not block.action or _MARKED.search(text, position, block.start):
+    for found in blocks:
+        if not found.action or _MARKED.search(text, position, found.start):
             return False
-        position = block.end
+        position = found.end
     return _MARKED.search(text, position) is None
 
 
