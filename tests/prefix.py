@@ -3,7 +3,8 @@
 Scripted endpoints and models record their requests in a `Conversation`. The suite checks all of them at the end of
 their test (`tests/conftest.py`). There are three exceptions between two contexts of one agent:
 
-- a compression: the next context is the first message, a note, and an unchanged part of the earlier messages;
+- a compression: the next context is the first message, a note, and an unchanged part of the earlier messages, without
+  the notice that asked for it;
 - a generation without a result (stopped, failed, killed): the same input is sent again, perhaps with more after it;
   the lines about the state and the turns left are written again;
 - with `crashes`, a process that was killed: a model is asked before its input is durable, so an agent may fall back
@@ -33,6 +34,7 @@ _ANEW: Final = re.compile(
     rf"(?:\n\nNotice by the system: (?:\d+ turns left for|This is your last turn|Your budget of tokens)[^\n]*|\n\n{_FULL})*"
     r"(?:\n\n\(state\) [^\n]*)?\Z"
 )
+_ASKED: Final = re.compile(rf"\n\n{_FULL}")
 _CUT: Final = "\n\nNotice by the system: The history that stood here "
 _PENDING: list[Conversation] = []
 
@@ -116,6 +118,7 @@ def _keeps(who: str, before: Messages, now: Messages) -> None:
     first = now[1][1].partition(_CUT)[0]
     assert _is_whole_or_shortened(begun, first), f"{who}: the first message changed in a compression"
     kept = now[2 : 2 + KEPT]
+    before = tuple((role, _ASKED.sub("", content)) for role, content in before)
     # The last of them, if the agent itself wrote COMPRESS, is the reply that holds it.
     places = [at for at in range(len(before)) if before[at : at + len(kept) - 1] == kept[:-1]]
     assert places, f"{who}: what a compression kept is not what stood there"

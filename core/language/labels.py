@@ -334,13 +334,24 @@ def refused_repeat(function: str) -> str:
     return f"{incomplete(function)} It did not complete twice, and was not tried again unchanged."
 
 
+_COMPRESS_NOW: Final = (
+    "Before you go on, write a block\n\n```COMPRESS\nyour summary: the task and its "
+    "constraints in the person's words, what was decided and why, what was done (files, calls), what is open, where "
+    "things are\n```\n\nWhat stood before your last turns is then cut; your variables stay. Text beside it is your answer."
+)
+_CONTEXT_FULL: Final = re.compile(
+    rf"\n\n{re.escape(_NOTICE)} Your context is \d+ % full\. {re.escape(_COMPRESS_NOW)}"
+)
+
+
 def context_full(percent: int) -> str:
     """Sent once when an agent's context fills up."""
-    return note(
-        f"Your context is {percent} % full. Before you go on, write a block\n\n```COMPRESS\nyour summary: the task and its "
-        "constraints in the person's words, what was decided and why, what was done (files, calls), what is open, where "
-        "things are\n```\n\nWhat stood before your last turns is then cut; your variables stay."
-    )
+    return note(f"Your context is {percent} % full. {_COMPRESS_NOW}")
+
+
+def without_context_full(text: str) -> str:
+    """A message without the notice that its reader's context fills up, which a cut has dealt with."""
+    return _CONTEXT_FULL.sub("", text)
 
 
 def compressed(summary: str | None) -> str:

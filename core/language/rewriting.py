@@ -23,7 +23,7 @@ from typing import Final
 from iact.core.language import foreign
 from iact.core.language.actions import ANSWER, ActionSpec, Registry
 from iact.core.language.foreign import ForeignCall, FoundCalls, resolver
-from iact.core.language.scanner import Block, Scanner
+from iact.core.language.scanner import Block, Scanner, scan
 from iact.core.language.unread import PYTHONS, SHELLS
 from iact.core.language.writer import CallWriter, block
 
@@ -67,7 +67,7 @@ def is_plain(text: str, blocks: Sequence[Block]) -> bool:
 
     Most replies are so, and need not be read again.
     """
-    if _ANSWER_ALONE.fullmatch(text):
+    if _ANSWER_ALONE.fullmatch(text) or _ANSWER_ALONE.fullmatch(text[text.rstrip().rfind("\n") + 1 :]):
         return False
 
     position = 0
@@ -80,9 +80,22 @@ def is_plain(text: str, blocks: Sequence[Block]) -> bool:
 
 def in_our_language(text: str, registry: Registry) -> Rewritten:
     """Return a complete reply with its actions written as action blocks."""
-    if ANSWER.name in registry and _ANSWER_ALONE.fullmatch(text):
-        return Rewritten(block(ANSWER.name, None))
+    if ANSWER.name in registry:
+        text = _with_answer_as_block(text, registry)
     return _Reader(text, registry).rewritten()
+
+
+def _with_answer_as_block(text: str, registry: Registry) -> str:
+    """Write ANSWER as a block if it is all that stands in the last line: it is never a part of the answer."""
+    if _ANSWER_ALONE.fullmatch(text):
+        return block(ANSWER.name, None)
+
+    before, _, last = text.rstrip().rpartition("\n")
+    if not _ANSWER_ALONE.fullmatch(last) or last.startswith(("    ", "\t")):
+        return text
+    blocks = scan(text, registry.is_action).blocks
+    in_block = bool(blocks) and not blocks[-1].closed
+    return text if in_block else f"{before.rstrip()}\n\n{block(ANSWER.name, None)}"
 
 
 def unknown_calls(text: str, registry: Registry) -> Sequence[FoundCalls]:

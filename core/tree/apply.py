@@ -132,6 +132,7 @@ from iact.core.tree.expectations import (
     is_gated,
     pending_of,
 )
+from iact.core.tree.expected_functions import with_expected
 from iact.core.tree.interpret import (
     advance,
     argument_text,
@@ -441,7 +442,7 @@ def _turn(tree: Tree, record: Record, turn: Turn) -> None:
     if turn.held == "children":
         agent.mail.feedback.append(labels.still_running(child_waits.running_children(tree, agent)))
 
-    left = prose(record.body, blocks)
+    left = prose(record.body, with_expected(blocks, tree.registry(agent.path)))
     if read.answer:
         agent.answer = Deliver(read.answer, record.n)
     elif left:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final, Literal
 
 from iact.core.context.first_message import YOU
@@ -174,6 +175,8 @@ def _last_turns(history: History, room: int) -> list[ChatMessage]:
     kept = history.last(KEPT)
     # Roles alternate, so messages go in pairs, and the first that stays is a reply.
     kept = kept[1 - len(kept) % 2 :]
+    # Obeyed, the notice that asks for a cut would ask for another one.
+    kept = [replace(message, content=labels.without_context_full(message.content)) for message in kept]
     while len(kept) > 1 and sum(map(_size, kept)) > room:
         kept = kept[2:]
     if len(kept) == 1 and _size(kept[0]) > room:

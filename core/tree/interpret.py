@@ -24,7 +24,14 @@ from iact.core.gate.gate import arguments_digest
 from iact.core.gate.kind_of_call import kind_of
 from iact.core.gate.provenance import Labels, join
 from iact.core.language import labels
-from iact.core.language.actions import ANSWER, PLAN, REMEMBER_BEFORE_1_3, ActionSpec, Registry
+from iact.core.language.actions import (
+    ANSWER,
+    PLAN,
+    REMEMBER_BEFORE_1_3,
+    ActionSpec,
+    Registry,
+    UnknownFunction,
+)
 from iact.core.language.grammar import Bound, Mistake, bind, split
 from iact.core.language.lenient import read_action
 from iact.core.language.scanner import Block
@@ -50,7 +57,7 @@ _LINE: Final = 200
 """The most characters of a result that is a mere line."""
 
 _NOTHING: Final = ActionSpec("", "", core=True)
-BESIDE_ANSWER: Final = frozenset({"ANSWER", "REMEMBER", "VAR", "SKILL"})
+BESIDE_ANSWER: Final = frozenset({"ANSWER", "REMEMBER", "VAR", "SKILL", "COMPRESS"})
 """Actions that can be done beside an answer: nothing that they bring is needed for it."""
 
 _NOT_ALONE: Final = (
@@ -119,12 +126,21 @@ def _pend(tree: Tree, agent: Agent, registry: Registry, index: int, block: Block
     spec = registry.find(name)
     if isinstance(spec, ActionSpec):
         return Pending(index, name, block.info, block.body, spec)
-    nearest = ", ".join(f"`{one}`" for one in spec.nearest) if spec is not None else ""
-    if spec is not None:
+    if not registry.is_action(name):
+        # An action before it brings its module (`core.tree.expected_functions`), or does not.
+        return Pending(index, name, block.info, block.body, _NOTHING)
+    return Pending(index, name, block.info, block.body, _NOTHING, _unknown(tree, agent, registry, name))
+
+
+def _unknown(tree: Tree, agent: Agent, registry: Registry, name: str) -> Bound:
+    """What is said about a function that does not exist."""
+    spec = registry.find(name)
+    nearest = ", ".join(f"`{one}`" for one in spec.nearest) if isinstance(spec, UnknownFunction) else ""
+    if isinstance(spec, UnknownFunction):
         near = [registry.find(one) for one in spec.nearest]
         origin.hear_names(tree, agent, [one for one in near if isinstance(one, ActionSpec)])
     sentence = f"There is no function `{name}`." + (f" The nearest names are {nearest}." if nearest else "")
-    return Pending(index, name, block.info, block.body, _NOTHING, Bound({"sentence": sentence}, {}))
+    return Bound({"sentence": sentence}, {})
 
 
 def advance(tree: Tree, agent: Agent) -> None:
@@ -211,6 +227,8 @@ def together(agent: Agent) -> list[Pending]:
 
 def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
     """Return feedback for an action that is settled now; None if it needs an outcome from outside."""
+    if pending.bound is None and pending.spec is _NOTHING:
+        _look_up(tree, agent, pending)
     if pending.bound is None:
         bound = bind_pending(tree, agent, pending)
         if isinstance(bound, Mistake):
@@ -260,6 +278,16 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
             # Known from here on, whether or not the gate allows it: a context must not reveal that (law 7).
             agent.context.use(name)
             return _refuse(tree, agent, name, pending.bound)
+
+
+def _look_up(tree: Tree, agent: Agent, pending: Pending) -> None:
+    """Find the function of a module that an action before this one should have brought."""
+    registry = tree.registry(agent.path)
+    spec = registry.find(pending.written)
+    if isinstance(spec, ActionSpec):
+        pending.spec = spec
+    else:
+        pending.bound = _unknown(tree, agent, registry, pending.written)
 
 
 def _refuse(tree: Tree, agent: Agent, function: str, bound: Bound) -> str | None:

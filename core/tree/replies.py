@@ -20,6 +20,7 @@ from iact.core.language.scanner import Block
 from iact.core.records.dialogue import Generation, Held
 from iact.core.tree.agent import Agent
 from iact.core.tree.child_waits import running_children
+from iact.core.tree.expected_functions import with_expected
 from iact.core.tree.interpret import BESIDE_ANSWER
 from iact.core.tree.prepared_context import ReadReply
 from iact.core.tree.tree import Tree
@@ -28,9 +29,6 @@ _TEXTS: Final = frozenset(
     {"content", "changes", "message", "text", "summary", "source", "value", "plan", "folder"}
 )
 """Names of parameters whose body is a text that is kept or sent. Other bodies are programs."""
-
-_BESIDE_TEXT: Final = BESIDE_ANSWER - {ANSWER.name}
-"""The actions that are done beside a text that is itself the answer."""
 
 
 def read_reply(
@@ -45,6 +43,8 @@ def read_reply(
         return ReadReply((), (labels.only_thought(),), "thoughts", acts=False)
 
     registry = tree.registry(agent.path)
+    blocks = with_expected(blocks, registry)
+    acts = any(block.action for block in blocks)
     run, remarks = _runs(text, blocks, made, registry)
     if made.finish == "cut":
         remarks.append(labels.cut_off())
@@ -55,8 +55,12 @@ def read_reply(
         return ReadReply(run, tuple(remarks), "unread", acts, questions=questions)
 
     held = _held(tree, agent, acts, interrupted)
-    answer = "" if held or interrupted else _answer(text, blocks, run, registry)
-    if answer and _announces(text, blocks):
+    answer = "" if held or interrupted else _answer(agent, text, blocks, run, registry)
+    says_so = [block for block in run if block.action and _name(block) == ANSWER.name]
+    if answer and says_so:
+        # It is the answer that this text ends with, and no other.
+        run = tuple(block for block in run if block not in says_so)
+    elif answer and _announces(text, blocks):
         remarks.append(labels.note(labels.NOT_ANSWERED))
         answer = ""
     if answer and _held(tree, agent, False, interrupted):
@@ -139,7 +143,9 @@ def _nearest(unknown: str, registry: Registry) -> list[str]:
     return list(dict.fromkeys(names))[:3]
 
 
-def _answer(text: str, blocks: Sequence[Block], run: Sequence[Block], registry: Registry) -> str:
+def _answer(
+    agent: Agent, text: str, blocks: Sequence[Block], run: Sequence[Block], registry: Registry
+) -> str:
     """What remains of a reply if all its actions can be done beside an answer; else empty."""
     if len(run) < len(blocks):
         return ""
@@ -150,7 +156,14 @@ def _answer(text: str, blocks: Sequence[Block], run: Sequence[Block], registry: 
             continue
         acts = True
         spec = registry.find(_name(block))
-        if isinstance(spec, ActionSpec) and spec.name not in _BESIDE_TEXT:
+        # What a message deploys or loads, and then calls, is not known yet.
+        if spec is None or (isinstance(spec, ActionSpec) and spec.name not in BESIDE_ANSWER):
+            return ""
+
+        # Who was asked whether a message was the answer means that one, whatever stands beside the word. An ANSWER
+        # with a body is one by itself.
+        says_so = isinstance(spec, ActionSpec) and spec.name == ANSWER.name
+        if says_so and (agent.guards.asked or block.body.strip()):
             return ""
     return unread.prose(text, blocks) if acts else ""
 

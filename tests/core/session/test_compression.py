@@ -182,6 +182,23 @@ def test_names_that_people_and_the_agent_gave_are_kept(tmp_path: Path) -> None:
     assert "$read_" not in named
 
 
+def test_an_answer_with_a_compress_beside_it_is_the_reply_and_the_notice_goes(tmp_path: Path) -> None:
+    def script(asked: Asked) -> str:
+        if "% full" in asked.newest:
+            return f"It is 42.\n\n```COMPRESS\n{SUMMARY}\n```"
+        return "Done." if _was_cut(asked) else "```READ\n" + "number " * 250 + f"{asked.turn}\n```"
+
+    model = ScriptedModel(script, context=WINDOW)
+    found = play(tmp_path, model, "Read on.", "And now?")
+    assert [record.body for record in _of(found.records, "reply")] == ["It is 42.", "Done."]
+
+    after = _after_cut(model)
+    assert "It is 42." in after[-2].content, "the reply with the summary stays"
+    assert not [message for message in after if "% full" in message.content]
+    kept = [message.content for message in after if message.role == "user"]
+    assert any("Result of `READ`" in text for text in kept), "the message that had the notice stays"
+
+
 @pytest.mark.parametrize("body", ["", "word " * 950])
 def test_a_compress_that_says_nothing_or_too_much_is_asked_for_once_more(tmp_path: Path, body: str) -> None:
     wrote: list[str] = []

@@ -276,3 +276,53 @@ def test_agents_that_use_a_module_hear_that_it_is_gone(tmp_path: Path) -> None:
     assert gone.text("name") == "stocks"
     told = [one.path for one in model.asked if "`stocks` is not available any more" in one.newest]
     assert told == ["/", "/a"]
+
+
+# --- a call in the message that brings its module --------------------------------------------------------
+
+
+def test_a_function_can_be_called_in_the_message_that_deploys_it(tmp_path: Path) -> None:
+    world = World()
+    both = f"{deploy('weather')}\n\nNow I use it:\n\n```weather.forecast\nOslo\n```"
+    model = ScriptedModel(replies({"/": [both, "Done."]}))
+
+    async def main() -> Path:
+        async with opened(tmp_path, model, GrowingHost(), world) as runtime:
+            session = await runtime.open()
+            await session.ask("Go")
+            return session.journal
+
+    replay(asyncio.run(main()), verify=True)
+    assert [text for _, _, text in world.done] == ["Oslo"]
+    heard = model.asked[1].newest
+    assert heard.index("`weather.forecast`") < heard.index("Result of `weather.forecast`")
+
+
+def test_a_call_of_a_module_that_could_not_be_deployed_is_told(tmp_path: Path) -> None:
+    both = f"{deploy('weather', 'broken')}\n\n```weather.forecast\nOslo\n```"
+    model = ScriptedModel(replies({"/": [both, "Done."]}))
+
+    async def main() -> Path:
+        async with opened(tmp_path, model, GrowingHost()) as runtime:
+            session = await runtime.open()
+            await session.ask("Go")
+            return session.journal
+
+    replay(asyncio.run(main()), verify=True)
+    assert "There is no function `weather.forecast`." in model.asked[1].newest
+
+
+def test_a_block_before_the_module_or_of_another_one_stays_text(tmp_path: Path) -> None:
+    text = f"```weather.forecast\nOslo\n```\n\n{deploy('weather')}\n\n```stocks.price\nA\n```"
+    world = World()
+    model = ScriptedModel(replies({"/": [text, "Done."]}))
+
+    async def main() -> Path:
+        async with opened(tmp_path, model, GrowingHost(), world) as runtime:
+            session = await runtime.open()
+            await session.ask("Go")
+            return session.journal
+
+    replay(asyncio.run(main()), verify=True)
+    assert not world.done
+    assert "There is no function" not in model.asked[1].newest

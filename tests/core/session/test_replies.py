@@ -223,6 +223,30 @@ def test_an_answer_beside_other_actions_waits_for_their_results(stage: Stage) ->
     assert played.answers == ["It is a."]
 
 
+@pytest.mark.parametrize("word", ["ANSWER", "**ANSWER**", ANSWER])
+def test_a_text_that_ends_with_the_word_answer_is_the_answer_without_it(stage: Stage, word: str) -> None:
+    played = stage.play(RUN_READ, f"It is a.\n\n{word}")
+    assert played.answers == ["It is a."]
+    assert len(played.model.asked) == 2
+
+
+@pytest.mark.parametrize("word", ["ANSWER", "**ANSWER**"])
+def test_the_word_answer_is_no_part_of_what_is_answered_later(stage: Stage, word: str) -> None:
+    played = stage.play(f"{RUN_READ}\n\nIt is b.\n\n{word}", "ANSWER")
+    assert "`ANSWER` was not done: other actions stand in the same message." in played.heard(1)
+    assert played.answers == ["It is b."]
+
+
+def test_who_was_asked_and_adds_a_sentence_means_the_message_before(stage: Stage) -> None:
+    played = stage.play(COMMAND, f"That was my answer.\n\n{ANSWER}")
+    assert played.answers == [COMMAND]
+
+
+def test_the_word_answer_in_a_block_or_a_sentence_stays(stage: Stage) -> None:
+    text = "Write it so:\n\n```text\nANSWER\n```\n\nThen you get the ANSWER"
+    assert stage.play(text).answers == [text]
+
+
 def test_a_child_answers_like_that_too(stage: Stage) -> None:
     played = stage.play("```CALL child\nDo it.\n```", "Done.", child=[COMMAND, ANSWER])
     assert "You need this:" in played.heard(1)
