@@ -22,7 +22,8 @@ BESIDE = -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 setup:
 	@$(BOOT) setup
 
-run: setup
+run:
+	@$(BOOT) run
 	@exec .venv/bin/iact serve
 
 # Types are checked beside the tests: for a minute only one processor would have something to do.
@@ -50,6 +51,7 @@ unit: | .venv
 
 # The rest of the tests, which the continuous build plays behind `make test`: tests/slow.py says which, and why.
 test-slow: setup-test
+	@$(BOOT) model
 	@$(PY) -m pytest $(BESIDE) -m slow $(TESTS)
 
 # Before a release, and where time allows: the suites that IACT_TEST_SCALE multiplies, with 16 times the rounds (then all

@@ -218,6 +218,13 @@ class StreamRetry:
 
 
 @dataclass(frozen=True, slots=True)
+class StreamWait:
+    """The model is not ready yet: its file is being downloaded, or it is being loaded. `why`: which, for people."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class StreamRecast:
     """The pieces so far were of the wrong kind, text or thought. They are void and are sent again as the right kind."""
 
@@ -252,6 +259,7 @@ ModelEvent = (
     | StreamRecast
     | StreamUnproven
     | UsageReport
+    | StreamWait
     | StreamEnd
 )
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from iact.core.errors import IactError, SandboxUnavailable, WorkspaceError
-from iact.core.session.models import OPENAI, list_models, look_at_embedded
+from iact.core.session.models import OPENAI, list_models
+from iact.models.readiness import look
 from iact.sandbox.bubblewrap.host import check as check_bubblewrap
 from iact.sandbox.docker import image, isolation
 from iact.sandbox.docker.engine import EngineFailure, connect
@@ -304,21 +305,24 @@ def _bubblewrap() -> Check:
 
 
 def _model(settings: Settings) -> Check:
-    """Check the endpoint if one is set, otherwise the embedded model."""
-    if not settings.embedded:
+    """Check the endpoint if one is set, otherwise the model on board."""
+    if not settings.without_endpoint:
         return _endpoint(settings)
-    found = look_at_embedded()
+    found = look(settings.embedded)
     if found.missing == "package":
         remedy = "pip install xllamacpp, or set OPENAI_BASE_URL to a model endpoint"
-        return Check("model", False, "The package that runs the embedded model is not installed.", remedy)
+        return Check("model", False, "The package that runs the model on board is not installed.", remedy)
     if found.missing == "library":
         remedy = f"sudo apt-get install {found.library}, or set OPENAI_BASE_URL to a model endpoint"
-        detail = f"The embedded model needs a system library that is missing: {found.detail}."
+        detail = f"The model on board needs a system library that is missing: {found.detail}."
         return Check("model", False, detail, remedy)
-    if found.here:
-        return Check("model", True, f"{found.file}, {found.size / 1e6:.0f} MB")
-    detail = "The embedded model is not downloaded yet (that happens when it is first needed)."
-    return Check("model", False, detail, f"{sys.executable} -m iact.core.models.embedded fetch")
+    weights = found.selection.weights
+    if weights is None:
+        return Check("model", False, found.selection.reason, "set OPENAI_BASE_URL to a model endpoint")
+    if weights.present:
+        return Check("model", True, f"{weights.path}, {weights.size / 1e6:.0f} MB")
+    detail = "The model on board is not downloaded yet (that happens when it is first needed)."
+    return Check("model", False, detail, f"{sys.executable} -m iact.models.embedded fetch")
 
 
 def _endpoint(settings: Settings) -> Check:

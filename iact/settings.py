@@ -26,6 +26,7 @@ from iact.core.errors import UsageError
 from iact.core.ports import Medium, Price
 from iact.core.records.parts import Bounds, PlanBounds
 from iact.core.session.clearance import Clearance
+from iact.models.weights import Choice
 
 if TYPE_CHECKING:
     from iact.sandbox.kubernetes.namespace import NamespaceSettings
@@ -301,7 +302,7 @@ class RateSettings(BaseModel):
 
 
 class Settings(BaseModel):
-    """Everything that a user can set. Without an endpoint and a key, the embedded model is used."""
+    """Everything that a user can set. Without an endpoint and a key, the model on board is used."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -310,9 +311,14 @@ class Settings(BaseModel):
         description="the data directory: sessions, memory, secrets, policy",
     )
     base_url: str | None = Field(
-        default=None, description="a model endpoint that speaks the OpenAI protocol; none: the embedded model"
+        default=None, description="a model endpoint that speaks the OpenAI protocol; none: the model on board"
     )
     api_key: str | None = Field(default=None, repr=False, description="the endpoint's key, if it needs one")
+    embedded: Choice | None = Field(
+        default=None,
+        description="the model on board that is used without an endpoint: `1.5b`, `0.5b`, or `off` for none; unset: the "
+        "largest that fits this machine",
+    )
     model: str | None = Field(
         default=None, description="the model's name at the endpoint; not needed if it serves only one"
     )
@@ -507,7 +513,7 @@ class Settings(BaseModel):
         return _price(self.price_prompt, self.price_cached, self.price_completion)
 
     @property
-    def embedded(self) -> bool:
+    def without_endpoint(self) -> bool:
         """Whether no endpoint is configured."""
         return not self.base_url and not self.api_key and "smart" not in self.models
 
@@ -544,7 +550,7 @@ class Settings(BaseModel):
 
     @model_validator(mode="after")
     def _money_is_counted(self) -> Settings:
-        free = self.bounds.money is None or self.embedded or self.price is not None
+        free = self.bounds.money is None or self.without_endpoint or self.price is not None
         if not free and any(
             self.models.get(name, _UNPRICED).price is None for name in {"smart", *self.models}
         ):

@@ -50,9 +50,9 @@ class ServerSurroundings:
         one = self._settings
         return [
             ("Data directory", str(one.data)),
-            ("Endpoint", one.base_url or ("" if one.embedded else "OpenAI")),
+            ("Endpoint", one.base_url or ("" if one.without_endpoint else "OpenAI")),
             ("Key", "set" if one.api_key else "not set"),
-            ("Model", one.model or ("embedded" if one.embedded else "the endpoint's")),
+            ("Model", one.model or ("on board" if one.without_endpoint else "the endpoint's")),
             ("Smart model", one.model_smart or ""),
             ("Fast model", one.model_fast or ""),
             ("Context", f"{one.context:,} tokens"),

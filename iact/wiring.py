@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import random
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
@@ -13,7 +14,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from iact.core.errors import UsageError, WorkspaceError
-from iact.core.ports import ConcurrencyLimits, OpenLayer, Versions
+from iact.core.ports import Clock, ConcurrencyLimits, Model, OpenLayer, Versions
 from iact.core.rates import Rate
 from iact.core.records.parts import Bounds, PlanBounds, RateTerms
 from iact.core.session import assembly, models
@@ -35,8 +36,8 @@ from iact.tracing import tracing
 
 
 def endpoint_of(settings: Settings) -> Endpoint | None:
-    """The endpoint that the settings name, or None if the embedded model is used."""
-    if settings.embedded or not (settings.base_url or settings.api_key):
+    """The endpoint that the settings name, or None if the model on board is used."""
+    if settings.without_endpoint or not (settings.base_url or settings.api_key):
         return None
     return Endpoint(
         url=settings.base_url or models.OPENAI,
@@ -100,7 +101,15 @@ def models_of(settings: Settings) -> models.Models:
         roles=roles_of(settings),
         rates=endpoint_rates(settings),
         windows=settings.data / "windows.json",
+        on_board=partial(open_on_board, settings),
     )
+
+
+def open_on_board(settings: Settings, clock: Clock) -> Model:
+    """The model that is used without an endpoint; it says why it can't answer if it is off or does not fit."""
+    from iact.models.embedded import EmbeddedModel  # loaded only where it is used
+
+    return EmbeddedModel(clock=clock, rng=random.Random(), choice=settings.embedded)
 
 
 def endpoint_rates(settings: Settings) -> dict[str, Rate]:

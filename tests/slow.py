@@ -77,7 +77,7 @@ SLOW: Final = (
     "acceptance/test_installs.py",
     "acceptance/test_races.py",
     "acceptance/test_workshop.py",
-    "core/models/test_embedded.py",
+    "iact/models/test_embedded.py",
     # Packages and installation.
     "packaging/",
     # Less common parts of the page.

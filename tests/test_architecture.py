@@ -82,8 +82,12 @@ ALLOWED: dict[str, set[str]] = {
     "accounts": BASE | PEOPLE,
     "faces": OUTSIDE | PEOPLE,
     "web": OUTSIDE | PEOPLE,
-    "iact": OUTSIDE | PEOPLE | {"web", "sandbox", "hippocampus", "examples", "cluster", "accounts", "faces"},
+    "iact": OUTSIDE
+    | PEOPLE
+    | {"web", "sandbox", "hippocampus", "examples", "cluster", "accounts", "faces", "iact.models"},
     "iact.setup": set(),
+    # The model on board speaks to its own server through the core's client, and its examples in the language's terms.
+    "iact.models": BASE | {"core.models", "core.language", "iact"},
 }
 
 SIBLINGS: dict[tuple[str, str], str] = {
@@ -134,7 +138,7 @@ def room_of(module: str) -> str:
     if parts[0] == "core" and len(parts) > 1:
         return ".".join(parts[:2])
     apart = ".".join(parts[:2])
-    return apart if apart in {"iact.setup", "examples.recording", *PEOPLE} else parts[0]
+    return apart if apart in {"iact.setup", "iact.models", "examples.recording", *PEOPLE} else parts[0]
 
 
 def module_name(path: Path) -> str:

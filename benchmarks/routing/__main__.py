@@ -1,8 +1,8 @@
 """`python -m benchmarks.routing [--model]`: what `auto` chooses for 120 requests in six languages, and what is wrong.
 
 Three times: with a person's assessment of each request (which tests only the table); with the form of the text alone,
-which is used where no model can assess it; and, with `--model`, with the assessment of the embedded model. The product
-does not ask the embedded model, because it is too small; it is asked here to show why.
+which is used where no model can assess it; and, with `--model`, with the assessment of the model on board. The product
+does not ask the model on board, because it is too small; it is asked here to show why.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ def report(title: str, chosen: list[tuple[Request, auto.Choice]]) -> None:
 
 
 async def by_model() -> tuple[list[tuple[Request, auto.Choice]], int, int]:
-    """The choices from the embedded model's answers, how many were unreadable, and how many had all features right."""
-    from iact.core.models.embedded import EmbeddedModel
+    """The choices from the model on board's answers, how many were unreadable, and how many had all features right."""
+    from iact.models.embedded import EmbeddedModel
 
     model = EmbeddedModel(clock=SystemClock(), rng=random.Random(0))
     chosen: list[tuple[Request, auto.Choice]] = []
@@ -58,13 +58,13 @@ async def by_model() -> tuple[list[tuple[Request, auto.Choice]], int, int]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", action="store_true", help="also ask the embedded model")
+    parser.add_argument("--model", action="store_true", help="also ask the model on board")
     asked = parser.parse_args()
     report("With what a person says of each", [(one, auto.choose(one.like)) for one in requests()])
     report("By the form of the text alone", [(one, auto.choose_by_form(one.text)) for one in requests()])
     if asked.model:
         chosen, silent, exact = asyncio.run(by_model())
-        report("With what the embedded model says", chosen)
+        report("With what the model on board says", chosen)
         print(
             f"\nOf 120 answers {silent} could not be read, and {exact} agreed with a person's assessment. "
             "The product therefore does not ask this model, and uses the form of the text."

@@ -34,10 +34,11 @@ import httpx
 from benchmarks import kept
 from benchmarks.tail.layouts import CHILDREN, LAYOUTS, Layout, Turn, changes, conversation
 from benchmarks.tail.product import play
-from iact.core.models import weights
-from iact.core.models.embedded import PROFILE, serve
 from iact.core.models.openai import OpenAIModel, Timeouts
 from iact.core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
+from iact.models import download
+from iact.models.embedded import profile_of, serve
+from iact.models.weights import LARGE, Selection
 
 REPLY: Final = 24
 """The tokens of a reply."""
@@ -69,9 +70,9 @@ class _Clock:
 @asynccontextmanager
 async def _model() -> AsyncIterator[OpenAIModel]:
     """Start a new server with an empty cache. Yields a client."""
-    server, address = await asyncio.to_thread(serve, str(weights.model_file()), _KEY)
+    server, address = await asyncio.to_thread(serve, str(LARGE.path), _KEY)
     client = OpenAIModel(
-        base_url=f"{address}/v1", key=_KEY, profile=PROFILE, clock=_Clock(), rng=random.Random(1),
+        base_url=f"{address}/v1", key=_KEY, profile=profile_of(Selection(LARGE)), clock=_Clock(), rng=random.Random(1),
         extra=_FIXED, direct=True, timeouts=Timeouts(first=_PATIENCE, between=_PATIENCE),
     )  # fmt: skip
     try:
@@ -299,8 +300,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--children", type=int, default=5, help="children of each kind (default 5)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write the numbers to this file")
     options = parser.parse_args(arguments)
-    if not weights.present():
-        weights.fetch(lambda line: print(line, flush=True))
+    download.fetch(LARGE, lambda progress: print(progress, flush=True))
     load = os.getloadavg()[0]
     names = [name for name in (PRODUCT, *LAYOUTS) if any(text in name for text in options.only)]
     rows, product = asyncio.run(_layouts(options.turns, names))

@@ -33,7 +33,9 @@ class Delta:
     thought: bool = False
 
 
-ActivityState = Literal["", "asking", "reasoning", "writing", "limited", "retrying", "stalled", "slot"]
+ActivityState = Literal[
+    "", "asking", "reasoning", "writing", "limited", "retrying", "stalled", "slot", "loading"
+]
 """What a model is doing while it is asked, or why it waits; empty if it is no longer being asked."""
 
 

@@ -11,7 +11,15 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Final
 
-from iact.core.ports import ModelEvent, ReasoningDelta, StreamRecast, StreamRestart, StreamRetry, TextDelta
+from iact.core.ports import (
+    ModelEvent,
+    ReasoningDelta,
+    StreamRecast,
+    StreamRestart,
+    StreamRetry,
+    StreamWait,
+    TextDelta,
+)
 from iact.core.records.parts import Wait, WaitState
 from iact.core.records.record import timestamp
 from iact.core.session.events import Activity
@@ -64,6 +72,9 @@ class ModelCall:
             case StreamRetry():
                 self._over()
                 self._show(Activity(self._path, "asking", self._now()))
+            case StreamWait(why):
+                self._over()
+                self._show(Activity(self._path, "loading", self._now(), why=why))
             case StreamRecast():
                 self._state = None  # the next piece shows the state
 

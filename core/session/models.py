@@ -1,4 +1,4 @@
-"""Which models play the roles of a session: those of an OpenAI-compatible endpoint, or the embedded model.
+"""Which models play the roles of a session: those of an OpenAI-compatible endpoint, or one that is made elsewhere.
 
 The code for either is loaded only where it is used, because loading takes half a second and more.
 """
@@ -6,9 +6,8 @@ The code for either is loaded only where it is used, because loading takes half 
 from __future__ import annotations
 
 import asyncio
-import importlib
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,7 +18,6 @@ import httpx
 from pydantic import BaseModel
 
 from iact.core.errors import ModelError, UsageError
-from iact.core.models import weights
 from iact.core.models.known_windows import KnownWindows
 from iact.core.models.roles import FAST, SMART
 from iact.core.models.roles import Models as Models
@@ -85,11 +83,13 @@ def open_models(
     rates: Mapping[str, Rate] | None = None,
     windows: Path | None = None,
     clock: Clock | None = None,
+    on_board: Callable[[Clock], Model] | None = None,
 ) -> Models:
-    """The models of an endpoint, or the embedded model if there is none. Cheap: nothing is loaded before it is used.
+    """The models of an endpoint, or the one on board if there is none. Cheap: nothing is loaded before it is used.
 
     `roles`: separate models for some roles, which may include "smart" and "fast". `rates`: how often endpoints may be
-    asked, by `host_of` their addresses. `windows`: the file that keeps what endpoints say about their windows.
+    asked, by `host_of` their addresses. `windows`: the file that keeps what endpoints say about their windows. `on_board`: makes the model
+    that is used without any endpoint.
 
     An endpoint that serves one model only (as llama.cpp does) needs no name for it.
 
@@ -100,10 +100,8 @@ def open_models(
     at = _Throttles(rates or {}, clock)
     known = KnownWindows(windows)
     models = {name: _role_model(one, clock, at, known) for name, one in (roles or {}).items()}
-    if endpoint is None and SMART not in models:
-        from iact.core.models.embedded import EmbeddedModel
-
-        models[SMART] = EmbeddedModel(clock=clock, rng=random.Random())
+    if endpoint is None and SMART not in models and on_board is not None:
+        models[SMART] = on_board(clock)
     if endpoint is not None:
         if SMART not in models:
             models[SMART] = _model(endpoint, endpoint.smart or _only_model(endpoint), clock, at, known)
@@ -257,36 +255,6 @@ async def try_model(one: RoleModel, clock: Clock | None = None) -> Tried:
     finally:
         await model.close()
     return Tried(names, name, said.strip()[:_SHOWN], round((clock.monotonic() - began) * 1000))
-
-
-@dataclass(frozen=True, slots=True)
-class Embedded:
-    """Whether the embedded model can run here. `size`: of its file, in bytes; `here`: the file exists.
-
-    `missing`: what is needed to run it, with the system's message in `detail`; `library`: the system package that
-    contains it.
-    """
-
-    file: Path
-    size: int
-    here: bool
-    missing: Literal["", "package", "library"] = ""
-    detail: str = ""
-    library: str = ""
-
-
-def look_at_embedded() -> Embedded:
-    """Check what the embedded model needs on this machine. Changes nothing."""
-    from iact.core.models.embedded import LIBRARY
-
-    file, here = weights.model_file(), weights.present()
-    try:
-        importlib.import_module("xllamacpp")
-    except ModuleNotFoundError as error:
-        return Embedded(file, weights.SIZE, here, "package", str(error))
-    except ImportError as error:
-        return Embedded(file, weights.SIZE, here, "library", str(error), LIBRARY)
-    return Embedded(file, weights.SIZE, here)
 
 
 async def ask_typed(

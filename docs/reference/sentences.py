@@ -117,7 +117,8 @@ _FOR_OTHERS: Final = (
     "core/session/skill_offers.py",
     # Agents read these about the tools of the front end.
     "core/session/front_end.py",
-    "core/models/small_model.py",
+    "iact/models/prompt.py",
+    "iact/models/giving_up.py",
     "core/plan/answers.py",
     "core/plan/briefing.py",
     "core/plan/modes/profile.py",

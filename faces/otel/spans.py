@@ -72,7 +72,8 @@ _PLANNING: Final = frozenset({"plan", "correct", "replan", "patch", "profile", "
 """Questions about a plan whose answers are steps. Answers to other questions are judgements."""
 _MEMORY: Final = {"RECALL": "search_memory", "REMEMBER": "create_memory"}
 """Core actions that are memory operations."""
-_EMBEDDED: Final = "SmolLM2"
+_EMBEDDED: Final = ("SmolLM2", "Qwen2.5-Coder-1.5B-Instruct", "Qwen2.5-Coder-0.5B-Instruct")
+"""Names of models that ran in the process itself."""
 _OTHER: Final = "_OTHER"
 """The conventions' name for an error without a name."""
 

@@ -80,7 +80,7 @@ def _tell(line: str) -> None:
 
 def _priced(settings: Settings) -> bool:
     return (
-        settings.embedded
+        settings.without_endpoint
         or settings.price is not None
         or any(one.price is not None for one in settings.models.values())
     )

@@ -26,7 +26,7 @@ def set_quota(settings: Settings, user: str | None, group: str | None, quota: Ac
     """
     if user is not None and group is not None:
         raise UsageError("A quota is for a user or for a group. Give only one of --user and --group.")
-    if quota.money is not None and settings.price is None and not settings.embedded:
+    if quota.money is not None and settings.price is None and not settings.without_endpoint:
         raise UsageError("A quota of money needs prices. Set price_prompt and price_completion.")
     with accounts_of(settings) as accounts:
         kind: QuotaKind = "user" if user is not None else "group" if group is not None else "each"

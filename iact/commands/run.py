@@ -288,7 +288,7 @@ _BOUND_REACHED: Final = "The limit of {bound} was reached before the task was do
 _MOST_OF_IT: Final = 0.8
 """The used share of a session's tokens at which the user is notified."""
 
-_KEPT_WAITING: Final = ("limited", "retrying", "stalled", "slot")
+_KEPT_WAITING: Final = ("limited", "retrying", "stalled", "slot", "loading")
 
 
 def _wait(kept: Activity) -> dict[str, object]:

@@ -222,13 +222,12 @@ def adopt(settings: Settings, source: str, *, at: int | None, intent: str, scope
         JournalError: the session can't be read, or the new one can't be stored.
     """
     from iact.core.session.adopt import Terms
-    from iact.core.session.models import open_models
-    from iact.wiring import endpoint_of, make_data_directory, open_store, options_of
+    from iact.wiring import make_data_directory, models_of, open_store, options_of
 
     path = find(settings, source)
     make_data_directory(settings)
     policy = read_policies(settings.data).chosen(scope)
-    models = open_models(endpoint_of(settings))
+    models = models_of(settings)
     try:
         terms = Terms.of(policy, intent, options_of(settings).bounds, models)
     finally:

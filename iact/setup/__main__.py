@@ -34,6 +34,7 @@ _STEPS: dict[str, Callable[[], Missing | None]] = {
     "environment": _environment,
     "engine": engine.ensure,
     "git": git.ensure,
+    "library": model.ensure_library,
     "model": model.ensure,
     "image": image.ensure,
     "workshop": workshop.ensure,
@@ -45,11 +46,13 @@ _STEPS: dict[str, Callable[[], Missing | None]] = {
 }
 _GROUPS: dict[str, Sequence[str]] = {
     "setup": ("environment", "engine", "git", "model", "image", "workshop"),
+    # The server downloads the model by itself, while its page can be used already.
+    "run": ("environment", "engine", "git", "library", "image", "workshop"),
     "test": (
         "environment",
         "engine",
         "git",
-        "model",
+        "library",
         "image",
         "browser",
         "bubblewrap",

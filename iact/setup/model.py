@@ -1,4 +1,4 @@
-"""The embedded model's file, downloaded once by the code that knows its origin."""
+"""The file of the model on board, downloaded once by the code that knows its origin."""
 
 from __future__ import annotations
 
@@ -13,18 +13,23 @@ from iact.setup.report import ROOT, Missing, digest, run
 _STAMP = VENV / "iact.model"
 """The digest of the code that names the file, its origin and its digest."""
 _LIBRARY = "libgomp1"
-_SOURCE = ROOT / "core" / "models" / "weights.py"
+_SOURCE = ROOT / "iact" / "models" / "weights.py"
 
 
 def ensure() -> Missing | None:
     """Make sure that the model's file and its library are present. Otherwise return what the user must do."""
-    if not _loads() and not (packages.install([_LIBRARY], why="the embedded model needs it") and _loads()):
+    return ensure_library() or _fetched()
+
+
+def ensure_library() -> Missing | None:
+    """Make sure that what runs the model finds its libraries. Otherwise return what the user must do."""
+    if not _loads() and not (packages.install([_LIBRARY], why="the model on board needs it") and _loads()):
         return Missing(
-            "A library that the embedded model needs is missing",
+            "A library that the model on board needs is missing",
             "you need your own model endpoint (OPENAI_BASE_URL)",
             packages.remedy([_LIBRARY]),
         )
-    return _fetched()
+    return None
 
 
 def _loads() -> bool:
@@ -37,12 +42,12 @@ def _fetched() -> Missing | None:
     wanted = digest([_SOURCE])
     if _STAMP.exists() and _STAMP.read_text(encoding="ascii") == wanted and any(cache().rglob("*.gguf")):
         return None
-    command = [str(PYTHON), "-m", "iact.core.models.embedded", "fetch"]
+    command = [str(PYTHON), "-m", "iact.models.embedded", "fetch"]
     if run(command, folder=ROOT):
         _STAMP.write_text(wanted, encoding="ascii")
         return None
     return Missing(
-        "The embedded model could not be downloaded",
+        "The model on board could not be downloaded",
         "you need your own model endpoint (OPENAI_BASE_URL)",
         " ".join(command),
     )

@@ -32,7 +32,7 @@ ROOT = Path(__file__).parents[2]
 NO_MODULES = {"IACT_SANDBOX": "off"}
 """For tests that need no tools: the engine is not used."""
 
-_QUIET = {"IACT_MEMORY": "off", "IACT_POOL": "0"}
+_QUIET = {"IACT_MEMORY": "off", "IACT_POOL": "0", "IACT_EMBEDDED": "off"}
 """Only tests of memory and of the pool turn them on, because they cost every process a second or two."""
 
 _KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "DOCKER_HOST", "XDG_DATA_HOME", "TMPDIR", "SYSTEMROOT")

@@ -1,101 +1,64 @@
-"""Without any endpoint: the embedded model runs commands in the container and answers from what they print.
+"""Without any endpoint: what the page suggests and what README shows is played on the model on board, and ends right.
 
-The requests were written before the first of them was tried, and nothing was tuned to them. One
-runtime serves all but one of them, because loading the model takes longer than ten answers.
+The whole product takes part, with its real model and its containers. What else it can do is measured by
+`python -m benchmarks.everyday`.
 """
 
 from __future__ import annotations
 
-import asyncio
 import re
-from dataclasses import dataclass
+from pathlib import Path
 
-from iact.core import Session
-from iact.core.language.scanner import scan
-from iact.core.models.small_model import STATIC
-from iact.core.records.record import Record
+import pytest
+
 from tests.acceptance.conftest import Stage
 from tests.acceptance.laws import journal_law
-from tests.acceptance.test_control import opened
-from tests.rounds import LONG
+from tests.acceptance.product import ROOT
 
-_REQUESTS = {
-    "How much disk space does /usr/lib take up?": r"^du\b.*/usr/lib",
-    "What is the date today?": r"^date",
-    "Count the lines of /etc/passwd": r"wc -l /etc/passwd",
-    "Which kernel version is running?": r"^uname|/proc/version",
-    "Show me what is in the directory /etc": r"^ls\b.*/etc",
-    "How much memory is free?": r"^free|meminfo",
-    "Who am I logged in as?": r"^(whoami|id)",
-    "What is the current working directory?": r"^pwd",
-    "How many CPUs does this machine have?": r"^nproc|cpuinfo|^lscpu",
-    "Print the first lines of /etc/group": r"^(head|cat)\b.*/etc/group",
+ON_BOARD = {"IACT_EMBEDDED": "1.5b"}
+
+SUGGESTED = {
+    "Show me the disk usage of /tmp in your sandbox": r"/tmp.*\d|\d.*/tmp",
+    "Which kernel and distribution does your sandbox run?": r"Debian[\s\S]*\d+\.\d+|\d+\.\d+[\s\S]*Debian",
+    "Write a small file in your workspace and count its lines": r"\d|\bone\b",
 }
-_EVERY = 1 if LONG else 4
-"""Each takes seconds of the whole machine, so every fourth one is asked in a short run."""
-_ASKED = list(_REQUESTS)[::_EVERY]
-_WANTED = len(_ASKED) * 6 // 10
+"""The suggestions of the first page, and what their answers hold."""
+
+_COMMANDS = {"How many lines do the files in /etc have?": r"\d{2,}"}
+"""What README and the guides ask with `iact run`, where no files of the reader's are needed."""
 
 
-@dataclass(frozen=True, slots=True)
-class Served:
-    """What became of one request."""
-
-    commands: list[str]
-    outputs: list[str]
-    reply: str
-
-    def fits(self, pattern: str) -> bool:
-        """A fitting command ran, and the answer quotes what it printed."""
-        ran = zip(self.commands, self.outputs, strict=True)
-        printed = [output for command, output in ran if re.search(pattern, command)]
-        return any(output.strip() and output.strip().splitlines()[0] in self.reply for output in printed)
+def test_these_are_the_suggestions_of_the_page() -> None:
+    script = (ROOT / "web/static/js/dialogue/welcome.js").read_text(encoding="utf-8")
+    [listed] = re.findall(r"const SUGGESTIONS = \[(.*?)\];", script, re.DOTALL)
+    assert re.findall(r't\("(.*?)"\)', listed) == list(SUGGESTED)
 
 
-def _served(records: list[Record]) -> Served:
-    turns = [record for record in records if record.kind == "turn"]
-    blocks = [
-        block
-        for turn in turns
-        for block in scan(turn.body, lambda name: name in ("BASH", "shell.run")).blocks
-    ]
-    results = [record for record in records if record.kind == "result" and record.text("status") == "ok"]
-    assert all(record.text("function") == "shell.run" for record in results)
-    reply = next(record.body for record in records if record.kind == "reply")
-    commands = [block.body for block in blocks if block.action]
-    return Served(commands[: len(results)], [record.body for record in results], reply)
+def test_these_are_the_commands_of_readme() -> None:
+    asked = re.findall(
+        r'^\S*iact run "(.*)"$', (ROOT / "README.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert asked == list(_COMMANDS)
 
 
-def test_the_requests_are_held_out() -> None:
-    prompt = " ".join([STATIC.system, *(message.content for message in STATIC.examples)]).lower()
-    assert not [request for request in _REQUESTS if request.lower() in prompt]
-
-
-def test_simple_requests_are_answered_from_the_container(stage: Stage) -> None:
-    product = stage.product()
-
-    async def serve() -> dict[str, Served]:
-        found: dict[str, Served] = {}
-        async with opened(product) as runtime:
-            assert "embedded" in runtime.model_label, "a person is told which model answers"
-            for request in _ASKED:
-                session: Session = await runtime.open()
-                await session.ask(request)
-                found[request] = _served(list(session.records()))
-                await runtime.close(session.id)
-        return found
-
-    served = asyncio.run(serve())
-    missed = {request: served[request] for request in _ASKED if not served[request].fits(_REQUESTS[request])}
-    print(f"{len(_ASKED) - len(missed)} of {len(_ASKED)} requests were served; missed: {missed}")
-    assert len(_ASKED) - len(missed) >= _WANTED, missed
-
-
-def test_the_command_needs_no_endpoint(stage: Stage) -> None:
-    """The same from outside."""
-    product = stage.product()
-    answer = product.ask("Count the lines of /etc/os-release")
-    served = _served(journal_law(answer.journal))
-    assert served.fits(r"wc -l /etc/os-release"), served
+@pytest.mark.parametrize("text", [*SUGGESTED, *_COMMANDS])
+def test_what_a_newcomer_tries_first_ends_right(stage: Stage, text: str) -> None:
+    answer = stage.product(**ON_BOARD).ask(text)
+    assert re.search({**SUGGESTED, **_COMMANDS}[text], answer.reply), answer.reply
+    records = journal_law(answer.journal)
+    assert any(record.kind == "result" and record.text("status") == "ok" for record in records)
     assert answer.status == "done"
-    assert answer.usage["model_calls"] >= 2
+
+
+def test_hello_is_answered_at_once(stage: Stage) -> None:
+    answer = stage.product(**ON_BOARD).ask("hi")
+    assert re.search(r"\b(hi|hello|help)\b", answer.reply, re.IGNORECASE), answer.reply
+    assert answer.usage["model_calls"] == 1
+    assert not [record for record in journal_law(answer.journal) if record.kind == "result"]
+
+
+def test_turned_off_it_says_what_to_do(stage: Stage, tmp_path: Path) -> None:
+    ran = stage.product(IACT_EMBEDDED="off", IACT_CACHE=str(tmp_path / "cache")).run("run", "hi")
+    assert ran.status != 0
+    assert "Connect a model" in ran.stderr
+    assert not (tmp_path / "cache").exists()

@@ -18,8 +18,8 @@ import pytest
 
 from iact import doctor
 from iact.core.errors import SandboxUnavailable
-from iact.core.models import weights
 from iact.doctor import Check
+from iact.models.weights import Weights
 from iact.sandbox.bubblewrap.host import MISSING as NO_BUBBLEWRAP
 from iact.sandbox.docker import engine, image
 from iact.settings import Settings
@@ -58,7 +58,7 @@ def no_bubblewrap(patch: Patch) -> None:
 
 
 def no_model(patch: Patch) -> None:
-    patch.setattr(weights, "present", lambda: False)
+    patch.setattr(Weights, "present", property(lambda one: False))
 
 
 def no_model_package(patch: Patch) -> None:
@@ -92,7 +92,7 @@ MISSING: Final[list[tuple[str, Callable[[Patch], None], str]]] = [
     ("isolation", no_engine, "fix engine first"),
     ("image", no_image, "iact image build"),
     ("bubblewrap", no_bubblewrap, "sudo apt-get install bubblewrap"),
-    ("model", no_model, "iact.core.models.embedded fetch"),
+    ("model", no_model, "iact.models.embedded fetch"),
     ("model", no_model_package, "set OPENAI_BASE_URL"),
     ("model", no_model_library, "sudo apt-get install libgomp1"),
     ("versions", no_git, "apt-get install git"),

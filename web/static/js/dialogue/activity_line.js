@@ -49,6 +49,7 @@ function modelLine(store, activity, now) {
     case "limited": return { text: again(t("Rate limited"), activity, now), kind: "waits", why, stop: true };
     case "retrying": return { text: again(t("Trying again"), activity, now), kind: "waits", why, stop: true };
     case "stalled": return { text: timed(t("Model has stopped sending"), since, now), kind: "waits", why, stop: true };
+    case "loading": return { text: timed(t("Getting the small model on board ready"), since, now), kind: "waits", why, stop: true };
     case "slot": return { text: timed(t("Waiting for a free place at the model"), since, now), kind: "waits", why, stop: true };
     default: return { text: timed(t("Waiting for the model"), since, now), kind: "works" };
   }

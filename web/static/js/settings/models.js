@@ -34,7 +34,7 @@ export function modelsSection(request, changed) {
     const change = el("button", { type: "button", "aria-label": t("Change the model for {role}", { role: role.role }) }, t("Edit"));
     const forget = el("button", { type: "button", "aria-label": t("Remove the model of {role}", { role: role.role }) }, t("Remove"));
     forget.hidden = !role.own;
-    const which = !role.own && role.role !== "smart" && !role.model ? t("same as smart") : role.url ? t("{model} at {url}", { model: role.model || t("its only model"), url: role.url }) : t("the embedded demonstration model");
+    const which = !role.own && role.role !== "smart" && !role.model ? t("same as smart") : role.url ? t("{model} at {url}", { model: role.model || t("its only model"), url: role.url }) : t("the small model on board");
     const facts = [which, role.url && (role.key ? t("key stored") : t("no key")), role.url && t("window of {count} tokens", { count: role.context })].filter(Boolean).join(" · ");
     const item = el("li", { "data-model-role": role.role }, el("strong", {}, role.role), " ", el("span", { className: "facts" }, /** @type {Record<string, string>} */ (ABOUT)[role.role] ?? ""), el("p", {}, facts), change, " ", forget);
     change.addEventListener("click", () => item.replaceChildren(form(role, false)));

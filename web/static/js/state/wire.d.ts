@@ -36,7 +36,7 @@ export interface Account {
 export interface ActivityNews {
   type: "activity";
   agent: string;
-  state: "" | "asking" | "reasoning" | "writing" | "limited" | "retrying" | "stalled" | "slot";
+  state: "" | "asking" | "reasoning" | "writing" | "limited" | "retrying" | "stalled" | "slot" | "loading";
   since: string;
   until?: string;
   attempt?: number;

@@ -1,0 +1,79 @@
+"""Measure what the model on board gets right: everyday requests in three languages, through the real product.
+
+`requests.toml` holds them; it was written before the prompt was.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import os
+import resource
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+from benchmarks.everyday.play import Outcome, Request, play, requests
+from iact.settings import load
+from iact.wiring import open_runtime
+
+
+async def _play(chosen: list[Request], data: Path, *, show: bool) -> list[Outcome]:
+    settings = load(data=str(data), environment={**os.environ, "IACT_MEMORY": "off"})
+    outcomes = []
+    async with open_runtime(settings, attended=False) as runtime:
+        for request in chosen:
+            outcome = await play(runtime, request)
+            outcomes.append(outcome)
+            mark = "right" if not outcome.wrong else f"WRONG: {outcome.wrong}"
+            print(
+                f"{request.language} {request.kind}: {request.text!r} {mark} ({outcome.seconds:.0f} s)",
+                flush=True,
+            )
+            if show:
+                print(f"    {outcome.answer!r}", flush=True)
+    return outcomes
+
+
+def _table(outcomes: list[Outcome], name: str, keys: list[str]) -> None:
+    asked = Counter(keys)
+    right = Counter(key for key, outcome in zip(keys, outcomes, strict=True) if not outcome.wrong)
+    print(f"\n| {name} | right | asked |\n|---|---|---|")
+    for key, count in asked.items():
+        print(f"| {key} | {right[key]} | {count} |")
+
+
+def main() -> None:
+    """Play, and print tables in Markdown."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--language", choices=("en", "de", "es"), help="only requests in this language")
+    parser.add_argument("--kind", help="only requests of this kind")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="only every Nth request")
+    parser.add_argument("--show", action="store_true", help="print each answer")
+    asked = parser.parse_args()
+    chosen = [
+        request
+        for request in requests()
+        if asked.language in (None, request.language) and asked.kind in (None, request.kind)
+    ][:: asked.every]
+    began, load_before = time.monotonic(), os.getloadavg()[0]
+    with tempfile.TemporaryDirectory() as folder:
+        outcomes = asyncio.run(_play(chosen, Path(folder), show=asked.show))
+    used = resource.getrusage(resource.RUSAGE_SELF)
+
+    right = sum(not outcome.wrong for outcome in outcomes)
+    print(f"\n{right} of {len(outcomes)} requests ended right.")
+    _table(outcomes, "language", [outcome.request.language for outcome in outcomes])
+    _table(outcomes, "kind", [outcome.request.kind for outcome in outcomes])
+    read = sum(outcome.prompt_tokens - outcome.cached_tokens for outcome in outcomes)
+    print(
+        f"\n{sum(outcome.turns for outcome in outcomes)} turns, {sum(outcome.misread for outcome in outcomes)} replies "
+        f"misread; {read:,} tokens read, {sum(outcome.written_tokens for outcome in outcomes):,} written, "
+        f"{used.ru_utime + used.ru_stime:.0f} s of processor time and {time.monotonic() - began:.0f} s of clock time "
+        f"(load at the start: {load_before:.1f})."
+    )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,467 @@
+"""The model on board: llama.cpp in this process, behind the same protocol as every other model.
+
+llama.cpp's own server listens on the loopback interface, on a free port and with a key that only this process knows. So
+the model on board is an `OpenAIModel` like any other, and tests of it cover everything around it. There are four
+differences. It starts in a thread when it is first needed, which may mean a download. What it has computed for its
+static prompt is kept on disk, so that a later start reads it instead of computing it again. After minutes without use
+its memory is released. And where it plainly does not get on, it says so instead of trying again.
+
+`python -m iact.models.embedded fetch` downloads the model's file.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+import os
+import random
+import secrets
+import sys
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import aclosing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import httpx
+
+from iact.core.errors import ModelError, ModelUnreachable
+from iact.core.models.structured import Form, FormLadder
+from iact.core.ports import (
+    JSON,
+    ChatMessage,
+    Clock,
+    ModelEvent,
+    ModelProfile,
+    StreamEnd,
+    StreamWait,
+    TextDelta,
+    Usage,
+    UsageReport,
+)
+from iact.models import download
+from iact.models.download import Progress, Tell
+from iact.models.giving_up import surrender
+from iact.models.prompt import STATIC
+from iact.models.weights import Choice, Selection, Weights, cache_folder, select
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from iact.core.models.openai import OpenAIModel
+
+LIBRARY: Final = "libgomp1"
+"""Debian's package of a library that llama.cpp also needs; minimal systems lack it."""
+
+CONTEXT: Final = 8192
+"""The window in tokens. The model was trained for more, but each token takes 28 kB of memory and time to read."""
+
+REPLY: Final = 640
+"""The most tokens of a reply. What it needs more for, it does not get right, and it takes minutes to write it."""
+
+IDLE_SECONDS: Final = 600.0
+"""After so long without use, the model's memory is released."""
+
+_MOST_THREADS: Final = 8
+_BATCH: Final = 256  # tokens; a cancelled request is noticed between batches
+_CACHE_MIB: Final = 256
+_SECONDS: Final = 600
+_TELL_SECONDS: Final = 2.0
+"""How often a person is told how far a download is."""
+_SLOT: Final = "/slots/0"
+_FIXED: Final[dict[str, JSON]] = {
+    "temperature": 0,
+    "seed": 1,
+    "repeat_penalty": 1.05,  # as its makers recommend, but less: results must be quoted as they are
+    "timings_per_token": True,
+    "id_slot": 0,
+    # What only the system writes ends a reply: a model of this size likes to write results itself.
+    "stop": ["\nResult of `", "\nMessage from ", "\n(state)"],
+}
+_SEPARATE: Final = "How far is it from here"
+"""A request that begins like no example, for what comes behind the static prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Running:
+    """A started server: the object that keeps it alive, and the client."""
+
+    server: object
+    client: OpenAIModel
+
+
+class EmbeddedModel:
+    """Implements `core.ports.Model`. Cheap to make: nothing is loaded before `warm` or the first stream.
+
+    `choice`: which file is used; None: what fits the machine. `tell` receives the progress of a download, from another
+    thread. `idle`: seconds without use after which the memory is released.
+    """
+
+    def __init__(
+        self,
+        *,
+        clock: Clock,
+        rng: random.Random,
+        choice: Choice | None = None,
+        tell: Tell = lambda progress: None,
+        idle: float = IDLE_SECONDS,
+    ) -> None:
+        self._clock = clock
+        self._rng = rng
+        self._tell = tell
+        self._idle = idle
+        self._selection = select(choice)
+        self._profile = profile_of(self._selection)
+        self._running: _Running | None = None
+        self._starting = asyncio.Lock()
+        self._uses = 0
+        self._timer: asyncio.TimerHandle | None = None
+        self._closed = False
+        self._ladder = FormLadder()
+        self._progress: Progress | None = None
+
+    @property
+    def profile(self) -> ModelProfile:
+        return self._profile
+
+    @property
+    def loaded(self) -> bool:
+        """Whether the model is in memory."""
+        return self._running is not None
+
+    @property
+    def progress(self) -> Progress | None:
+        """How far a download is; None if there was none."""
+        return self._progress
+
+    async def warm(self) -> None:
+        """Get ready: download what is missing, load the model, and read the static prompt. Quick if already done.
+
+        Raises:
+            ModelUnreachable: the file or llama.cpp is not available.
+        """
+        with self._in_use():
+            await self._ready()
+
+    async def close(self) -> None:
+        """Stop the server and its threads."""
+        self._closed = True
+        if self._timer is not None:
+            self._timer.cancel()
+        async with self._starting:
+            running, self._running = self._running, None
+            if running is not None:
+                await running.client.close()
+                await asyncio.to_thread(_release, running)
+
+    def stream(
+        self, messages: Sequence[ChatMessage], *, max_tokens: int | None = None
+    ) -> AsyncGenerator[ModelEvent]:
+        """See `core.ports.Model.stream`."""
+        return self._stream(messages, max_tokens)
+
+    @property
+    def ladder(self) -> FormLadder:
+        """See `core.models.structured.Formed`; llama.cpp derives a grammar from the schema."""
+        return self._ladder
+
+    async def stream_formed(
+        self,
+        messages: Sequence[ChatMessage],
+        *,
+        form: Form,
+        name: str,
+        schema: dict[str, JSON],
+        max_tokens: int | None,
+    ) -> AsyncGenerator[ModelEvent]:
+        """See `core.models.structured.Formed`."""
+        with self._in_use():
+            client = (await self._ready()).client
+            reply = client.stream_formed(
+                messages,
+                form=form,
+                name=name,
+                schema=schema,
+                max_tokens=_limit(max_tokens),
+                extra=_FIXED,
+            )
+            async with aclosing(reply) as events:
+                async for event in events:
+                    yield event
+
+    async def _stream(
+        self, messages: Sequence[ChatMessage], max_tokens: int | None
+    ) -> AsyncGenerator[ModelEvent]:
+        words = surrender(messages, 1 + len(STATIC.examples))
+        if words:
+            yield TextDelta(words)
+            yield UsageReport(Usage())
+            yield StreamEnd("stop")
+            return
+
+        with self._in_use():
+            ready = asyncio.ensure_future(self._ready())
+            told = ""
+            try:
+                while not (await asyncio.wait([ready], timeout=_TELL_SECONDS))[0]:
+                    why = self._waiting_for()
+                    if why != told:
+                        told = why
+                        yield StreamWait(why)
+            finally:
+                ready.cancel()
+            client = ready.result().client
+            reply = client.stream_with(messages, max_tokens=_limit(max_tokens), extra=_FIXED)
+            async with aclosing(reply) as events:
+                async for event in events:
+                    yield event
+
+    def _waiting_for(self) -> str:
+        """Why a first reply takes longer, for people."""
+        fetched = self._progress is not None and self._progress.phase == "ready"
+        if self._progress is None or fetched:
+            return "The small model on board is being loaded."
+        return f"The small model on board comes: {self._progress}."
+
+    @contextmanager
+    def _in_use(self) -> Iterator[None]:
+        """Keep the model in memory while this lasts, and for a while after it."""
+        self._uses += 1
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        try:
+            yield
+        finally:
+            self._uses -= 1
+            if not self._uses and not self._closed:
+                loop = asyncio.get_running_loop()
+                self._timer = loop.call_later(self._idle, self._let_go, loop)
+
+    def _let_go(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Release the memory, if nobody uses the model."""
+        if self._uses or self._running is None:
+            return
+        running, self._running = self._running, None
+        loop.run_in_executor(None, _release, running)
+
+    async def _ready(self) -> _Running:
+        async with self._starting:
+            if self._closed:
+                raise ModelUnreachable("The model on board was closed; start the program again.")
+            if self._running is None:
+                self._running = await self._start()
+            return self._running
+
+    async def _start(self) -> _Running:
+        """Start llama.cpp's server and warm it up. Cancelling takes no longer than loading the file."""
+        from iact.core.models.openai import OpenAIModel
+
+        weights = self._selection.weights
+        if weights is None:
+            raise ModelUnreachable(self._selection.reason)
+        key = secrets.token_hex(16)
+        try:
+            path = await asyncio.to_thread(download.fetch, weights, self._note)
+            server, address = await asyncio.to_thread(serve, str(path), key)
+            async with httpx.AsyncClient(
+                base_url=address,
+                headers={"Authorization": f"Bearer {key}"},
+                timeout=_SECONDS,
+                trust_env=False,
+            ) as native:
+                await _read_static_prompt(native, weights)
+        except (httpx.HTTPError, ValueError, KeyError) as error:
+            raise ModelUnreachable(
+                f"The model on board does not start ({error}); run make setup again, or connect a model of your own "
+                "(OPENAI_BASE_URL)."
+            ) from error
+        client = OpenAIModel(
+            base_url=f"{address}/v1",
+            key=key,
+            profile=self._profile,
+            clock=self._clock,
+            rng=self._rng,
+            direct=True,
+        )
+        return _Running(server, client)
+
+    def _note(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tell(progress)
+
+
+def profile_of(selection: Selection) -> ModelProfile:
+    """What is known about a selected model, with a sentence for people about what it is."""
+    weights = selection.weights
+    if weights is None:
+        return ModelProfile(name="none", context=CONTEXT, label=selection.reason, static=STATIC)
+    label = (
+        f"{weights.name}, the small model on board: good for small tasks, often wrong. Connect a model of your own for "
+        "real work."
+    )
+    if selection.reason:
+        label = f"{label} {selection.reason}"
+    return ModelProfile(name=weights.name, context=CONTEXT, label=label, static=STATIC)
+
+
+def _limit(max_tokens: int | None) -> int:
+    return REPLY if max_tokens is None else min(REPLY, max_tokens)
+
+
+# --- the server -----------------------------------------------------------------------------------
+
+
+def serve(path: str, key: str) -> tuple[object, str]:
+    """Start llama.cpp's server over a model's file. Returns the object that keeps it alive, and its address. Blocks.
+
+    Raises:
+        ModelUnreachable: llama.cpp is not installed, or can't load the file.
+    """
+    try:
+        import xllamacpp  # type: ignore[import-untyped]
+    except ModuleNotFoundError as error:
+        raise ModelUnreachable(
+            "The model on board needs the package xllamacpp, which is not installed; run make setup, or connect a model "
+            "of your own (OPENAI_BASE_URL)."
+        ) from error
+    except ImportError as error:
+        raise ModelUnreachable(
+            f"The model on board needs a library of the system ({error}); run `sudo apt-get install {LIBRARY}`, or "
+            "connect a model of your own (OPENAI_BASE_URL)."
+        ) from error
+    params = xllamacpp.CommonParams()
+    params.model.path = path
+    params.n_ctx = CONTEXT
+    params.n_parallel = 1
+    params.n_batch = _BATCH
+    params.n_gpu_layers = 0
+    params.cpuparams.n_threads = params.cpuparams_batch.n_threads = threads()
+    params.cache_ram_mib = _CACHE_MIB
+    params.verbosity = 0
+    params.api_keys = [key]
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.ui = False
+    params.endpoint_slots = True
+    params.slot_save_path = f"{_state_folder()}{os.sep}"
+    try:
+        server = xllamacpp.Server(params)
+    except (RuntimeError, OSError) as error:
+        raise ModelUnreachable(
+            f"The model on board can't be loaded ({error}); free some memory, or connect a model of your own "
+            "(OPENAI_BASE_URL)."
+        ) from error
+    address = str(server.listening_address)
+    _seen_working(address, key)
+    return server, address
+
+
+def threads() -> int:
+    """How many threads compute: as many as there are idle processors now.
+
+    They spin while they wait for each other. On a machine that is busy with something else, two are slower than one.
+    """
+    processors = len(os.sched_getaffinity(0))
+    busy = os.getloadavg()[0]
+    return max(1, min(_MOST_THREADS, processors - round(busy)))
+
+
+def _seen_working(address: str, key: str) -> None:
+    """Wait for the server's first reply: a server that is dropped before its loop has begun never ends."""
+    headers = {"Authorization": f"Bearer {key}"}
+    with httpx.Client(base_url=address, headers=headers, timeout=_SECONDS, trust_env=False) as client:
+        client.post("/completion", json={"prompt": "a", "n_predict": 1})
+
+
+def _release(running: _Running) -> None:
+    """Drop the last reference to the server, which stops it; blocks until its threads have ended."""
+    del running
+
+
+# --- the static prompt ----------------------------------------------------------------------------
+
+
+def _state_folder() -> Path:
+    folder = cache_folder() / "models" / "state"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def _state_file(weights: Weights) -> str:
+    """The name of the file with what was computed for the static prompt: another for each model, prompt and library."""
+    import importlib.metadata
+
+    said = [[message.role, message.content] for message in _static_messages()]
+    parts = [weights.sha256, said, CONTEXT, importlib.metadata.version("xllamacpp")]
+    return f"{hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]}.bin"
+
+
+def _static_messages() -> list[ChatMessage]:
+    return [ChatMessage("system", STATIC.system), *STATIC.examples]
+
+
+async def _read_static_prompt(native: httpx.AsyncClient, weights: Weights) -> None:
+    """Leave the static prompt in the server's cache: from disk, or computed and then kept on disk."""
+    name = _state_file(weights)
+    if (_state_folder() / name).exists():
+        restored = await native.post(f"{_SLOT}?action=restore", json={"filename": name})
+        if restored.is_success:
+            return
+
+    messages = [*_static_messages(), ChatMessage("user", _SEPARATE)]
+    listed: list[JSON] = [{"role": message.role, "content": message.content} for message in messages]
+    answer = await native.post("/apply-template", json={"messages": listed})
+    prompt = str(answer.raise_for_status().json()["prompt"])
+    static = prompt[: prompt.rindex(_SEPARATE)]
+    computed = await native.post("/completion", json={"prompt": static, "n_predict": 0, "id_slot": 0})
+    computed.raise_for_status()
+
+    # A state that can't be kept costs the next start some seconds. It is written under another name first, because
+    # another process may be reading it.
+    mine = f".{name}-{secrets.token_hex(4)}"
+    saved = await native.post(f"{_SLOT}?action=save", json={"filename": mine})
+    with contextlib.suppress(OSError):
+        if saved.is_success:
+            await asyncio.to_thread(_keep_only, mine, name)
+
+
+def _keep_only(mine: str, name: str) -> None:
+    """Put a saved state in its place, and remove what earlier prompts or libraries left. Blocks."""
+    folder = _state_folder()
+    (folder / mine).replace(folder / name)
+    for old in folder.glob("*.bin"):
+        if old.name != name:
+            old.unlink(missing_ok=True)
+
+
+# --- command line ---------------------------------------------------------------------------------
+
+
+def main(arguments: Sequence[str], say: Callable[[str], None] = lambda line: print(line, flush=True)) -> int:
+    """`fetch`: download the model's file that fits this machine, with progress on stdout."""
+    if list(arguments) != ["fetch"]:
+        print("usage: python -m iact.models.embedded fetch", file=sys.stderr)
+        return 2
+    from iact.settings import load
+
+    try:
+        settings = load()
+        if not settings.without_endpoint:
+            say("a model endpoint is configured, so the model on board is not downloaded")
+            return 0
+        selection = select(settings.embedded)
+        if selection.reason:
+            say(selection.reason)
+        if selection.weights is not None:
+            download.fetch(selection.weights, lambda progress: say(str(progress)))
+    except ModelError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,135 @@
+"""The static prompt of the model on board: a short text, and dialogues in our language to imitate.
+
+A model of this size learns from examples, not from rules. So there is one example for each thing that it is good at,
+and none for what it can't do. No request of `benchmarks/everyday` stands here.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from iact.core.language import labels
+from iact.core.ports import ChatMessage, StaticPrompt
+
+_SYSTEM: Final = """\
+You are a helpful assistant with a Linux sandbox. The user's files are in /workspace, where you are.
+If the message is a greeting, a question of general knowledge, or asks for a text, a translation or an explanation, \
+answer it directly in words, without any block.
+If it is about files, this machine, numbers to compute, or a program, act: write a block that begins with \
+```shell.run, ```files.write or ```files.read, and stop. Only if the message asks for a child agent, write ```CALL. The result comes in the next message. Then answer \
+briefly, and repeat what the result says. Never invent a result.
+The line (state) tells date and time. Always answer in the language of the user's message."""
+
+
+_OPENING: Final = """\
+You are agent /, called by the user.
+
+Functions you can use:
+- `shell.run` (alias `BASH`): Run bash: stdout, stderr, exit status; the working directory lasts.
+- `files.read`: The text of a file, or lines of it.
+- `files.write`: Make or replace a whole file."""
+"""What stands at the head of the first message of a session. Where it stands before a question as well as before a task,
+the model does not take it as a hint to act."""
+
+
+def _asked(text: str, *, first: bool = False) -> ChatMessage:
+    message = labels.message("the user", text, {})
+    return ChatMessage("user", f"{_OPENING}\n\n{message}" if first else message)
+
+
+def _said(text: str) -> ChatMessage:
+    return ChatMessage("assistant", text)
+
+
+def _result(function: str, text: str, number: int, status: int | None = 0) -> str:
+    name = function.split(".", 1)[1]
+    return labels.result(function, text, variable=f"{name}_{number}", exit_status=status)
+
+
+_TALK: Final = (
+    _asked("Good evening!", first=True),
+    _said(
+        "Good evening! I can run commands, read and write files, and write and run small programs. What shall I do?"
+    ),
+)
+
+_COMMAND: Final = (
+    _asked("Wie groß ist der Ordner /var/log?", first=True),
+    _said("```shell.run\ndu -sh /var/log\n```"),
+    ChatMessage("user", _result("shell.run", "3.4M\t/var/log", 1)),
+    _said("Der Ordner /var/log belegt 3,4 MB."),
+)
+
+_PROGRAM: Final = (
+    _asked("Write a program dice.py that rolls a die three times, and run it"),
+    _said(
+        "```files.write path=dice.py\nimport random\n\nfor _ in range(3):\n    print(random.randint(1, 6))\n```\n\n"
+        "```shell.run\npython3 dice.py\n```"
+    ),
+    ChatMessage(
+        "user",
+        _result("files.write", "Created dice.py, 73 bytes.", 1, None)
+        + "\n\n"
+        + _result("shell.run", "4\n1\n6", 2),
+    ),
+    _said("I wrote `dice.py` and ran it. It rolled 4, 1 and 6."),
+)
+
+_KNOWLEDGE: Final = (
+    _asked("¿Quién pintó el Guernica?", first=True),
+    _said("El Guernica lo pintó Pablo Picasso, en 1937."),
+)
+
+_FILE: Final = (
+    _asked("What is the name of the hotel in trip.txt?"),
+    _said("```files.read path=trip.txt\n```"),
+    ChatMessage("user", _result("files.read", "Flight at 9:15\nHotel Miramar, two nights", 3, None)),
+    _said("The hotel is Hotel Miramar."),
+)
+
+_TABLE: Final = (
+    _asked("Was ist der höchste Preis in items.csv, und von was?"),
+    _said(
+        "```shell.run\npython3 - <<'END'\nimport csv\n\nrows = list(csv.DictReader(open('items.csv')))\nprint(rows[0].keys())\n"
+        "best = max(rows, key=lambda row: float(row['price']))\nprint(best)\nEND\n```"
+    ),
+    ChatMessage(
+        "user", _result("shell.run", "dict_keys(['item', 'price'])\n{'item': 'lamp', 'price': '49.5'}", 4)
+    ),
+    _said("Der höchste Preis ist 49,50, für die Lampe (lamp)."),
+)
+
+_CHILD: Final = (
+    _asked("Let a child agent look how many folders /opt has"),
+    _said("```CALL folders\nCount the folders in /opt, and answer with the number.\n```"),
+    ChatMessage(
+        "user",
+        f"Message from your child /folders, kept as $folders:\n{labels.fenced('There are 2 folders in /opt.')}",
+    ),
+    _said("The child agent says: there are 2 folders in /opt."),
+)
+
+_TEXT: Final = (
+    _asked("Write a little rhyme about a cat", first=True),
+    _said(
+        "A cat upon the garden wall\nhas seen the leaves of autumn fall.\nShe blinks, and stretches in the sun,\nand sleeps until the day is done."
+    ),
+)
+
+_SUM: Final = (
+    _asked("How much is 12.5 times 8?"),
+    _said("```shell.run\npython3 -c 'print(12.5 * 8)'\n```"),
+    ChatMessage("user", _result("shell.run", "100.0", 5)),
+    _said("12.5 times 8 is 100."),
+)
+
+_SAYING: Final = (
+    _asked("Translate to Italian: The shop opens at nine."),
+    _said("Il negozio apre alle nove."),
+)
+
+STATIC: Final = StaticPrompt(
+    system=_SYSTEM,
+    # Answers in words and actions alternate, and what stands last is imitated most.
+    examples=(*_TALK, *_PROGRAM, *_CHILD, *_TABLE, *_FILE, *_KNOWLEDGE, *_SUM, *_TEXT, *_COMMAND, *_SAYING),
+)
