@@ -430,6 +430,11 @@ class Registry:
         module = name.split(".", 1)[0]
         return [other for other in names if other.startswith(module + ".")][:most]
 
+    def nearest_actions(self, name: str, most: int = 3) -> list[str]:
+        """Return the names of the core's actions closest to `name`, best first."""
+        names = [spec.name for spec in self.actions()]
+        return difflib.get_close_matches(name, names, n=most, cutoff=0.5)
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         """All names and aliases."""

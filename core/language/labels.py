@@ -275,6 +275,19 @@ def not_run(language: str, function: str) -> str:
     return f"Nothing was run. To run the block, write ```{function} instead of ```{language}. {_OR_ANSWER}"
 
 
+def unknown_block(name: str, nearest: Iterable[str], *, loads: bool) -> str:
+    """For a block whose first word looks like an action and is none. `loads`: a module may be loaded."""
+    module = name.partition(".")[0]
+    kind = "action" if module == name else "function"
+    sentences = [f"There is no {kind} `{inline(name, 60)}` here."]
+    if kind == "function" and loads:
+        sentences.append(f"`LOAD {inline(module, 60)}` may bring its module.")
+    near = ", ".join(f"`{other}`" for other in nearest)
+    if near:
+        sentences.append(f"The nearest names are {near}.")
+    return " ".join([*sentences, _OR_ANSWER])
+
+
 def other_form(text: str, unknown: str, nearest: Iterable[str]) -> str:
     """For a call that is written as other programs want it, and was not made. `unknown`: a name that does not exist."""
     if unknown:

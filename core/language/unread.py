@@ -101,6 +101,36 @@ def quoted(text: str, blocks: Sequence[Block], is_action: IsAction) -> str:
     return ""
 
 
+_FUNCTION: Final = re.compile(r"([a-z][a-z0-9_]*)\.([a-z][a-z0-9_]*)")
+_ACTION: Final = re.compile(r"[A-Z][A-Z_]{3,}")
+_SUFFIXES: Final = frozenset(
+    "bat c cc cfg conf cpp cs css csv dart diff env ex fs go h hpp html ini ipynb java js json jsx kt lock log lua md mjs"
+    " net patch php pl proto ps1 py pyi r rb rs rst sass scala scss sh sql svg swift tex tf toml ts tsx tsv txt vue xml"
+    " yaml yml zig".split()
+)
+"""Endings of names of files, and of languages such as asp.net, with which blocks of code begin, too."""
+_LANGUAGES: Final = frozenset(
+    "abnf ascii bash console cpp csharp diff dockerfile ebnf fortran graphql haskell html http java javascript json latex"
+    " makefile markdown mermaid perl plaintext powershell python ruby rust scala scheme shell text toml typescript yaml"
+    " cobol pascal".split()
+)
+"""Languages whose names are written in capitals, too."""
+
+
+def unknown_name(blocks: Sequence[Block]) -> str:
+    """The first word of the first block that looks like an action and is none; empty if there is none."""
+    for block in blocks:
+        word = block.info.split(None, 1)[0] if block.info else ""
+        if block.action or not word:
+            continue
+        function = _FUNCTION.fullmatch(word)
+        if function is not None and function[2] not in _SUFFIXES:
+            return word
+        if _ACTION.fullmatch(word) and word.lower() not in _LANGUAGES:
+            return word
+    return ""
+
+
 _LAST_BLOCK: Final = re.compile(
     r"^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*(?P<mark>`{3,})[ \t]*(?P<language>[\w-]+)[^`\n]*\n"
     r"(?:(?![ \t]*(?P=mark)[ \t]*$).*\n)*[ \t]*(?P=mark)[ \t]*\Z",

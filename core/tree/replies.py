@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from iact.core.language import labels, unread
-from iact.core.language.actions import ANSWER, ActionSpec, Registry
+from iact.core.language.actions import ANSWER, LOAD, ActionSpec, Registry
 from iact.core.language.announcing import announces
 from iact.core.language.foreign import resolver
 from iact.core.language.rewriting import is_plain, unknown_calls
@@ -103,7 +103,7 @@ def _questions(agent: Agent, text: str, blocks: Sequence[Block], registry: Regis
     another one is told again.
     """
     told = agent.guards.asked
-    found = [_unknown_call(text, blocks, registry)]
+    found = [_unknown_call(text, blocks, registry), _unknown_block(blocks, registry)]
     if not told:
         found += [_quoted(text, blocks, registry), _commands(text, blocks, registry)]
     return tuple(question for question in found if question and question not in told)
@@ -120,6 +120,18 @@ def _commands(text: str, blocks: Sequence[Block], registry: Registry) -> str:
     language = unread.command_at_end(text, blocks)
     function = unread.RUNNERS.get(language.lower(), "")
     return labels.not_run(language, function) if function in registry else ""
+
+
+def _unknown_block(blocks: Sequence[Block], registry: Registry) -> str:
+    """What is said about a block that names an action or a function that does not exist; empty if there is none.
+
+    Which modules the catalogue has is not known here, so it may be of one that is not loaded.
+    """
+    name = unread.unknown_name(blocks)
+    if not name:
+        return ""
+    near = registry.nearest(name) if "." in name else registry.nearest_actions(name)
+    return labels.unknown_block(name, near, loads=LOAD.name in registry)
 
 
 def _unknown_call(text: str, blocks: Sequence[Block], registry: Registry) -> str:

@@ -357,6 +357,31 @@ def test_a_name_in_a_message_that_is_almost_a_variable_is_told_once(stage: Stage
     assert "names no variable" not in played.heard(2)
 
 
+# --- blocks that name what does not exist -------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["", "I count.\n\n", f"{RUN_READ}\n\n"])
+@pytest.mark.parametrize("behind", ["", "\n\nThat is all."])
+def test_a_block_of_a_module_that_is_not_loaded_is_told(stage: Stage, before: str, behind: str) -> None:
+    played = stage.play(f"{before}```stationlog.counts day=1\n```{behind}", "Done.")
+    assert played.answers == ["Done."]
+    told = played.heard(1)
+    assert "There is no function `stationlog.counts` here. `LOAD stationlog` may bring its module." in told
+
+
+def test_a_block_of_an_action_that_does_not_exist_is_told(stage: Stage) -> None:
+    played = stage.play("```REMEMBRE\nThe user likes tea.\n```", "```MODULE stationlog\n```", ANSWER)
+    assert "There is no action `REMEMBRE` here. The nearest names are `REMEMBER`" in played.heard(1)
+    assert "There is no action `MODULE` here." in played.heard(2)
+    assert played.answers == ["```MODULE stationlog\n```"]
+
+
+@pytest.mark.parametrize("info", ["main.py", "config.yaml", "asp.net", "JSON", "SQL", "text", "a.b.c"])
+def test_a_block_with_the_name_of_a_file_or_a_language_is_an_answer(stage: Stage, info: str) -> None:
+    reply = f"It is:\n\n```{info}\nx\n```"
+    assert stage.play(reply).answers == [reply]
+
+
 # --- what the shell reads, and what the fold reads ----------------------------------------------
 
 
