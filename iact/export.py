@@ -244,7 +244,7 @@ class _Dialogues:
     `directory`: where the blobs are.
 
     `sent`: the messages of each turn to children, by the turn's record number. `unread`: the places of interventions
-    that no context has contained yet, by record number, as (path, index).
+    that no context has contained yet, by record number, as (path, index). `turns`: the places of turns, likewise.
     """
 
     directory: Path
@@ -252,6 +252,7 @@ class _Dialogues:
     of: defaultdict[str, list[Markup]] = field(default_factory=lambda: defaultdict(list))
     sent: dict[int, list[Fields]] = field(default_factory=dict)
     unread: dict[int, tuple[str, int]] = field(default_factory=dict)
+    turns: dict[int, tuple[str, int]] = field(default_factory=dict)
 
     def take(self, record: Record) -> None:
         """Add the next record where it belongs."""
@@ -268,8 +269,19 @@ class _Dialogues:
         if isinstance(content, Reply) and content.to not in ("user", record.agent):
             source = f"{record.agent}, its reply"
             self.of[content.to].append(_entry("child", source, record, _html(message), anchor=False))
+        if isinstance(content, Turn):
+            self.turns[record.n] = record.agent, len(self.of[record.agent])
+        if isinstance(content, Reply) and content.of:
+            self._mark_replied(content.of)
         if record.kind not in _ELSEWHERE:
             self.of[record.agent].append(self._own(record, _html(message)))
+
+    def _mark_replied(self, turn: int) -> None:
+        """Show the text of a turn once if it became the reply: as the reply (`dialogue.css`)."""
+        place = self.turns.get(turn)
+        if place is not None:
+            path, index = place
+            self.of[path][index] = self.of[path][index].replace(_OWN, _REPLIED, 1)
 
     def _address(self, record: Record, call: Call) -> None:
         """Add the message of a CALL to the child's dialogue."""
@@ -329,6 +341,8 @@ class _Dialogues:
 
 
 _UNREAD: Final = html('<span class="receipt">not read yet</span>')
+_OWN: Final = html('<article class="entry own"')
+_REPLIED: Final = html('<article class="entry own replied"')
 
 
 def _name(path: str) -> str:

@@ -21,6 +21,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
+from iact.core.language.actions import ANSWER
 from iact.core.session.text import CALLS, ActionBlock, IsAction, looks_like_action, mentions, pieces
 from iact.web import formulas, parser
 from iact.web.colours import coloured, diff, holds_diff, language_of
@@ -328,11 +329,15 @@ def reply_with_actions(text: str, is_action: IsAction = looks_like_action, known
 
 def _card(block: ActionBlock, known: Known) -> Markup:
     call = block.name in CALLS
+    look = "call" if call else "action"
+    if block.name == ANSWER.name:
+        # What it holds is shown as the reply (dialogue.css).
+        look = "action answer" if block.body.strip() else "action answer word"
     body = markdown(block.body, known) if call else code_block(block.body, language=_language(block))
     return html(
         '<section class="card {look}"><header><span class="function">{name}</span> '
         '<span class="arguments">{arguments}</span></header>{content}</section>',
-        look="call" if call else "action",
+        look=look,
         name=block.name,
         arguments=legible(with_chips(without_escapes(block.arguments), known)),
         content=html('<div class="card-body">{}</div>', body) if block.body.strip() else NOTHING,

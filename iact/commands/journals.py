@@ -219,7 +219,9 @@ def tail(path: Path, *, follow: bool, last: int | None) -> int:
 def line(record: Record) -> str:
     """A record as one line that is safe for a terminal."""
     when = record.at[:19].replace("T", " ")
-    body = "" if isinstance(record.content, Module) else record.body[: 4 * _WIDTH]
+    shown_before = isinstance(record.content, Reply) and record.content.of > 0
+    shows_body = not shown_before and not isinstance(record.content, Module)
+    body = record.body[: 4 * _WIDTH] if shows_body else ""
     who = record.content.who if isinstance(record.content, PersonContent) else ""
     said = " ".join(filter(None, [f"{who}:" if who else "", *_facts(record), body]))
     said = " ".join(visible(without_escapes(said)).split())
@@ -277,6 +279,8 @@ def _facts(record: Record) -> Iterator[str]:
             yield f"{tokens} tokens"
         case Discard(reason=why):
             yield f"({why})"
+        case Reply(of=turn) if turn:
+            yield f"(what it wrote in record {turn})"
         case Reply(status=how) if how != "ok":
             yield f"[{how}]"
         case Module(name=name, digest=digest):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hashlib
 import re
@@ -19,6 +20,7 @@ from iact import export
 from iact.core.journal import encode, read_journal
 from iact.core.ports import JSON
 from tests.acceptance.product import NO_MODULES, Product
+from tests.core.session.fakes import replies, runtime
 from tests.iact.recorded import record
 from tests.records import opening_fields, raw_record
 from tests.rounds import rounds
@@ -277,6 +279,22 @@ def test_the_page_up_to_a_record_holds_nothing_of_later_ones(session: Path) -> N
     assert "checker" not in page
     assert f"5 of {len(read_journal(session).records)}" in page
     inspect(page)
+
+
+def test_an_answer_that_was_first_a_turn_is_shown_once(tmp_path: Path) -> None:
+    """Its actions stay in the entry of the turn; the text is the reply's (`dialogue.css`, tests/web)."""
+    script = replies({"/": ["It is so.\n\n```VAR v\n1\n```", "It goes on."]})
+
+    async def main() -> Path:
+        async with runtime(tmp_path, script) as opened:
+            session = await opened.open()
+            await session.ask("Is it so?")
+            await session.ask("And then?")
+            return session.journal.parent
+
+    page = export.page(asyncio.run(main()))
+    assert page.count('<article class="entry own replied"') == 1
+    assert page.count('<article class="entry own reply"') == 2
 
 
 def test_an_image_that_a_tool_made_stands_in_the_page(tmp_path: Path) -> None:

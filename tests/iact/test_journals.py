@@ -13,6 +13,7 @@ import pytest
 
 from iact.commands.journals import line
 from iact.core.journal import encode, read_journal
+from iact.core.records.dialogue import Reply
 from iact.core.records.record import Record
 from tests.acceptance.product import NO_MODULES, Product
 from tests.endpoint import Endpoint
@@ -51,6 +52,15 @@ def unclosed(session: Path, folder: Path) -> Path:
     assert last.kind == "close"
     os.truncate(journal, journal.stat().st_size - len(encode(last)[0]))
     return journal
+
+
+def test_an_answer_that_was_first_a_turn_is_told_once() -> None:
+    first = Record(n=3, at="", agent="/", step=1, content=Reply(to="user", status="ok"), body="It is so.")
+    again = Record(
+        n=5, at="", agent="/", step=3, content=Reply(to="user", status="ok", of=3), body="It is so."
+    )
+    assert line(first).endswith("reply    It is so.")
+    assert line(again).endswith("reply    (what it wrote in record 3)")
 
 
 # --- check ------------------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ export class Dialogue {
   /** The records that are entries of this dialogue, including those that are not shown yet. `n`: the record from which each
    * is shown: its own, or for a message that waited, the record that ended the wait. @type {{n: number, record: JournalRecord}[]} */
   #items = [];
+  /** The replies that were written in an earlier turn, by the turn. @type {Map<number, number>} */ #replies = new Map();
   /** Messages that wait for an answer to be finished. @type {JournalRecord[]} */ #waiting = [];
   /** How many of the store's records have been read; negative if all must be read again. */ #seen = -1;
   #following = true;
@@ -132,6 +133,7 @@ export class Dialogue {
     if (this.#seen < 0) this.#rebuild();
     else this.#goOn();
     this.#showReceipts();
+    for (const entry of this.#list.querySelectorAll(".entry.own")) this.#markReplied(entry);
     this.#showLive();
     this.#showEmpty();
     if (this.#following) this.#toBottom();
@@ -180,6 +182,7 @@ export class Dialogue {
         this.#waiting.push(record);
         continue;
       }
+      if (record.kind === "reply" && record.of) this.#replies.set(record.of, record.n);
       if (entryOf(record, selected, this.#record)) this.#items.push({ n: record.n, record });
       if (this.#waiting.length) this.#release(record);
     }
@@ -227,8 +230,15 @@ export class Dialogue {
     if (record.kind === "say" && record.said !== undefined) head.insertBefore(this.#amending(record), when);
     const made = el("article", { className: `entry ${entry.look}`, "data-n": record.n, "data-kind": record.kind, "aria-label": [entry.from || Dialogue.#name(record), timeOfDay(record.at)].join(", ") }, head, body);
     made.dataset.agent = record.agent;
+    this.#markReplied(made);
     if (entry.look !== "minor") made.tabIndex = 0;
     return made;
+  }
+
+  /** A text that became the reply is shown as the reply, once that is shown. @param {Element} entry */
+  #markReplied(entry) {
+    const reply = this.#replies.get(Number(entry.getAttribute("data-n")));
+    entry.classList.toggle("replied", reply !== undefined && reply <= this.store.shown);
   }
 
   /**
