@@ -166,6 +166,8 @@ async def _run(
             raise IactError(_why_not(session, reply))
         if status != "done":
             raise _Failed(reply.body)
+        if settings.without_endpoint:
+            print(f"note: {_BY_THE_SMALL_MODEL}", file=sys.stderr)
         print(f"journal: {session.journal}", file=sys.stderr)
         return 0
 
@@ -239,6 +241,12 @@ def _tell_of_budget(session: Session, told: bool) -> bool:
         flush=True,
     )
     return True
+
+
+_BY_THE_SMALL_MODEL: Final = (
+    "the small model on board answered, which is often wrong; for real work, connect a model of your own: "
+    "OPENAI_BASE_URL, OPENAI_API_KEY, IACT_MODEL."
+)
 
 
 class _Failed(IactError):

@@ -57,6 +57,13 @@ def test_hello_is_answered_at_once(stage: Stage) -> None:
     assert not [record for record in journal_law(answer.journal) if record.kind == "result"]
 
 
+def test_its_answers_are_marked_on_the_terminal(stage: Stage) -> None:
+    ran = stage.product(**ON_BOARD).run("run", "Good night")
+    assert ran.status == 0, ran
+    assert "the small model on board answered" in ran.stderr
+    assert "small model" not in ran.stdout
+
+
 def test_turned_off_it_says_what_to_do(stage: Stage, tmp_path: Path) -> None:
     ran = stage.product(IACT_EMBEDDED="off", IACT_CACHE=str(tmp_path / "cache")).run("run", "hi")
     assert ran.status != 0

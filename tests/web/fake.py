@@ -40,7 +40,7 @@ from iact.examples import EXAMPLES
 from iact.web.ports import Finding, FirstMessage, Prices, Recorded, RoleChoice, RoleView
 from tests.records import least, raw_record
 
-LABEL = "Embedded demonstration model: SmolLM2-135M-Instruct. It is small; expect mistakes."
+LABEL = "Qwen2.5-Coder-1.5B-Instruct, the small model on board: often wrong."
 
 
 class FellBehind(IactError):
