@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import ctypes
+import logging
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -41,8 +42,14 @@ from iact.hippocampus.store import ChromaStore, FragmentSet
 from iact.hippocampus.upkeep import Journals, Upkeep
 from iact.hippocampus.worker import Worker
 
+_LOG: Final = logging.getLogger(__name__)
+
 BUDGET: Final = 0.150
 """Seconds that a turn waits for a recall."""
+
+OPENING: Final = 1.0
+"""Seconds that the first recalls wait instead, until the store is open or one has waited in vain. Opening takes about 0.6 s
+of processor time, mostly beside the start of the session."""
 
 _WAITING: Final = 32
 """Recalls in the reading thread's queue above which another one would be too late anyway."""
@@ -71,11 +78,13 @@ class Hippocampus:
         budget: float,
         weights: Weights,
         distill: Distill | None,
+        opening: float,
     ) -> None:
         self._upkeep = upkeep
         self._embedder = embedder
         self._clock = clock
         self._budget = budget
+        self._opening = opening
         self._weights = weights
         self._distill = distill
         self._users: set[str] = set()
@@ -83,6 +92,8 @@ class Hippocampus:
         self.uses = 0
         self._reader = Worker("reading")
         self._late = False
+        self._patient = True
+        """Whether recalls may still wait for the store to open."""
         self._noticed: set[str] = set()
         self._goals: dict[tuple[str, str], list[Fragment]] = {}
 
@@ -139,9 +150,11 @@ class Hippocampus:
     async def recall(self, user: str, ask: MemoryQuestion) -> Recollection:
         """See `core.ports.Memory`."""
         self._note_use(user)
-        opened = await self._upkeep.tried(self._budget)
+        opened = await self._upkeep.tried(self._patience())
         if opened is None:
-            return self._without_store(user, ask, self.trouble or self._opening())
+            self._say_not_open()
+            return self._without_store(user, ask, self.trouble)
+        self._patient = False
         if self._reader.waiting >= _WAITING or (self._late and self._reader.waiting):
             return self._without_store(user, ask, self._slow())
         try:
@@ -160,6 +173,19 @@ class Hippocampus:
         known = {row.id for row in rows}
         rows += [row for row in self._just_said(user, ask) if row.id not in known]
         return Recollection(tuple(rows), self._once(self._upkeep.news))
+
+    def _patience(self) -> float:
+        """How long a recall waits for the store to open."""
+        return max(self._opening, self._budget) if self._patient else self._budget
+
+    def _say_not_open(self) -> None:
+        """Log, once, that a turn goes on without memory because its store is still being opened."""
+        if self._patient and not self.trouble:
+            _LOG.info(
+                "Memory was not open after %.0f ms, so a turn began without it. It is there for later ones.",
+                self._patience() * 1000,
+            )
+        self._patient = False
 
     async def _recall(self, opened: OpenStore, user: str, ask: MemoryQuestion) -> list[Recalled]:
         text = ranking.wanted(ask)
@@ -203,12 +229,6 @@ class Hippocampus:
             ranking.recalled(Scored(Candidate(one, 0.0), 0.0, 1.0, "just said"), ask.session, ask.now)
             for one in fresh[-_JUST_SAID:]
         ]
-
-    def _opening(self) -> str:
-        return (
-            f"Memory was not open after {self._budget * 1000:.0f} ms, so this answer was written "
-            "without it. IACT_MEMORY_BUDGET sets how long an answer waits for memory."
-        )
 
     def _slow(self) -> str:
         return (
@@ -416,6 +436,7 @@ async def open_hippocampus(
     server: str = "",
     journals: Journals | None = None,
     budget: float = BUDGET,
+    opening: float = OPENING,
     weights: Weights | None = None,
     open_store: StoreOpener = ChromaStore,
     distill: Distill | None = None,
@@ -425,6 +446,7 @@ async def open_hippocampus(
 
     Opening this context never fails.
 
+    `budget`: seconds that a turn waits for a recall; `opening`: those that the first may wait for the store to open.
     `distill`: the model that merges related fragments while the memory is idle. `beside`: a directory for a copy of the
     decisions, in case `directory` is lost. `journals`: where to catch up from after a crash, damage or a time
     without a store. On exit, queued events are written, within ten seconds.
@@ -441,7 +463,7 @@ async def open_hippocampus(
         open_store=open_store,
         beside=beside,
     )
-    hippocampus = Hippocampus(upkeep, embedder, clock, budget, weights, distill)
+    hippocampus = Hippocampus(upkeep, embedder, clock, budget, weights, distill, opening)
     failure: Exception | None = None
     async with asyncio.TaskGroup() as tasks:
         serving = tasks.create_task(upkeep.serve(), name="hippocampus")

@@ -479,7 +479,10 @@ class Settings(BaseModel):
         default="on", description="`off`: nothing is remembered across sessions"
     )
     memory_budget: float = Field(
-        default=0.150, gt=0, le=60, description="seconds that a turn waits for memory's recall"
+        default=0.150,
+        gt=0,
+        le=60,
+        description="seconds that a turn waits for memory's recall; the first one, which may have to open it, waits 1 s or longer",
     )
     embeddings: str | None = Field(
         default=None,

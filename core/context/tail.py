@@ -12,6 +12,7 @@ tail is then whole again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -46,28 +47,47 @@ class Told:
     bindings: int
 
 
-def tail(seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
-    """Return the whole state. `memories`: lines that were recalled for this turn."""
+def tail(
+    seen: Seen,
+    variables: Table,
+    memories: Sequence[str] = (),
+    *,
+    modules: Sequence[str] = (),
+    named: AbstractSet[str] = frozenset(),
+) -> str:
+    """Return the whole state.
+
+    `memories`: lines that were recalled for this turn. `modules`: clauses about modules. `named`: variables that are
+    described above it in the same message, and so not here.
+    """
     parts = [f"time: {seen.now}"]
     if seen.tokens_left is not None:
         parts.append(f"only {seen.tokens_left} tokens of your budget left")
     if seen.directory:
         parts.append(f"working directory: {path(seen.directory)}")
+    parts += modules
     parts += _files(seen.files, "files, newest first")
     if seen.running:
-        names = [inline(name, 60) for name in seen.running[:_LISTED]]
-        parts.append("children at work: " + _listed(names, len(seen.running)))
+        parts.append("children at work: " + _listed(_agents(seen), len(seen.running)))
     if memories:
         parts.append("memory: " + " ".join(memories))
-    every = variables.listed()
+    every = [(name, value) for name, value in variables.listed() if name not in named]
     if every:
         described = [describe(name, value) for name, value in every[:_LISTED]]
         parts.append("variables: " + _listed(described, len(every)))
     return _paragraph(parts)
 
 
-def changes(told: Told, seen: Seen, variables: Table, memories: Sequence[str] = ()) -> str:
-    """Return what differs from what the agent was told, and `memories`; empty if nothing is new."""
+def changes(
+    told: Told,
+    seen: Seen,
+    variables: Table,
+    memories: Sequence[str] = (),
+    *,
+    modules: Sequence[str] = (),
+    named: AbstractSet[str] = frozenset(),
+) -> str:
+    """Return what differs from what the agent was told; empty if nothing is new. Arguments are those of `tail`."""
     before, parts = told.seen, list[str]()
     if seen.now != before.now:
         same_day = seen.now[:_DATE] == before.now[:_DATE]
@@ -78,17 +98,21 @@ def changes(told: Told, seen: Seen, variables: Table, memories: Sequence[str] = 
         parts.append("your budget of tokens is not short any more")
     if seen.directory and seen.directory != before.directory:
         parts.append(f"working directory: {path(seen.directory)}")
+    parts += modules
     parts += _files(seen.files, "new or changed files")
     if tuple(seen.running) != tuple(before.running):
-        names = [inline(name, 60) for name in seen.running[:_LISTED]]
-        parts.append("children at work: " + (_listed(names, len(seen.running)) or "none"))
+        parts.append("children at work: " + (_listed(_agents(seen), len(seen.running)) or "none"))
     if memories:
         parts.append("memory: " + " ".join(memories))
-    fresh = variables.listed(told.bindings)
+    fresh = [(name, value) for name, value in variables.listed(told.bindings) if name not in named]
     if fresh:
         described = [describe(name, value) for name, value in fresh[:_LISTED]]
         parts.append("new variables: " + _listed(described, len(fresh)))
     return _paragraph(parts) if parts else ""
+
+
+def _agents(seen: Seen) -> list[str]:
+    return [f"`{inline(agent, 60)}`" for agent in seen.running[:_LISTED]]
 
 
 def _files(files: SeenFiles | None, head: str) -> list[str]:

@@ -115,10 +115,20 @@ def brought(action: str, module: str, functions: Sequence[str]) -> str:
 
 
 def state(module: str, name: str, about: Iterable[str], functions: Sequence[str]) -> str:
-    """A stateful module offers other functions now. `functions`: the lines of these."""
-    more = "; ".join(inline(one) for one in about if one)
-    head = f"The module `{module}` is in the state `{inline(name, 60)}` now" + (f" ({more})" if more else "")
-    return "\n".join([f"{head}. It offers:", *functions]) if functions else f"{head}. It offers nothing."
+    """A stateful module offers functions that are new to its agent. `functions`: the lines of these."""
+    head = f"The module `{module}` is in the state `{inline(name, 60)}` now{_in_brackets(about)}"
+    return "\n".join([f"{head}. New in it:", *functions])
+
+
+def state_clause(module: str, name: str, about: Iterable[str]) -> str:
+    """A clause of the state line: a module is in another state, whose functions its agent knows."""
+    return f"`{module}` is in the state `{inline(name, 60)}`{_in_brackets(about)}"
+
+
+def _in_brackets(sentences: Iterable[str]) -> str:
+    """Sentences as a remark within another sentence; empty if there are none."""
+    remark = "; ".join(inline(sentence).removesuffix(".") for sentence in sentences if sentence)
+    return f" ({remark})" if remark else ""
 
 
 def documentation(name: str, alias: str | None, text: str) -> str:
@@ -189,7 +199,7 @@ def result_label(called: str, *, variable: str | None, exit_status: int | None, 
     kept = f", kept as ${variable}" if variable else ""
     status = f", exit status {exit_status}" if exit_status is not None else ""
     what = _ERROR if error else _RESULT
-    return f"{what} `{called}` (only you see this){kept}{status}:"
+    return f"{what} `{called}`{kept}{status}:"
 
 
 def recalled(called: str, rows: Iterable[tuple[str, str]]) -> str:
@@ -224,12 +234,28 @@ def started_afresh(module: str) -> str:
     )
 
 
-def stopped_text(text: str) -> str:
-    """A text of the agent itself that a person stopped."""
+def started_afresh_clause(modules: Sequence[str]) -> str:
+    """The same as a clause of the state line, of all modules that an agent used before its session was left."""
+    named = ", ".join(f"`{module}`" for module in modules)
+    if len(modules) == 1:
+        return f"{named} was started afresh: its processes and what it had in memory are gone"
+    return f"{named} were started afresh: their processes and what they had in memory are gone"
+
+
+def stopped_text(text: str, *, by_user: bool) -> str:
+    """A text of the agent itself that was stopped. `by_user`: by a person; else another sentence says why."""
+    who = "The user stopped you" if by_user else "You were stopped"
     return (
-        "The user stopped you while you wrote this. It was not sent, and nothing in it was carried out:\n"
+        f"{who} while you wrote this. It was not sent, and nothing in it was carried out:\n"
         f"{fenced(clean(text))}"
     )
+
+
+def cancelled(why: str, *, by_user: bool) -> str:
+    """What an agent reads first if it is called again after its work was cancelled. `why`: a sentence about that."""
+    if by_user:
+        return note("Your work was cancelled here by the user.")
+    return note(f"Your work was cancelled here. {inline(why, 300)}".rstrip())
 
 
 NOT_ANSWERED: Final = f"Your caller has not received your text. {_OR_ANSWER}"
@@ -312,24 +338,32 @@ def unfinished(child: str, status: str, reason: str) -> str:
     return f"{_CHILD} {child} did not finish ({status}):\n{fenced(clean(reason))}"
 
 
+def agents(paths: Iterable[str]) -> str:
+    """Agents in a sentence, by their paths: a name alone may be an ordinary word."""
+    return ", ".join(f"`{path}`" for path in paths)
+
+
 def still_running(children: Iterable[str]) -> str:
     """Sent once to an agent that would answer while its children are at work."""
     return note(
-        f"You gave an answer while {', '.join(children)} still work for you. WAIT for them, or answer again: "
+        f"You gave an answer while {agents(children)} still work for you. WAIT for them, or answer again: "
         "your answer then goes to your caller and their work is cancelled."
     )
 
 
 def waited(action: str, left: Iterable[str], *, timed_out: bool) -> str:
     """The children that had not replied when a WAIT or QUERY ended."""
-    names = ", ".join(left)
+    names = agents(left)
     why = " ran out of time" if timed_out else " found nothing new" if not names else ""
     return f"`{action}`{why}; " + (f"still at work: {names}." if names else "no child is at work.")
 
 
 def no_such_child(names: Iterable[str], children: Iterable[str], *, action: str = "") -> str:
-    """For a WAIT or QUERY that names no child of its agent. `action`: its name, if it was not run because of that."""
-    have = ", ".join(children)
+    """For a WAIT or QUERY that names no child of its agent. `children`: the paths of those that it has.
+
+    `action`: its name, if it was not run because of that.
+    """
+    have = agents(children)
     instead = (
         f"your children are {have}." if have else "you have no children yet; CALL begins a dialogue with one."
     )
@@ -422,7 +456,7 @@ def summarize(words: int, fault: str = "") -> str:
 def shared_workspace(writing: Sequence[str], count: int, *, alone: bool) -> str:
     """The line of a child's first message about the files that all agents share.
 
-    `writing`: names of siblings that may change them, of `count` in all; `alone`: it has no siblings yet.
+    `writing`: paths of siblings that may change them, of `count` in all; `alone`: it has no siblings yet.
     """
     shared = "All agents work on the same files: the workspace is shared with your caller"
     if alone:
@@ -430,7 +464,7 @@ def shared_workspace(writing: Sequence[str], count: int, *, alone: bool) -> str:
     if not writing:
         return f"{shared} and your siblings, none of whom may change them."
     more = f" and {count - len(writing)} more" if count > len(writing) else ""
-    return f"{shared} and your siblings, of whom {', '.join(writing)}{more} may change them, too."
+    return f"{shared} and your siblings, of whom {agents(writing)}{more} may change them, too."
 
 
 def note(text: str) -> str:

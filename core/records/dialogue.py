@@ -182,7 +182,7 @@ class Reply(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discard(Content):
-    """A generation that was stopped. If a person stopped it, its agent reads the text. No action in it is done."""
+    """A generation that was stopped. If that ended its agent's work, or a person stopped it, its agent reads the text. No action in it is done."""
 
     KIND: ClassVar[str] = "discard"
     BODY: ClassVar[Mark | None] = OUTCOME

@@ -151,3 +151,7 @@ class Close(Content):
     """The session was closed properly. If it is opened again, it continues after this record."""
 
     KIND: ClassVar[str] = "close"
+
+    late: Annotated[Outcome[bool], Since("1.3")] = False
+    """Whether the process that ran the session ended without closing it, which the next one records if modules held
+    something for agents. What they held is gone in any case."""

@@ -125,10 +125,10 @@ class Tail:
         ended = False
         for record in self._reader.read():
             there.append(record)
-            ended = isinstance(record.content, Close)
+            ended = isinstance(record.content, Close) and not record.content.late
         yield from there
         while self._follow and not ended:
             time.sleep(_LOOK)
             for record in self._reader.read():
                 yield record
-                ended = isinstance(record.content, Close)
+                ended = isinstance(record.content, Close) and not record.content.late

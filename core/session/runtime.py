@@ -42,7 +42,7 @@ from iact.core.records.control import SetPolicy
 from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import Bounds
 from iact.core.records.record import Record
-from iact.core.records.session import Migrate, Open
+from iact.core.records.session import Close, Migrate, Open
 from iact.core.session.adopt import Terms
 from iact.core.session.catalogue import KnownModule, ModuleCatalogue
 from iact.core.session.clock import SystemClock
@@ -66,6 +66,7 @@ from iact.core.session.slots import SessionSlots
 from iact.core.session.status_watch import SessionStatuses, StatusWatcher
 from iact.core.session.store import SearchResult, SessionStore
 from iact.core.session.templates import Templates
+from iact.core.tree import module_states
 from iact.core.tree.apply import read_tree
 from iact.core.tree.roles import Role
 from iact.core.tree.tree import Tree
@@ -582,6 +583,8 @@ class Runtime:
 
     def _tell(self, live: Live, contents: Contents) -> None:
         self._migrate(live)
+        if not live.tree.closed and module_states.in_use(live.tree):
+            live.record(Close(late=True), "/")
         if contents.torn:
             text = (
                 f"The last {contents.torn} bytes of the journal were an unfinished append and were dropped."

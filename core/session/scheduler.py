@@ -202,7 +202,7 @@ class Scheduler:
         try:
             if agent.active:
                 self.stop(agent, "cancel", BUG)
-                self.cancel_children(agent)
+                self.cancel_children(agent, "Its caller failed before it was done.")
                 self.steps.end(agent, "failed", BUG)
         except JournalUnwritable as error:
             self.live.stop(error)
@@ -280,10 +280,13 @@ class Scheduler:
         except JournalUnwritable as error:
             self.live.stop(error)
 
-    def cancel_children(self, agent: Agent) -> None:
-        """Cancel the children of an agent that returns: no one needs their work any more."""
+    def cancel_children(self, agent: Agent, why: str = "Its caller answered before it was done.") -> None:
+        """Cancel the children of an agent that returns: no one needs their work any more.
+
+        `why`: a sentence for the agent, if it is called again, and for people.
+        """
         for path in agent.children.values():
-            self.cancel(path, "Its caller had answered before it was done.")
+            self.cancel(path, why)
 
 
 def _waits_for_children(pending: Pending) -> bool:

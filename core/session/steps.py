@@ -51,7 +51,7 @@ class StepExecutor:
                 self.turns.relay(agent)
             case End():
                 drop(self.live, agent, "skipped")
-                self.scheduler.cancel_children(agent)
+                self.scheduler.cancel_children(agent, "Its caller reached a limit before it was done.")
                 self.turns.end(agent, step)
 
     def cancel(self, agent: Agent, why: str) -> None:

@@ -92,7 +92,7 @@ def _come_to_rest(tree: Tree, agent: Agent) -> None:
     agent.mail.forget_recalled()
     agent.guards, agent.account, agent.paused, agent.directory = Guards(), Account(), False, ""
     agent.context.full_told, agent.context.told = False, None
-    agent.context.offers.clear()
+    agent.context.lose_instances()
     agent.labels = (agent.labels - OWN) | _FROM_ELSEWHERE
     for name, value in list(agent.table.items()):
         agent.table.define(name, replace(value, labels=(value.labels - OWN) | _FROM_ELSEWHERE))

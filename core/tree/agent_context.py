@@ -79,6 +79,14 @@ class AgentContext:
     """The functions that it called since its history was last cut, in the order of their first calls."""
     offers: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The functions of state-machine modules that it was last shown, by module."""
+    opened: set[str] = field(default_factory=set)
+    """The functions that states of their modules opened, and that it was told of since its history was last cut."""
+    held: dict[str, None] = field(default_factory=dict)
+    """The state-machine modules of which an instance has served it."""
+    lost: dict[str, None] = field(default_factory=dict)
+    """Those whose instance is gone since its last turn, because its session was left."""
+    moved: dict[str, str] = field(default_factory=dict)
+    """What its next state line says about the states of modules, by module."""
     told: Told | None = None
     """What the history says about the state; None where the next tail must be complete."""
     full_told: bool = False
@@ -107,21 +115,36 @@ class AgentContext:
         self.known |= self.at_first
         self.fresh = False
 
+    def lose_instances(self) -> None:
+        """Note that the modules that it used hold nothing of it any more, and are in their initial states."""
+        self.lost |= self.held
+        self.held.clear()
+        self.moved.clear()
+        self.offers.clear()
+
+    def told_of_modules(self) -> None:
+        """Note that its turn has read what became of modules."""
+        self.lost.clear()
+        self.moved.clear()
+
     def change(self, functions: AbstractSet[str]) -> None:
         """Forget functions that changed: what it has read about them is out of date."""
         self.known -= functions
         self.at_first -= functions
+        self.opened -= functions
 
     def forget(self) -> None:
         """Forget what it has read about functions."""
         self.known.clear()
         self.at_first.clear()
         self.used.clear()
+        self.opened.clear()
 
     def cut(self) -> list[str]:
         """Note that the history was cut after the first message. Returns the functions that it used and forgets."""
         forgotten = [name for name in self.used if name not in self.at_first]
         self.used.clear()
+        self.opened.clear()
         self.known = set(self.at_first)
         return forgotten
 

@@ -169,7 +169,8 @@ def apply(tree: Tree, record: Record) -> None:
     Raises:
         ReplayMismatch: the record can't follow here, or, in a strict tree, the core would have done something else.
     """
-    tree.records, tree.closed = record.n, isinstance(record.content, Close)
+    tree.records = record.n
+    tree.closed = isinstance(record.content, Close) and not record.content.late
     agent = tree.agents.get(record.agent)
     if agent is not None:
         agent.step += 1
@@ -317,8 +318,11 @@ def _take(tree: Tree, record: Record) -> None:
         case Epoch() as begun:
             tree.epochs += 1
             expect(tree, record, begun.epoch == tree.epochs, f"is epoch {tree.epochs}")
-        case Close():
-            pass
+            module_states.lose_instances(tree)
+        case Close(late=late):
+            module_states.lose_instances(tree)
+            if not late:  # what a killed process left running may go on for a moment
+                tree.shared.busy.clear()
         case Unknown():
             expect(tree, record, False, f"is of a kind that format {FORMAT} does not have")
         case said:
@@ -497,12 +501,13 @@ def _reply(tree: Tree, record: Record, reply: Reply) -> None:
     )
     agent.guards.ended = ""
     agent.ended = _short_of(reply)
-    forked, agent.forked = agent.forked, False
-    stopped, agent.stopped = agent.stopped, False
+    why = _why_cancelled(tree, agent, record.body)
+    stopped = agent.stopped
+    agent.forked = agent.stopped = False
     if status == "cancelled":
         queued = unread(agent) if stopped else []
         agent.mail.inbox = [one for one in agent.mail.inbox if one not in queued]
-        agent.mail.feedback = _left_behind(tree, agent, forked=forked)
+        agent.mail.feedback = _left_behind(tree, agent, why)
         agent.mail.inbox, agent.mail.answering = queued, frozenset()
         agent.mail.release()
         if queued:
@@ -539,8 +544,11 @@ def _short_of(reply: Reply) -> str:
     return reply.bound or ("length" if cut else "")
 
 
-def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[Feedback]:
-    """What a cancelled agent reads first if it is ever called again: everything that it had not answered yet."""
+def _left_behind(tree: Tree, agent: Agent, why: str) -> list[Feedback]:
+    """What a cancelled agent reads first if it is ever called again: everything that it had not answered yet.
+
+    `why`: the note about what ended its work.
+    """
     # As it may have been sent already, with its notes (the first journals added notes to the turn only).
     notes = choose_notes(tree, agent) if tree.layout == "changes" else {}
     agent.context.known.update(notes)
@@ -553,8 +561,23 @@ def _left_behind(tree: Tree, agent: Agent, *, forked: bool) -> list[Feedback]:
         origin.read(agent, labels_shown(tree, agent, message, agent.table))
         chronicle.hear(agent, message)
         agent.mail.parts += show(tree, agent, message, agent.table)
-    why = "The session was forked here." if forked else "Your work was cancelled here by the user."
-    return [*map(as_read, parts), labels.note(why)]
+    return [*map(as_read, parts), why]
+
+
+def _why_cancelled(tree: Tree, agent: Agent, reason: str) -> str:
+    """What ended an agent's work, for the agent. `reason`: a sentence for people."""
+    if agent.forked:
+        return labels.note("The session was forked here.")
+    return labels.cancelled(reason, by_user=_is_stopped_by_user(tree, agent))
+
+
+def _is_stopped_by_user(tree: Tree, agent: Agent) -> bool:
+    """Whether a person ended the work of an agent, or of one above it."""
+    while not agent.stopped:
+        if agent.caller == "user":
+            return False
+        agent = tree.agents[agent.caller]
+    return True
 
 
 def _hear(tree: Tree, agent: Agent, message: Incoming) -> Feedback:
@@ -612,7 +635,7 @@ def _select(tree: Tree, record: Record, select: Select) -> None:
         _watch_exchange(tree, agent, message)
     unknown = child_waits.wanted(tree, agent, pending.bound).unknown
     if unknown:
-        agent.mail.feedback.append(labels.no_such_child(unknown, agent.children))
+        agent.mail.feedback.append(labels.no_such_child(unknown, agent.children.values()))
     left = child_waits.running_children(tree, agent)
     if left or not wanted:
         told = labels.waited(pending.written, left, timed_out=select.timed_out)
@@ -738,8 +761,12 @@ def _state(tree: Tree, record: Record, said: State) -> None:
         tree, agent, function, said.state, of_step(agent.path, said.node) if said.node else ""
     )
     shifted = module_states.shift(tree, agent, function, said.state)
-    if shifted and agent.plan is None:
+    if agent.plan is not None:
+        return
+
+    if shifted:
         agent.mail.inbox.append(Incoming(record.n, "news", function.split(".", 1)[0], shifted))
+    if shifted or function.split(".", 1)[0] in agent.context.moved:
         origin.read(agent, origin.of_tool(tree, agent, function))
 
 
@@ -779,6 +806,7 @@ def _result(tree: Tree, record: Record, result: Result) -> None:
         if pending.spec.name == "LOAD":  # an error here lists the available modules
             origin.read(agent, join(tree.shared.named.values()))
     elif result.status in ("ok", "error") or has_output(record, result):
+        module_states.hold(tree, agent, pending)
         origin.read(agent, origin.of_call(tree, agent, pending))
     agent.errand = None  # its plan could not begin: the root answers itself
     _judge(tree, agent, pending, record, result)
@@ -872,7 +900,9 @@ def _discard(tree: Tree, record: Record, discard: Discard) -> None:
         return
     agent.mail.answering |= frozenset(discard.read)
     if discard.reason in ("interrupt", "cancel") and record.body.strip():
-        told = labels.stopped_text(excerpt(record.body, room_for(tree, agent, record.body)))
+        by_user = discard.reason == "interrupt" or _is_stopped_by_user(tree, agent)
+        text = excerpt(record.body, room_for(tree, agent, record.body))
+        told = labels.stopped_text(text, by_user=by_user)
         agent.mail.inbox.append(Incoming(record.n, "news", agent.path, told, labels=origin.by(agent)))
 
 

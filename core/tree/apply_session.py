@@ -16,7 +16,7 @@ from iact.core.records.kinds import FORMAT
 from iact.core.records.parts import RoleTerms
 from iact.core.records.record import Record
 from iact.core.records.session import Fork, Migrate, Module, Open
-from iact.core.tree import apply_plan
+from iact.core.tree import apply_plan, module_states
 from iact.core.tree.agent import Agent
 from iact.core.tree.agent_context import AgentContext
 from iact.core.tree.expectations import expect, expect_content
@@ -148,6 +148,7 @@ def fork(tree: Tree, record: Record, forked: Fork) -> None:
         tree.shared.files |= _LATER
     if forked.drops:
         _come_to_rest(tree)
+    module_states.lose_instances(tree)
     tree.session = forked.session
     tree.hosts.open.clear()
     tree.hosts.session = frozenset()  # what a person allowed in one session holds in that session only

@@ -86,6 +86,7 @@ def take_turn(
         prepared.newest if stays else ChatMessage("user", prepared.input, prepared.parts)
     )
     agent.context.told = Told(prepared.seen, prepared.table.bindings) if stays else None
+    agent.context.told_of_modules()
     for message in agent.mail.inbox:
         if message.n in prepared.took:
             origin.read(agent, message.labels | labels_shown(tree, agent, message, prepared.table))

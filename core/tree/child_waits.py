@@ -63,8 +63,8 @@ def is_for_nobody(tree: Tree, agent: Agent, bound: Bound) -> bool:
 
 
 def running_children(tree: Tree, agent: Agent) -> list[str]:
-    """Names of the children that are at work, in order of creation."""
-    return [name for name, path in agent.children.items() if tree.agents[path].active]
+    """Paths of the children that are at work, in order of creation."""
+    return [path for path in agent.children.values() if tree.agents[path].active]
 
 
 def ready(tree: Tree, agent: Agent, pending: Pending) -> list[int]:

@@ -6,6 +6,7 @@ passed in and is in the turn's record.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -23,11 +24,15 @@ from iact.core.records.parts import Seen
 from iact.core.tree import origin
 from iact.core.tree.agent import Agent
 from iact.core.tree.mail import Incoming
+from iact.core.tree.module_states import clauses
 from iact.core.tree.notes import FRONT, more_about, note_texts
 from iact.core.tree.opening import opening
 from iact.core.tree.prepared_context import Composed, PreparedContext, newest_message
 from iact.core.tree.tree import Tree
 from iact.core.tree.window import fitted, may_be_cut, room_for
+
+_NAMED: Final = re.compile(r"\$(\w+)", re.ASCII)
+"""A variable in a label."""
 
 _TURNS_LEFT: Final = 3
 _LAST: Final = {
@@ -70,7 +75,11 @@ def compose(
     sources = sources_of(new)
     parts = [*opening(tree, agent, seen.catalogue), *fitted(tree, agent, new)]
     told, recalled = agent.context.told, agent.mail.recalled
-    end = tail(seen, table, recalled) if told is None else changes(told, seen, table, recalled)
+    modules, named = clauses(agent), named_variables(new)
+    if told is None:
+        end = tail(seen, table, recalled, modules=modules, named=named)
+    else:
+        end = changes(told, seen, table, recalled, modules=modules, named=named)
     shown = [*agent.mail.parts, *(one for message in inbox for one in show(tree, agent, message, table))]
     beside = tuple(dict.fromkeys(shown))[:MOST]
     took, newest = tuple([message.n for message in inbox]), newest_message("\n\n".join(parts), end, beside)
@@ -129,6 +138,12 @@ def sources_of(parts: Iterable[Feedback]) -> Labels:
     A caller that lets an agent read the texts adds them to what it has read, as SHOW does.
     """
     return join(part.sources for part in parts if isinstance(part, Passage))
+
+
+def named_variables(parts: Iterable[Feedback]) -> set[str]:
+    """The variables that are named before or behind these texts, which the state line then needn't name again."""
+    passages = [part for part in parts if isinstance(part, Passage)]
+    return {name for passage in passages for name in _NAMED.findall(f"{passage.label}\n{passage.after}")}
 
 
 def labels_shown(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Labels:

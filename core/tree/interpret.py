@@ -243,7 +243,7 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
         origin.read(agent, origin.passed(pending.bound))
         if child_waits.is_for_nobody(tree, agent, pending.bound):
             names = child_waits.wanted(tree, agent, pending.bound).unknown
-            return labels.no_such_child(names, agent.children, action=pending.spec.name)
+            return labels.no_such_child(names, agent.children.values(), action=pending.spec.name)
     match pending.spec.name:
         case "":
             return str(pending.bound.arguments["sentence"])

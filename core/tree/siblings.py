@@ -27,7 +27,7 @@ def begin(tree: Tree, caller: Agent, child: Agent) -> None:
 
     child.writes = _may_write(tree, child, access)
     siblings = [tree.agents[path] for path in caller.children.values() if path != child.path]
-    writing = [sibling.name for sibling in siblings if sibling.writes]
+    writing = [sibling.path for sibling in siblings if sibling.writes]
     child.context.shares = labels.shared_workspace(writing[:_NAMED], len(writing), alone=not siblings)
 
 

@@ -18,7 +18,7 @@ _NAMED: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of a listing. `path` is relative to the listed folder."""
+    """One line of a listing. `path` is relative to the workspace."""
 
     path: str
     mode: int
@@ -57,8 +57,9 @@ def entries(path: str, depth: int, *, hidden: Hidden | None) -> Iterator[Entry]:
     Raises:
         place.FileProblem: there is no such folder.
     """
-    with place.folder(place.parts_of(path)) as opened:
-        yield from _below(opened, "", depth, hidden)
+    steps = place.parts_of(path)
+    with place.folder(steps) as opened:
+        yield from _below(opened, "".join(f"{step}/" for step in steps), depth, hidden)
 
 
 def _below(parent: int, prefix: str, depth: int, hidden: Hidden | None) -> Iterator[Entry]:

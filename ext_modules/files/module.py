@@ -44,7 +44,7 @@ _LARGEST_OUTPUT: Final = 256 * 1024
 
 @module.function(name="list", impact=0, summary="Names and sizes in a folder.")
 def list_(path: str = ".", depth: int = 1, hidden: bool = False) -> str:
-    """Lists what is in the folder `path` (default: the workspace): size in bytes and name, folders with a /, links with
+    """Lists what is in the folder `path` (default: the workspace): size in bytes and path, folders with a /, links with
     what they point to. `depth`: levels. Names that begin with a dot are only counted; `hidden=true` lists them. At most
     1,000 entries.
 
@@ -172,7 +172,8 @@ async def search(
     content: str | None = None,
 ) -> Result:
     """Searches text files line by line for a Python regular expression ((?i) ignores case) and gives PATH:LINE:TEXT.
-    `path`: a folder, with all below it, or a file. `glob`: only files whose name fits (with a slash: whose path).
+    `path`: a folder, with all below it, or a file; what it gives is relative to the workspace. `glob`: only files
+    whose name fits (with a slash: whose path).
     `context`: lines around each hit. `hidden=true`: also names that begin with a dot. Links, files that are not text
     and files over 8 MB are left out. `content=$name` searches a variable instead, and gives LINE:TEXT.
 
@@ -196,10 +197,13 @@ async def search(
             arguments = ["search-text", str(opened), "", pattern, *limits]
         elif place.is_file(path):
             opened = stack.enter_context(_memory(place.text(path)))
-            arguments = ["search-text", str(opened), path, pattern, *limits]
+            arguments = ["search-text", str(opened), "/".join(place.parts_of(path)), pattern, *limits]
         else:
-            opened = stack.enter_context(place.folder(place.parts_of(path)))
-            arguments = ["search", str(opened), pattern, glob, "hidden" if hidden else "", *limits]
+            steps = place.parts_of(path)
+            opened = stack.enter_context(place.folder(steps))
+            arguments = [
+                "search", str(opened), "/".join(steps), pattern, glob, "hidden" if hidden else "", *limits
+            ]  # fmt: skip
         async for text in _work(call, arguments, [opened]):
             call.output(text)
     return Result()

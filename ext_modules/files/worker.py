@@ -1,6 +1,6 @@
 """Slow work in a separate process that can be killed: a regular expression search or a comparison.
 
-`worker.py search FOLDER_FD PATTERN GLOB HIDDEN CONTEXT MOST`, `worker.py search-text FD NAME PATTERN CONTEXT MOST` and
+`worker.py search FOLDER_FD FOLDER PATTERN GLOB HIDDEN CONTEXT MOST`, `worker.py search-text FD NAME PATTERN CONTEXT MOST` and
 `worker.py diff FD FD NAME NAME`, with descriptors that the module opened. Python's regular expressions may run forever,
 and block all other threads meanwhile.
 """
@@ -13,7 +13,7 @@ import os
 import re
 import stat
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 LARGEST = 8 << 20
 WIDEST = 400
@@ -21,9 +21,9 @@ WIDEST = 400
 
 def main(arguments: Sequence[str]) -> int:
     if arguments[0] == "search":
-        folder, pattern, glob, hidden, context, most = arguments[1:]
-        skipped = Skipped(hidden=bool(hidden))
-        return search(int(folder), re.compile(pattern), glob, int(context), int(most), skipped)
+        descriptor, folder, pattern, glob, hidden, context, most = arguments[1:]
+        found = texts(int(descriptor), folder, glob, skipped := Skipped(hidden=bool(hidden)))
+        return search(found, re.compile(pattern), int(context), int(most), skipped)
     if arguments[0] == "search-text":
         text, name, pattern, context, most = arguments[1:]
         lines = opened_text(int(text)).splitlines()
@@ -65,19 +65,22 @@ class Skipped:
 
 
 def search(
-    folder: int, pattern: re.Pattern[str], glob: str, context: int, most: int, skipped: Skipped
+    found: Iterable[tuple[str, str]], pattern: re.Pattern[str], context: int, most: int, skipped: Skipped
 ) -> int:
-    """Print the lines that match, as PATH:LINE:TEXT. Return 3 if there are more than `most`."""
+    """Print the lines that match, as PATH:LINE:TEXT. Return 3 if there are more than `most`.
+
+    `found`: path and content of each file.
+    """
     left, files = most, 0
-    for path, text in texts(folder, glob, skipped):
+    for path, text in found:
         files += 1
         left -= hits(path, text.splitlines(), pattern, context, left)
         if left < 0:
             return 3
 
-    found = left < most
-    left_out = skipped.said(found=found)
-    if not found:
+    any_hit = left < most
+    left_out = skipped.said(found=any_hit)
+    if not any_hit:
         searched = f"{files:,} {'file' if files == 1 else 'files'}"
         rest = f"; left out: {left_out}" if left_out else ""
         print(f"[Nothing matches in {searched}{rest}.]")
@@ -115,15 +118,19 @@ def opened_text(descriptor: int) -> str:
         return stream.read()
 
 
-def texts(folder: int, glob: str, skipped: Skipped) -> Iterator[tuple[str, str]]:
-    """Path and content of each text file below `folder`, in order, without links and, mostly, hidden files."""
-    for parent, folders, names, opened in os.fwalk(".", dir_fd=folder, follow_symlinks=False):
+def texts(descriptor: int, folder: str, glob: str, skipped: Skipped) -> Iterator[tuple[str, str]]:
+    """Path and content of each text file below an opened folder, in order, without links and, mostly, hidden files.
+
+    Paths begin with `folder`, so that they are relative to the workspace.
+    """
+    for parent, folders, names, opened in os.fwalk(".", dir_fd=descriptor, follow_symlinks=False):
         folders[:] = sorted(name for name in folders if not skipped.skips(name))
         for name in sorted(names):
-            path = os.path.normpath(f"{parent}/{name}")
+            inner = os.path.normpath(f"{parent}/{name}")
+            path = os.path.join(folder, inner)
             if skipped.skips(name):
                 continue
-            if glob and not matches(path, name, glob):
+            if glob and not (matches(path, name, glob) or matches(inner, name, glob)):
                 skipped.other_names += 1
                 continue
             text = content(opened, name, path, skipped)

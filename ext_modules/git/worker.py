@@ -253,8 +253,18 @@ def _relative(repository: Quiet, request: Mapping[str, JSON], name: str) -> str:
     inner = [str(way.relative_to(root)) for way in ways if way.is_relative_to(root)]
     if not inner:
         raise NotDone(f"{name} is outside of the repository at {request['path']}.")
-    best = next((way for way in inner if os.path.lexists(root / way)), inner[0])
+    there = [way for way in inner if os.path.lexists(root / way)]
+    if not there and len(inner) > 1:
+        index = repository.open_index()
+        there = [way for way in inner if way.encode() in index]  # it was deleted
+    best = [*there, *inner][0]
     return "" if best == "." else best
+
+
+def _shown(repository: Quiet, names: Iterable[str | bytes]) -> list[str]:
+    """Paths in the repository as an agent reads all paths: relative to the workspace."""
+    root = Path(repository.path).resolve().relative_to(inside(".", there=False))
+    return [str(root / _text(name)) for name in names]
 
 
 def _is_known(repository: Quiet, commits: Iterable[Commit], path: str) -> bool:
@@ -357,10 +367,10 @@ def start(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
 def status(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
     with opened(request) as repository:
         seen = porcelain.status(repository, untracked_files="all", optional_locks=False)
-        staged = [(kind, name) for kind, names in seen.staged.items() for name in names]
-        lines = [f"{kind}, to be committed: {_text(name)}" for kind, name in sorted(staged)]
-        lines += [f"changed: {_text(name)}" for name in sorted(seen.unstaged)]
-        lines += [f"new: {_text(name)}" for name in sorted(seen.untracked)]
+        staged = {kind: _shown(repository, sorted(names)) for kind, names in sorted(seen.staged.items())}
+        lines = [f"{kind}, to be committed: {name}" for kind, names in staged.items() for name in names]
+        lines += [f"changed: {name}" for name in _shown(repository, sorted(seen.unstaged))]
+        lines += [f"new: {name}" for name in _shown(repository, sorted(seen.untracked))]
         branch = _branch(repository)
     count, shown = len(lines), lines[:_MOST_FILES]
     more = f"[{count - len(shown):,} more.]\n" if count > len(shown) else ""
@@ -409,7 +419,7 @@ def diff(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
         first = asked.commits[0] if asked.commits else found(repository, "HEAD")
         second = asked.commits[1] if len(asked.commits) > 1 else None
         porcelain.diff(repository, commit=first, commit2=second, paths=asked.paths(), outstream=out)
-        unseen = _new_files(repository, asked.path) if second is None else []
+        unseen = _shown(repository, _new_files(repository, asked.path)) if second is None else []
 
     data = out.getvalue()
     before = b""
@@ -463,10 +473,11 @@ def commit(request: Mapping[str, JSON]) -> tuple[Mapping[str, JSON], bytes]:
             sign=False,
         )
         branch = _branch(repository)
+        committed = _listed(_shown(repository, staged))
     left = len(seen.unstaged) + len(seen.untracked)
     where = f" on {branch}" if branch else ""
     rest = f" {left:,} more changed or new, not committed." if left else ""
-    said = f"Committed as {_text(made)[:12]}{where}: {_listed(staged)}.{rest}\n"
+    said = f"Committed as {_text(made)[:12]}{where}: {committed}.{rest}\n"
     return {"commit": _text(made), "files": len(staged)}, said.encode("utf-8", "replace")
 
 

@@ -17,6 +17,8 @@ _NAMES: Final = {
     "aside": ("an aside", "asides"),
     "footer": ("a footer", "footers"),
 }
+_ENOUGH_LINKS: Final = 3
+"""The links of a main part that make those of a navigation superfluous."""
 _MOST_LINKS: Final = 25
 _LONGEST_LINKS: Final = 1500
 _MOST_FRAMES: Final = 5
@@ -66,10 +68,12 @@ def counted(
 ) -> str:
     """Say in one line what is not in the parts `kept` of a page with these lines, spans and links.
 
-    The links of its navigation follow in a second line, unless they are many: they may be the only way to other pages.
+    The links of its navigation follow in a second line if the parts have hardly any, and those are few: they may be the
+    only way to other pages. Else they would be read again with every page of a site.
     """
     covered = _Covered(lines)
     covered.add(kept)
+    leads_on = sum(covered.has(link.line) for link in links) >= _ENOUGH_LINKS
     navigations = [span for span in outermost(spans, "nav") if covered.characters_left(span)]
     in_navigation = [link for link in links if covered.in_one_of(navigations, link.line)]
     named = [_in_words("nav", len(navigations))]
@@ -94,7 +98,7 @@ def counted(
         named.append(f"{_number(len(left.frames), 'frame')} ({', '.join(left.frames[:_MOST_FRAMES])})")
 
     said = ", ".join(name for name in named if name)
-    return f"{said}{_shown(in_navigation)}"
+    return said if leads_on else f"{said}{_shown(in_navigation)}"
 
 
 class _Covered:
@@ -111,6 +115,10 @@ class _Covered:
             self._covered[span.start : span.end] = b"\1" * (span.end - span.start)
         free = (0 if done else len(line) for line, done in zip(self._lines, self._covered, strict=True))
         self._sums = [0, *itertools.accumulate(free)]
+
+    def has(self, line: int) -> bool:
+        """Whether a line is accounted for."""
+        return line < len(self._covered) and bool(self._covered[line])
 
     def characters_left(self, span: Span) -> int:
         """How many characters of a span are not accounted for."""

@@ -106,6 +106,8 @@ async def _run(
     attended: bool,
 ) -> int:
     async with open_runtime(settings, workspace, attended=attended) as runtime:
+        if runtime.memory is not None:
+            runtime.memory.wake()  # it opens beside the session, so that the first turn has it
         session = await runtime.open(session_id, intent=1 if intent is None else intent, scope=scope)
         if session_id is not None and intent is not None and session.level(intent) != session.intent:
             await session.set_intent(intent)

@@ -34,7 +34,7 @@ def test_the_question_of_one_child_comes_while_another_works(stage: Stage) -> No
 
     first, *_ = [request.last for request in endpoint.of("/")][1:]
     assert "Your child /painter asks you, kept as $painter_1:\n```\nWhich colour?\n```" in first
-    assert "still at work: writer." in first
+    assert "still at work: `/writer`." in first
 
     (journal,) = product.journals()
     records = read_journal(journal).records

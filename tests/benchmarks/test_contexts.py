@@ -58,7 +58,7 @@ def test_a_note_counts_as_used_if_its_function_is_written_soon(tmp_path: Path) -
 
 
 def test_a_quoted_label_begins_no_part_of_a_context() -> None:
-    text = "Result of `t.read` (only you see this):\n```\nDocumentation of `t.write`:\n```\n\n(state) time: now; memory: [fact] x"
+    text = "Result of `t.read`:\n```\nDocumentation of `t.write`:\n```\n\n(state) time: now; memory: [fact] x"
     found = [(segment.kind, segment.name) for segment in segments([ChatMessage("user", text)])]
     assert found == [("results", ""), ("memory", ""), ("state", "")]
 

@@ -349,10 +349,25 @@ def test_search_gives_path_line_and_text(workspace: Path) -> None:
     assert given_back("search", pattern="def", glob="src/*") == "src/a.py:2:def read():\n"
     assert given_back("search", pattern="DEF", path="src") == "[Nothing matches in 1 file.]\n"
     assert given_back("search", pattern="(?i)DEF", path="src", context=1).splitlines() == [
-        "a.py-1-import os",
-        "a.py:2:def read():",
-        "a.py-3-    pass",
+        "src/a.py-1-import os",
+        "src/a.py:2:def read():",
+        "src/a.py-3-    pass",
     ]
+    assert given_back("search", pattern="def", path="src", glob="src/*") == "src/a.py:2:def read():\n"
+    assert (
+        given_back("search", pattern="def", path="/src/../src/a.py".lstrip("/")) == "src/a.py:2:def read():\n"
+    )
+
+
+def test_every_path_that_is_given_back_can_be_read(workspace: Path) -> None:
+    """Whatever folder was listed or searched, a path is relative to the workspace."""
+    (workspace / "deep/er").mkdir(parents=True)
+    (workspace / "deep/er/a.txt").write_text("needle\n", encoding="utf-8")
+    listed = given_back("list", path="deep", depth=2).splitlines()
+    assert [line.split()[-1] for line in listed] == ["deep/er/", "deep/er/a.txt"]
+    for folder in ("deep", "deep/er", "./deep/er/"):
+        found = given_back("search", pattern="needle", path=folder).split(":")[0]
+        assert given_back("read", path=found) == "needle\n"
 
 
 def test_search_is_bounded(workspace: Path) -> None:

@@ -98,6 +98,10 @@ def test_the_title_is_one_line() -> None:
             "2 fields of a form, 1 frame (https://example.com/map)",
         ),
         (f"<nav>{'<a href=/x>x</a>' * 30}</nav><main>m</main>", "navigation with 30 links\nNavigation: [x](https://example.com/x)"),
+        (
+            "<nav><a href=/x>X</a></nav><main><a href=/1>1</a> <a href=/2>2</a> <a href=/3>3</a></main>",
+            "navigation with 1 link",
+        ),
         ("<nav>" + "".join(f"<a href=/{n}>x</a>" for n in range(30)) + "</nav><main>m</main>", "navigation with 30 links"),
     ],
 )  # fmt: skip

@@ -130,8 +130,11 @@ async def test_memory_stays_off_when_what_was_forgotten_is_not_known(tmp_path: P
             await hippocampus.of("anna").search(QUESTION)
 
 
-def test_the_first_turn_waits_for_the_store_and_is_told_if_that_was_too_long(tmp_path: Path) -> None:
-    """A preference that was just said in another session is known all the same."""
+def test_the_first_turn_waits_longer_for_the_store_and_later_ones_do_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """If that was too long, only the log says so, once. What was just said in another session is known all the same."""
+    caplog.set_level("INFO", logger="iact.hippocampus.memory")
     wish = say("s1", 2, "I prefer dark mode in the editor.")
     opening = threading.Event()
 
@@ -139,21 +142,32 @@ def test_the_first_turn_waits_for_the_store_and_is_told_if_that_was_too_long(tmp
         opening.wait()
         return DictStore()
 
-    async def turn(budget: float) -> Recollection:
+    async def turns(patience: float, budget: float, *, ready: bool) -> list[Recollection]:
+        """Two turns of a memory that opens while the first one waits, or else after both."""
+        opening.clear()
         async with open_hippocampus(
-            tmp_path, WordEmbedder(), clock=StandingClock(), budget=budget, open_store=slow
+            tmp_path, WordEmbedder(), clock=StandingClock(), budget=budget, opening=patience, open_store=slow
         ) as hippocampus:
             memory = hippocampus.of("anna")
             memory.remember(wish)
             memory.remember(say("s1", 3, "The office closes at six."))
-            asyncio.get_running_loop().call_later(0.2, opening.set)
-            return await memory.recall(ask("Choose the mode of the editor."))
+            if ready:
+                asyncio.get_running_loop().call_later(0.2, opening.set)
+            found = [await memory.recall(ask("Choose the mode of the editor.")) for _ in range(2)]
+            opening.set()
+            return found
 
-    early = asyncio.run(turn(0.01))
-    assert early.notice.startswith("Memory was not open after 10 ms, so this answer was written without it.")
-    assert [row.text for row in early.rows] == [wish.text]
-    opening.clear()
-    assert asyncio.run(turn(30.0)).notice == ""
+    for early in asyncio.run(turns(0.01, 0.001, ready=False)):
+        assert early.notice == ""
+        assert [row.text for row in early.rows] == [wish.text]
+    (said,) = [record.getMessage() for record in caplog.records]
+    assert said.startswith("Memory was not open after 10 ms, so a turn began without it.")
+
+    caplog.clear()
+    for whole in asyncio.run(turns(30.0, 5.0, ready=True)):
+        assert whole.notice == ""
+        assert [row.text for row in whole.rows] == [wish.text]
+    assert not caplog.records
 
 
 async def test_an_order_that_fails_stops_nothing(tmp_path: Path) -> None:

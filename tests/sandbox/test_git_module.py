@@ -157,20 +157,20 @@ def test_work_is_looked_at_and_committed(
             status = await caller.outcome("status", {"path": "tool"})
             assert isinstance(status, Completed)
             assert status.data["changes"] == 2
-            assert "changed: a.txt\nnew: new.txt\n" in status.output
+            assert "changed: tool/a.txt\nnew: tool/new.txt\n" in status.output
             await caller.text("switch", path="tool", branch="mend", create=True)
             diff = await caller.outcome("diff", {"path": "tool", "of": "a.txt"})
             assert isinstance(diff, Completed)
             assert (diff.media, "-one\n+two\n" in diff.output) == ("text/x-diff", True)
             await caller.text("commit", path="tool", message="Two\n\nBecause.", files=["a.txt"])
-            assert "new: new.txt" in await caller.text("status", path="tool")
+            assert "new: tool/new.txt" in await caller.text("status", path="tool")
             await caller.text("commit", path="tool", message="Three")
             assert "There is nothing to commit" in await caller.error("commit", path="tool", message="Four")
             assert "-one\n+two\n" in await caller.text(
                 "diff", path="tool", old="HEAD~2", new="mend", of="a.txt"
             )
             (workspace / "tool" / "new.txt").unlink()
-            assert "changed: new.txt" in await caller.text("status", path="tool")
+            assert "changed: tool/new.txt" in await caller.text("status", path="tool")
             await caller.text("commit", path="tool", message="Gone")
             assert "There is no commit, branch or tag 'x'" in await caller.error("diff", path="tool", old="x")
             # A real git reads it the same way.
@@ -202,14 +202,14 @@ def test_names_are_read_as_git_reads_them_and_what_is_none_is_refused(
                 "switch", path="named", branch="x", create=True
             )
             begun = await caller.text("commit", path="named", message="Begin")
-            assert begun.endswith(" on master: a.txt, src/b.txt.\n")
+            assert begun.endswith(" on master: named/a.txt, named/src/b.txt.\n")
             (named / "a.txt").write_text("two\n", encoding="utf-8")
             (named / "new.txt").write_text("new\n", encoding="utf-8")
             assert (await caller.text("diff", path="named")).startswith(
-                "[Not in this: 1 new, never committed: new.txt]\n"
+                "[Not in this: 1 new, never committed: named/new.txt]\n"
             )
             two = await caller.text("commit", path="named", message="Two", files=["a.txt"])
-            assert two.endswith(": a.txt. 1 more changed or new, not committed.\n")
+            assert two.endswith(": named/a.txt. 1 more changed or new, not committed.\n")
 
             same = {
                 await caller.text("diff", path=path, **names)
@@ -248,8 +248,8 @@ def test_names_are_read_as_git_reads_them_and_what_is_none_is_refused(
                 "commit", path="named", message="x", files=["a.pyc"]
             )
             (named / "src" / "b.txt").unlink()
-            gone = await caller.text("commit", path="named", message="Gone", files=["src"])
-            assert ": src/b.txt. 2 more" in gone
+            gone = await caller.text("commit", path="named", message="Gone", files=["named/src/b.txt"])
+            assert ": named/src/b.txt. 2 more" in gone, "a path that was given back can be given"
             assert "create=true begins a branch. Branches: master." in await caller.error(
                 "switch", path="named", branch="x"
             )

@@ -67,6 +67,15 @@ def test_a_variable_is_named_when_it_is_new_or_names_something_else() -> None:
     assert said == "(state) new variables: $fresh (text/plain, 1 B), $changed (text/plain, 5 B)"
 
 
+def test_a_variable_that_a_label_of_the_message_names_is_not_named_again() -> None:
+    variables = table(run_1="x", other="y")
+    assert (
+        changes(told(), NOON, variables, named={"run_1"}) == "(state) new variables: $other (text/plain, 1 B)"
+    )
+    assert changes(told(), NOON, table(run_1="x"), named={"run_1"}) == ""
+    assert "$run_1" not in tail(NOON, variables, named={"run_1"})
+
+
 def test_many_new_variables_are_counted() -> None:
     said = changes(told(), NOON, table(**{f"v_{n}": "x" for n in range(40)}))
     assert said.endswith("and 28 more")
@@ -105,7 +114,9 @@ def test_changes_add_up_to_the_whole(first: Seen, following: list[tuple[Seen, di
     expected = {"time": seen.now, "working directory": seen.directory}
     expected |= {name: labels.describe(name, value).split(" ", 1)[1] for name, value in variables.items()}
     assert {key: known[key] for key in expected} == expected
-    assert known.get("children at work", "none") == (", ".join(seen.running) or "none")
+    assert known.get("children at work", "none") == (
+        ", ".join(f"`{agent}`" for agent in seen.running) or "none"
+    )
     left = f"only {seen.tokens_left} tokens of your budget left" if seen.tokens_left is not None else ""
     assert known.get("budget", "") == left
 

@@ -58,7 +58,7 @@ _LEAVES = [
     "\\```",
     "&amp;",
     "    indented",
-    "Result of `BASH` (only you see this):",
+    "Result of `BASH`:",
     "Message from the user:",
     "shell.run did not complete.",
 ]

@@ -243,7 +243,7 @@ def test_a_text_of_several_lines_that_is_no_body_becomes_a_variable() -> None:
         "<tool_response>\na.txt\n</tool_response>\nIt is a.txt.",
         "Observation: a.txt\nThought: done",
         "<function_results>\na.txt\n</function_results>",
-        "Result of `shell.run` (only you see this):\n```\na.txt\n```",
+        "Result of `shell.run`:\n```\na.txt\n```",
     ],
 )
 def test_an_invented_result_behind_a_call_is_cut(invented: str) -> None:

@@ -113,8 +113,9 @@ def test_an_agent_is_told_of_what_happened_by_itself_and_of_nothing_twice(tmp_pa
     journal = asyncio.run(main())
     replay(journal, verify=True)
     _, inside, later = [asked.newest for asked in model.asked]
-    assert "is in the state `inside` now (A hall.; the door fell shut). It offers:\n- `house.leave`" in inside
-    news = "Notice by the system: The module `house` is in the state `outside` now (Outdoors.; the house fell down)."
-    assert f"{news} It offers:\n- `house.enter`" in later
+    assert "is in the state `inside` now (A hall; the door fell shut). New in it:\n- `house.leave`" in inside
+    assert "(state) " in later
+    assert "`house` is in the state `outside` (the house fell down)" in later
+    assert "Notice" not in later, "it knows what that state offers"
     found = [record for record in read_journal(journal).records if record.kind == "state"]
     assert [(one.agent, one.text("function")) for one in found] == [("/", "house.enter")]

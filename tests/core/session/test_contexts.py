@@ -169,7 +169,7 @@ def test_the_state_is_told_once_and_then_what_is_different(tmp_path: Path) -> No
     play(tmp_path, model, "first", "second")
     assert states(model) == [
         "(state) time: 2026-01-01 00:00 UTC",
-        "(state) new variables: $read_1 (text/plain, 3 B)",
+        "",
         "",
     ]
 

@@ -149,7 +149,7 @@ def test_a_child_is_told_once_which_siblings_may_change_the_shared_files(tmp_pat
     line = "All agents work on the same files: the workspace is shared with your caller"
     assert f"{line}." in seen_by(model, "/reader", 0)
     assert f"{line} and your siblings, none of whom may change them." in seen_by(model, "/writer", 0)
-    assert f"{line} and your siblings, of whom writer may change them, too." in seen_by(model, "/third", 0)
+    assert f"{line} and your siblings, of whom `/writer` may change them, too." in seen_by(model, "/third", 0)
     assert line not in seen_by(model, "/writer", 1)
     assert line not in seen_by(model, "/", 0)
 
@@ -203,15 +203,15 @@ async def test_wait_any_ends_with_the_first_reply_and_the_others_can_be_waited_f
     texts = {record.n: record.body for record in records if record.kind == "reply"}
     taken = [[texts[n] for n in one.content.took] for one in records if isinstance(one.content, Select)]
     assert taken == [["from quick"], ["from slow"]]
-    assert "`WAIT`; still at work: slow." in seen_by(model, "/", 1)
+    assert "`WAIT`; still at work: `/slow`." in seen_by(model, "/", 1)
 
 
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        ("ghost", "`WAIT` was not run: you have no child named ghost; your children are a, any."),
-        ("any ghost", "`WAIT` was not run: you have no child named ghost; your children are a, any."),
-        ("a, ghost", "Notice by the system: You have no child named ghost; your children are a, any."),
+        ("ghost", "`WAIT` was not run: you have no child named ghost; your children are `/a`, `/any`."),
+        ("any ghost", "`WAIT` was not run: you have no child named ghost; your children are `/a`, `/any`."),
+        ("a, ghost", "Notice by the system: You have no child named ghost; your children are `/a`, `/any`."),
         ("any any", "from any"),
         ("/a", "from a"),
         ("all", "from any"),
@@ -270,7 +270,7 @@ def test_an_agent_that_answers_while_children_work_is_told_once_then_they_are_ca
         "/a": ["```READ\nforever\n```", "never said"],
     }
     records, model = play(tmp_path, script, "Go", world=World(hold={"forever": hold}))
-    assert "a still work for you" in seen_by(model, "/", 2)
+    assert "`/a` still work for you" in seen_by(model, "/", 2)
     assert last_reply(records) == "Final."
     cancelled = [
         record for record in records if record.agent == "/a" and record.text("status") == "cancelled"
@@ -289,7 +289,7 @@ def test_an_agent_that_answers_while_children_work_is_told_once_then_they_are_ca
         ("```t.lose\nx\n```", "t.lose did not complete."),
         (
             "```t.fail\nx\n```",
-            "Error of `t.fail` (only you see this):\n```\nValueError: it failed\n```",
+            "Error of `t.fail`:\n```\nValueError: it failed\n```",
         ),
     ],
 )

@@ -6,13 +6,17 @@ import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import pytest
+
 from iact.core.gate.gate import Ticket
+from iact.core.journal import read_journal
 from iact.core.models.roles import Models
 from iact.core.modules.client import Completed, OnArtifact, Outcome, Raised
 from iact.core.modules.invoker import FunctionCall, Modules
 from iact.core.modules.manifest import Manifest
 from iact.core.modules.outcome import StateChange
 from iact.core.ports import CatalogueEntry, ModuleHost, Report
+from iact.core.records.session import Close
 from iact.core.session.replay import replay
 from iact.core.session.runtime import Runtime
 from tests.core.session.fakes import FakeHost, FakeModules, ScriptedModel, TickingClock, World, replies
@@ -104,13 +108,70 @@ def test_only_the_entry_points_of_the_present_state_are_told(tmp_path: Path) -> 
     first, inside, after, outside = heard(tmp_path, act("enter"), act("look"), act("leave"))
     assert "- `house.enter` · Does it\n- `house.wait`" in first
     assert "house.look" not in first
-    offered = "The module `house` is in the state `inside` now (a hall). It offers:\n- `house.look`"
+    offered = "The module `house` is in the state `inside` now (a hall). New in it:\n- `house.look`"
     assert offered in inside
     assert "- `house.leave`" in inside
     assert "- `house.enter`" not in inside
     assert "Documentation of `house.look`" in inside, "a state opened it"
     assert "in the state" not in after
-    assert "The module `house` is in the state `outside` now. It offers:\n- `house.enter`" in outside
+    assert outside == "Result of `house.leave`:\n```\nDone.\n```\n\n(state) `house` is in the state `outside`"
+
+
+def test_the_functions_of_a_state_are_told_once(tmp_path: Path) -> None:
+    _, inside, _, again = heard(tmp_path, act("enter"), act("leave"), act("enter"))
+    assert "New in it:\n- `house.look`" in inside
+    assert again == "Result of `house.enter`:\n```\nDone.\n```\n\n(state) `house` is in the state `inside`"
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_an_agent_is_told_that_instances_ended_with_the_process(tmp_path: Path, killed: bool) -> None:
+    """With its next turn, once, in the same words whatever ended the process."""
+    model = ScriptedModel(replies({"/": [act("enter"), "I am in.", act("enter"), "In again.", "Still."]}))
+
+    def open_modules(host: ModuleHost, session: str, workspace: Path) -> Modules:
+        return House()
+
+    async def talk(name: str | None, *messages: str) -> Path:
+        async with Runtime(
+            tmp_path, Models({"smart": model}), Host(), clock=TickingClock(), open_modules=open_modules
+        ) as opened:
+            session = await opened.open(name)
+            for message in messages:
+                await session.ask(message)
+            return session.journal
+
+    journal = asyncio.run(talk(None, "Go in"))
+    if killed:
+        records = read_journal(journal).records
+        assert records[-1].kind == "close"
+        whole, mark, _ = journal.read_bytes().partition(f"<!-- /{records[-2].n} ".encode())
+        end = journal.read_bytes()[len(whole) :].split(b"\n\n")[0]
+        journal.write_bytes(whole + end + b"\n\n")
+        assert mark
+        assert read_journal(journal).records[-1].kind == "reply"
+
+    asyncio.run(talk(journal.parent.name, "And now?", "Sure?"))
+    asked = [one.newest for one in model.asked]
+    lost = "`house` was started afresh: its processes and what it had in memory are gone"
+    assert [lost in newest for newest in asked] == [False, False, True, False, False]
+    assert asked[3] == "Result of `house.enter`:\n```\nDone.\n```\n\n(state) `house` is in the state `inside`"
+
+    replay(journal, verify=True)
+    contents = [record.content for record in read_journal(journal).records]
+    assert [content.late for content in contents if isinstance(content, Close)] == [killed, False]
+
+
+def test_an_agent_that_used_no_state_is_told_nothing_of_instances(tmp_path: Path) -> None:
+    model = ScriptedModel(replies({"/": ["Hello.", "Hello again."]}))
+
+    async def talk(name: str | None) -> str:
+        async with Runtime(tmp_path, Models({"smart": model}), Host(), clock=TickingClock()) as opened:
+            session = await opened.open(name)
+            await session.ask("Hi")
+            return session.id
+
+    asyncio.run(talk(asyncio.run(talk(None))))
+    assert not any("afresh" in one.newest for one in model.asked)
 
 
 def test_a_call_that_the_state_does_not_offer_is_told_what_it_offers(tmp_path: Path) -> None:
@@ -130,6 +191,6 @@ def test_nothing_tells_that_a_module_was_started_anew_but_what_it_does(tmp_path:
         tmp_path, act("enter"), act("wait"), act("enter"), act("wait") + act("look")
     )
     assert "in the state `inside` now" in inside
-    assert anew == "Result of `house.wait` (only you see this):\n```\nDone.\n```"
+    assert anew == "Result of `house.wait`:\n```\nDone.\n```"
     assert "in the state" not in again, "it offers what the agent knows"
     assert "house.look is not offered; offered now: enter, wait." in refused

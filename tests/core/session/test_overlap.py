@@ -60,7 +60,7 @@ def test_reads_overlap_and_their_feedback_keeps_the_written_order(tmp_path: Path
     kinds = [record.kind for record in records if record.kind in ("call", "result")]
     assert kinds == ["call"] * 3 + ["result"] * 3
     heard = model.asked[1].newest
-    places = [heard.index(f"(only you see this):\n```\n{text}\n") for text in ("one", "two", "three")]
+    places = [heard.index(f"`:\n```\n{text}\n") for text in ("one", "two", "three")]
     assert places == sorted(places)
 
 

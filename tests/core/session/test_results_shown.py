@@ -70,8 +70,7 @@ def test_results_that_are_too_long_together_are_cut_once(tmp_path: Path) -> None
 def test_show_takes_a_name_with_or_without_its_sign(tmp_path: Path, name: str) -> None:
     told = shown(tmp_path, var("v", LINES), show(f"{name} lines=3-4"))
     assert (
-        "Result of `SHOW v lines=3-4 of 1,000` (only you see this):\n```\nline 3 of a thousand\nline 4 of a thousand\n```"
-        in told
+        "Result of `SHOW v lines=3-4 of 1,000`:\n```\nline 3 of a thousand\nline 4 of a thousand\n```" in told
     )
 
 
@@ -85,21 +84,16 @@ def test_show_says_what_is_not_there(tmp_path: Path) -> None:
         show("v chars=5-99"),
         show("w"),
     )
-    assert (
-        "SHOW v lines=2 of 2` (only you see this):\n```\ntwo\n```\nIt has 2 lines; nothing follows." in told
-    )
+    assert "SHOW v lines=2 of 2`:\n```\ntwo\n```\nIt has 2 lines; nothing follows." in told
     assert "`SHOW` was not run for $v: it has 2 lines, so there is nothing at lines=7-9." in told
     assert "`SHOW` was not run for $v: 'all' is no range; write lines=3-9." in told
-    assert (
-        "SHOW v chars=5-7 of 7` (only you see this):\n```\ntwo\n```\nIt has 7 characters; nothing follows."
-        in told
-    )
+    assert "SHOW v chars=5-7 of 7`:\n```\ntwo\n```\nIt has 7 characters; nothing follows." in told
     assert "you have no variable $w. You have $v." in told
 
 
 def test_show_gives_the_beginning_of_what_is_too_long_and_how_to_read_on(tmp_path: Path) -> None:
     told = shown(tmp_path, var("v", LINES), show("v lines=100-900"), context=16_000)
-    assert "SHOW v lines=100-900 of 1,000` (only you see this):\n```\nline 100 of a thousand\n" in told
+    assert "SHOW v lines=100-900 of 1,000`:\n```\nline 100 of a thousand\n" in told
     (first,) = re.findall(r"\[… lines (\d+)–900 of 1,000 are left out: `SHOW v lines=(\d+)-\d+` …\]", told)
     assert first[0] == first[1]
     assert f"line {int(first[0]) - 1} of a thousand\n[…" in told
@@ -117,7 +111,7 @@ def test_show_reads_a_huge_line_by_its_characters(tmp_path: Path) -> None:
     assert (
         "characters 6,001–50,000 of 50,000 of lines=2 are left out: `SHOW v lines=2 chars=6001-12000`" in told
     )
-    assert "SHOW v lines=2 of 3 chars=11-20 of 50,000` (only you see this):\n```\n0123456789\n```" in told
+    assert "SHOW v lines=2 of 3 chars=11-20 of 50,000`:\n```\n0123456789\n```" in told
 
 
 def test_a_long_message_of_a_person_can_be_read_on_in_a_small_window(tmp_path: Path) -> None:

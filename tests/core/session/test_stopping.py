@@ -11,6 +11,7 @@ import pytest
 from iact.core.errors import ModelError, UsageError
 from iact.core.ports import ChatMessage, ModelEvent, StreamEnd
 from iact.core.records.record import Record
+from iact.core.session.events import Delta
 from iact.core.session.replay import replay
 from iact.core.session.session import Session
 from tests.core.session.fakes import Asked, ScriptedModel, World, replies, runtime
@@ -175,6 +176,45 @@ def test_an_agent_reads_what_it_had_written_when_it_was_stopped(tmp_path: Path, 
     (heard,) = [one.newest for one in it.model.asked if "Shorter!" in one.newest]
     assert f"{stopped}\n```\n{discarded.body}\n```" in heard
     assert heard.index("Go") < heard.index(stopped) < heard.index("Shorter!")
+
+
+def test_an_agent_whose_caller_answered_first_is_not_told_that_a_person_stopped_it(tmp_path: Path) -> None:
+    held = asyncio.Event()
+    busy = asyncio.Event()
+
+    def script(asked: Asked) -> str:
+        if asked.path == "/a":
+            return "Understood." if "Once more" in asked.newest else "A chapter that takes its time."
+        turns = {
+            "Go": "```CALL_ASYNC a\nWrite.\n```\n```READ\nbusy\n```",
+            "Result of": "Early.",
+            "still work for you": "Early all the same.",
+            "Again": "```CALL a\nOnce more.\n```",
+        }
+        return next((reply for words, reply in turns.items() if words in asked.newest), "Done.")
+
+    model = ScriptedModel(script, holds={"/a": held})
+
+    async def main() -> Path:
+        async with runtime(tmp_path, script, model=model, world=World(hold={"busy": busy})) as opened:
+            session = await opened.open()
+            said = await session.say("Go")
+            async with session.watch() as events:
+                async for event in events:
+                    if isinstance(event, Delta) and event.agent == "/a" and event.text:
+                        break
+            busy.set()
+            assert (await session.answer(said.n)).body == "Early all the same."
+            held.set()
+            await session.ask("Again")
+            return session.journal
+
+    replay(asyncio.run(main()), verify=True)
+    (heard,) = [one.newest for one in model.asked if one.path == "/a" and "Once more" in one.newest]
+    stopped = "You were stopped while you wrote this. It was not sent, and nothing in it was carried out:"
+    why = "Your work was cancelled here. Its caller answered before it was done."
+    assert heard.index(stopped) < heard.index("A chapter") < heard.index(why)
+    assert "user" not in heard.lower()
 
 
 # --- the queue ----------------------------------------------------------------------------------------

@@ -305,7 +305,7 @@
  * @property {number|null} [confidence] The judge's confidence in whether the goal was reached, from 0 to 1.
  * @property {(string)[]} [warnings] Warnings about how the plan ended.
  *
- * A generation that was stopped. If a person stopped it, its agent reads the text. No action in it is done.
+ * A generation that was stopped. If that ended its agent's work, or a person stopped it, its agent reads the text. No action in it is done.
  * @typedef {object} DiscardRecord
  * @property {"discard"} kind
  * @property {"pause"|"interrupt"|"cancel"|"restart"|"changed"|"summary"} reason Why it was stopped.
@@ -903,6 +903,7 @@
  * The session was closed properly. If it is opened again, it continues after this record.
  * @typedef {object} CloseRecord
  * @property {"close"} kind
+ * @property {boolean} [late] Whether the process that ran the session ended without closing it, which the next one records if modules held something for agents. What they held is gone in any case.
  *
  * @typedef {SayRecord|ChooseRecord|UploadRecord|TurnRecord|ReplyRecord|DiscardRecord|SpawnRecord|RecallRecord|DrawRecord|CompressRecord|CallRecord|GateRecord|ClearanceAskRecord|ClearanceAnswerRecord|ResultRecord|SelectRecord|StateRecord|EffectsRecord|SettleRecord|HostAskRecord|HostAnswerRecord|HostReachRecord|FormAskRecord|FormAnswerRecord|PlanRecord|ExtendRecord|NodeRecord|ProfileRiskRecord|ProfileRuleRecord|ProfileTrustRecord|FireRecord|MakeCopyRecord|TakeOverRecord|AskRecord|DraftRecord|WakeRecord|PauseRecord|ResumeRecord|InjectRecord|CancelRecord|SetIntentRecord|LockdownRecord|SetPolicyRecord|SetModelsRecord|DeclassifyRecord|StartPlanRecord|RestoreRecord|BeginPlanRecord|EditPlanRecord|RetryStepRecord|SendNowRecord|RewordRecord|WithdrawRecord|StopCallsRecord|RaiseBudgetRecord|ApplyChangesRecord|DropChangesRecord|UseOverlayRecord|AllowHostsRecord|OpenRecord|ModuleRecord|NoticeRecord|ForkRecord|AdoptRecord|MigrateRecord|EpochRecord|CloseRecord} Said
  */
