@@ -94,6 +94,7 @@ def table(counts: Counts) -> Iterator[str]:
     yield f"| answers that end in a command or call that was never run, unasked | {counts.unsaid} | {_AIMS['unsaid']} |"
     yield f"| turns that did nothing | {_share(counts.idle, counts.turns)} | {_AIMS['idle']} |"
     yield f"| turns that only read a variable or documentation | {_share(counts.reading, counts.turns)} | |"
+    yield f"| turns that only confirmed an answer | {_share(counts.confirming, counts.turns)} | |"
     told = f"{counts.shortened}, of which the agent was told {counts.shortened_told}"
     yield f"| replies of which something was left out | {told} | all told |"
     whole = sum(counts.characters.values())

@@ -32,6 +32,8 @@ _KEEPS: Final = frozenset({"VAR", "COMPRESS"})
 
 _READS: Final = frozenset({"SHOW", "HELP"})
 
+_CONFIRMS: Final = frozenset({"ANSWER"})
+
 _COMMANDS: Final = frozenset(
     {"bash", "sh", "shell", "console", "zsh", "python", "py", "tool_code", "tool_call"}
 )
@@ -67,6 +69,8 @@ class Counts:
     """Turns after which nothing had happened: all of their actions were refused, or none was understood."""
     reading: int = 0
     """Turns that only read a variable or documentation."""
+    confirming: int = 0
+    """Turns that only said that the text before was the answer."""
     child_characters: int = 0
     """Characters of the last contexts of agents below the root."""
     child_needless: int = 0
@@ -133,8 +137,10 @@ def count(records: Sequence[Record], blobs: Callable[[str], bytes]) -> Counts:
     counts.turns = len(wrote)
     for one in wrote.values():
         only_reads = bool(one.names) and _READS.issuperset(one.names)
+        only_confirms = bool(one.names) and _CONFIRMS.issuperset(one.names)
         counts.reading += only_reads
-        counts.idle += not one.acted and not only_reads
+        counts.confirming += only_confirms
+        counts.idle += not (one.acted or only_reads or only_confirms)
     for path, agent in agents.items():
         _sum_up(counts, agent, is_child=path != "/")
     return counts
