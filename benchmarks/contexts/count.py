@@ -41,6 +41,9 @@ _CALLS: Final = re.compile(r"<tool_call>|<function=|<invoke |\[TOOL_CALLS\]|<\|p
 _MANIFEST: Final = re.compile(r"`{3,}json\n(.*)\n`{3,}", re.DOTALL)
 """The body of a `module` record, unless it is the reason why the module is gone."""
 
+_BARE: Final = re.compile(rf"[`*]*(?:{'|'.join(sorted(CORE_ACTIONS))})\b[^\n]*")
+"""The name of an action at the beginning of a line, as it is written without a block."""
+
 _LEFT_OUT: Final = re.compile(r"Notice by the system: [^\n]*(?:left out|was not run|not run)", re.IGNORECASE)
 
 
@@ -212,7 +215,7 @@ def _note_effect(record: Record, wrote: dict[int, _Wrote]) -> None:
 
 def _ends_unsaid(text: str) -> bool:
     """Whether an answer's last block is a command, or the answer holds a call in a form of other products."""
-    if _CALLS.search(text):
+    if _CALLS.search(text) or _BARE.fullmatch(text.strip().rpartition("\n")[2]):
         return True
     blocks = scan(text, lambda name: False).blocks
     if not blocks or text[blocks[-1].end :].strip():
