@@ -56,7 +56,7 @@ def test_an_endpoint_that_is_not_there_says_so_at_once(stage: Stage) -> None:
     with product.started("run", "--json", "Go."):
         log = product.data.parent / f"{product.data.name}.stderr"
         product_said = ""
-        while "attempt 2 of 5" not in product_said:
+        while "attempt 2 of 10" not in product_said:
             product_said = log.read_text(encoding="utf-8")
     assert "can't be reached" in product_said
 
