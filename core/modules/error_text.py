@@ -15,6 +15,9 @@ _FRAME: Final = re.compile(r'  File "(?P<path>[^"\n]*)", line [0-9]+[^\n]*\n(?: 
 _OURS: Final = "/ext_modules/"
 """What the path of every file has that comes with the product, in a module's container."""
 
+_AUTHORS: Final = "/module/"
+"""Where the files of a module are that does not come with the product."""
+
 _WHOLE: Final = (".", "!", "?", "…", ":", '"', "'", ")", "`")
 """How a message ends that says by itself what happened."""
 
@@ -37,8 +40,8 @@ def _sentence(raised: Raised) -> str:
 
 
 def _of_others(trace: str) -> str:
-    """The trace without the frames of our code; empty if it begins in our code."""
-    first = _FRAME.search(trace)
-    if first is not None and _OURS in first["path"]:
+    """The trace without the frames of our code; empty if it begins in our code and never reaches its author's."""
+    paths = [frame["path"] for frame in _FRAME.finditer(trace)]
+    if paths and _OURS in paths[0] and not any(path.startswith(_AUTHORS) for path in paths):
         return ""
     return _FRAME.sub(lambda frame: "" if _OURS in frame["path"] else frame.group(), trace)

@@ -103,7 +103,8 @@ async def test_a_call_that_needs_clearance_is_asked_about_in_full(
 
 
 async def test_what_the_gate_refuses_is_refused(stage: Stage) -> None:
-    product = stage.product(stage.endpoint({"/": [MAKE, "Over."]}))
+    write = "```files.write path=made\nNow.\n```"
+    product = stage.product(stage.endpoint({"/": [write, "Over."]}))
     folder = directory(stage)
     async with editing(product, None, "--intent", "0") as editor:
         session = await editor.new(folder)

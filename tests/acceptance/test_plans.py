@@ -84,7 +84,7 @@ def test_one_step_of_eight_fails(stage: Stage) -> None:
 def test_an_agent_step_knows_why_and_gets_short_values_in_full(stage: Stage) -> None:
     steps = [
         shell("kernel", "echo 6.1.0"),
-        shell("log", "seq 1 500"),
+        shell("log", "seq 1 900"),
         "{id: cves, agent: researcher, task: Find CVEs., after: [log], refs: {version: {step: kernel, field: stdout}}}",
         "{id: kept, call: shell.run, refs: {command: {step: cves, template: 'echo {} > found'}}}",
     ]
@@ -101,9 +101,9 @@ def test_an_agent_step_knows_why_and_gets_short_values_in_full(stage: Stage) -> 
     assert "Message from your caller /audit, with $version (text/plain, 6 B)" in opening
     assert "Find CVEs.\n\nThis is one step of a plan. The goal of the plan: Is our kernel safe?" in opening
     assert "What the caller demands of it:\n- Change nothing." in opening
-    assert "- $version (text/plain, 6 B):\n    6.1.0" in opening, "a short value is told in full"
-    assert "- $log (" in opening, "a long one by its name"
-    assert "499" not in opening
+    assert "$version:\n```\n6.1.0\n```" in opening, "a short value is told in full"
+    assert "$log (" in opening, "a long one by its name"
+    assert "899" not in opening
     assert (done.workspace / "found").read_text() == "CVE-1\n"
     assert states(replayed(product, done.journal)) == dict.fromkeys(
         ("kernel", "log", "cves", "kept"), "executed"

@@ -56,7 +56,7 @@ def test_a_skill_is_offered_read_and_run(stage: Stage, tmp_path: Path) -> None:
     assert added.status == 0, added
     assert "skill_word_count" in added.stdout
 
-    answer = product.ask("How long is my story? One two three.")
+    answer = product.ask("How long is my text? Count its words: one two three.")
     first = "\n".join(content for _, content in endpoint.requests[0].messages)
     assert "Documentation of `skill_word_count.read`" in first, "nobody approved it, so it is in no list"
     assert "Use it when somebody asks how long a text is." in first

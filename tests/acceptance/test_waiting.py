@@ -35,13 +35,13 @@ def test_a_rate_limit_and_retries_are_told_and_recorded(stage: Stage) -> None:
     assert ran.status == 0, ran
     told = [line for line in ran.stderr.splitlines() if line.startswith("/: ")]
     assert re.fullmatch(
-        r"/: Rate limited: attempt 2 of 5 in 2 s\. The model endpoint \S+ answers HTTP 429: slow down\.",
+        r"/: Rate limited: attempt 2 of 10 in 2 s\. The model endpoint \S+ answers HTTP 429: slow down\.",
         told[0],
     )
     assert told[1].startswith("/: Waiting: attempt 3 of 5 in 1 s. The model endpoint ")
     waits = json.loads(ran.stdout)["waits"]
     assert [(one["agent"], one["state"], one["attempt"], one["of"]) for one in waits] == [
-        ("/", "limited", 2, 5),
+        ("/", "limited", 2, 10),
         ("/", "retrying", 3, 5),
     ]
     (made,) = generations(ran.answer())

@@ -38,11 +38,11 @@ def test_what_goes_on_is_said_with_its_clock(stage: Stage) -> None:
 
         field.fill("Go.")
         page.keyboard.press("Enter")
-        expect(line).to_contain_text(re.compile(r"Rate limited, attempt 2 of 5, next in (4[0-9]|50) s"))
+        expect(line).to_contain_text(re.compile(r"Rate limited, attempt 2 of 10, next in (4[0-9]|50) s"))
         expect(line).to_contain_text("answers HTTP 429: slow down")
-        expect(root).to_have_text(re.compile("^Rate limited, attempt 2 of 5, next in"))
+        expect(root).to_have_text(re.compile("^Rate limited, attempt 2 of 10, next in"))
         page.reload()  # whoever comes later is told, too
-        expect(line).to_contain_text(re.compile(r"Rate limited, attempt 2 of 5, next in [1-4]?[0-9] s"))
+        expect(line).to_contain_text(re.compile(r"Rate limited, attempt 2 of 10, next in [1-4]?[0-9] s"))
         line.get_by_role("button", name="Stop").click()
         expect(line).to_be_hidden()
 

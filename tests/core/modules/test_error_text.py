@@ -52,3 +52,13 @@ def test_a_log_of_a_module_that_did_not_start_stays() -> None:
     assert error_text(Raised("ModuleLost", "The module x did not start.", log, ""), shipped=False).endswith(
         log
     )
+
+
+def test_a_trace_that_our_loader_begins_ends_in_the_authors_code() -> None:
+    log = (
+        'Traceback (most recent call last):\n  File "/opt/iact/ext_modules/sdk/loader.py", line 9, in load\n    run()\n'
+        '  File "/module/module.py", line 1, in <module>\n    import nothing\nModuleNotFoundError: nothing\n'
+    )
+    told = error_text(Raised("ModuleLost", "The module x did not start.", log, ""), shipped=False)
+    assert '  File "/module/module.py", line 1, in <module>\n' in told
+    assert "loader.py" not in told
