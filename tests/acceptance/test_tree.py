@@ -158,7 +158,9 @@ def test_a_sibling_knows_what_a_child_lacks(stage: Stage) -> None:
 
     assert answer.reply == "The server is set up."
     assert "$ports (text/csv," in endpoint.of("/")[2].last
-    assert "port-1=" not in seen(endpoint.of("/")), "of a long value only its first line enters the caller's context"
+    assert "port-1=" not in seen(endpoint.of("/")), (
+        "of a long value only its first line enters the caller's context"
+    )
     shown = endpoint.of("/builder")[2].last
     assert "port-2=8002\nport-3=8003" in shown
     assert "port-4" not in shown
