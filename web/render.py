@@ -332,7 +332,7 @@ def _card(block: ActionBlock, known: Known) -> Markup:
     look = "call" if call else "action"
     if block.name == ANSWER.name:
         # What it holds is shown as the reply (dialogue.css).
-        look = "action answer" if block.body.strip() else "action answer word"
+        look = "action-answer" if block.body.strip() else "action-answer-word"
     body = markdown(block.body, known) if call else code_block(block.body, language=_language(block))
     return html(
         '<section class="card {look}"><header><span class="function">{name}</span> '

@@ -86,7 +86,7 @@ def in_our_language(text: str, registry: Registry) -> Rewritten:
 
 
 def _with_answer_as_block(text: str, registry: Registry) -> str:
-    """Write ANSWER as a block if it is all that stands in the last line: it is never a part of the answer."""
+    """Write ANSWER as a block if it is all that is in the last line: it is never a part of the answer."""
     if _ANSWER_ALONE.fullmatch(text):
         return block(ANSWER.name, None)
 

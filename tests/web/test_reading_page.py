@@ -133,12 +133,12 @@ def called_session(identity: str = "calls") -> FakeSession:
 
 
 def test_an_answer_that_was_first_a_turn_is_shown_once() -> None:
-    """Whatever made it the reply: the word ANSWER, a block with the answer in it, or actions beside it."""
+    """Whatever made it the reply: the word ANSWER behind it or alone, a block with the answer in it, actions beside it."""
 
     async def test() -> None:
         session = FakeSession("once")
         session.append("open", models={"smart": {"model": "scripted"}})
-        session.append("say", body="Three questions.")
+        session.append("say", body="Four questions.")
         session.append("turn", body="It is the first one.")
         session.append("turn", body="```ANSWER\n```")
         session.append("reply", body="It is the first one.", to="user", status="ok", of=3)
@@ -146,19 +146,26 @@ def test_an_answer_that_was_first_a_turn_is_shown_once() -> None:
         session.append("reply", body="It is the second one.", to="user", status="ok", of=6)
         session.append("turn", body="It is the third one.\n\n```REMEMBER\nThree.\n```")
         session.append("reply", body="It is the third one.", to="user", status="ok", of=8)
+        session.append("turn", body="It is the fourth one.\n\n```ANSWER\n```")
+        session.append("reply", body="It is the fourth one.", to="user", status="ok", of=10)
         session.append("turn", body="It goes on.")
         session.show(node("/", "idle"))
         async with browsing(FakeRuntime(session), FakeAround()) as scene:
             page = await scene.page("once")
             dialogue = page.locator("[data-role=dialogue]")
             await expect(dialogue.get_by_text("It goes on.")).to_be_visible()
-            for text in ("It is the first one.", "It is the second one.", "It is the third one."):
+            for text in (
+                "It is the first one.",
+                "It is the second one.",
+                "It is the third one.",
+                "It is the fourth one.",
+            ):
                 shown = dialogue.get_by_text(text, exact=True).locator("visible=true")
                 await expect(shown).to_have_count(1)
                 await expect(shown.locator("xpath=ancestor::article")).to_have_attribute("data-kind", "reply")
             await expect(dialogue.get_by_text("I know it:")).to_be_visible()
             await expect(dialogue.get_by_text("Three.", exact=True)).to_be_visible()
-            await expect(dialogue.locator("article:visible")).to_have_count(7)
+            await expect(dialogue.locator("article:visible")).to_have_count(8)
 
     run(test)
 
