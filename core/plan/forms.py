@@ -126,15 +126,65 @@ def read_data(text: str) -> JSON:
     return cast(JSON, data)
 
 
-def read_form(text: str) -> PlanForm:
+_SENTENCE: Final = re.compile(
+    r"^(?P<before>[ ]*(?:-[ ]+)?(?:goal|task|constraints)[ ]*:[ ]+|[ ]*-[ ]+)(?P<text>[^\s\"'\[{|>&*!%@`#-][^\n]*: [^\n]*)$",
+    re.MULTILINE,
+)
+"""A line whose text has a colon in it, where YAML would begin another mapping."""
+
+_KEY: Final = re.compile(r"[a-z_]+[ ]*:")
+"""What a step in YAML's block form begins with."""
+
+
+def _with_quotes(text: str) -> str:
+    """The same plan with quotes around sentences that have a colon in them: `goal: Compare: a and b`."""
+
+    def quoted(match: re.Match[str]) -> str:
+        is_item = match["before"].strip() == "-"
+        if is_item and _KEY.match(match["text"]):
+            return match.group()
+        return match["before"] + json.dumps(match["text"].rstrip(), ensure_ascii=False)
+
+    return _SENTENCE.sub(quoted, text)
+
+
+def _read_sentences(text: str) -> JSON:
+    """Read a plan as it stands, or else with the quotes that its sentences lack."""
+    try:
+        return read_data(text)
+    except PlanError:
+        repaired = _with_quotes(text)
+        if len(text) > MAX_BYTES or repaired == text:
+            raise
+        try:
+            return read_data(repaired)
+        except PlanError:
+            pass
+        raise
+
+
+def _sentence_of(item: JSON) -> JSON:
+    """A constraint that YAML takes for a mapping, as the sentence that it is: `Language: English only`."""
+    if not isinstance(item, dict) or len(item) != 1:
+        return item
+    ((key, value),) = item.items()
+    is_sentence = isinstance(key, str) and isinstance(value, str)
+    return f"{key}: {value}" if is_sentence else item
+
+
+def read_form(text: str, *, exact: bool = False) -> PlanForm:
     """Read the body of a `PLAN` action, or a plan file.
 
-    A list of steps, or a single step, is read as a plan with these steps.
+    A list of steps, or a single step, is read as a plan with these steps. `exact`: as before format 1.3, when a sentence
+    with a colon needed quotes.
 
     Raises:
         PlanError: names the place that is wrong.
     """
-    data = read_data(text)
+    data = read_data(text) if exact else _read_sentences(text)
+    constraints = data.get("constraints") if isinstance(data, dict) else None
+    if isinstance(data, dict) and isinstance(constraints, list) and not exact:
+        data = {**data, "constraints": [_sentence_of(item) for item in constraints]}
     if isinstance(data, list):
         data = {"steps": data}
     elif isinstance(data, dict) and "id" in data and "steps" not in data:
@@ -162,13 +212,13 @@ def read_step(data: JSON) -> PlanNode:
         raise PlanError(_sentence(error, {"steps": [data]}, ("steps", 0))) from error
 
 
-def read_plan(text: str, *, id: str) -> PlanGraph:
-    """Read version 1 of the plan in `text`. It has no steps if only a goal is given.
+def read_plan(text: str, *, id: str, exact: bool = False) -> PlanGraph:
+    """Read version 1 of the plan in `text`. It has no steps if only a goal is given. `exact`: as in `read_form`.
 
     Raises:
         PlanError: names the place that is wrong.
     """
-    form = read_form(text)
+    form = read_form(text, exact=exact)
     return make_plan(
         id,
         (node_of(step) for step in form.steps),

@@ -206,11 +206,14 @@ def receive(tree: Tree, agent: Agent, message: Incoming, table: Table) -> Feedba
             variable = table.keep("message", text_value(text, labels=message.labels, origin=message.source))
             brought = {**brought, variable: table[variable]}
 
+    is_report = message.kind == "child" and tree.agents[message.child].plan is not None
+    # The report of a plan shows its result itself; what its steps gave is there to be read.
+    room_for_values = 0 if is_report and tree.follows_1_3 else room_for(tree, agent, "")
     described = describe_values(
         brought,
         new=brought.keys() - held - {variable},
         begun=_harmless(tree, agent, message, brought),
-        room=room_for(tree, agent, ""),
+        room=room_for_values,
     )
     if message.asks:
         label = labels.question_label(message.child, variable, described.about)

@@ -74,18 +74,35 @@ def task_of(
     """
     plain: list[str] = []
     handed: list[_Handed] = []
+    called: set[str] = set()
+    """Steps whose whole results are handed over by the name of a ref."""
+    also: dict[str, list[str]] = {}
+    """Names of refs that are the whole result of a step, which is handed over by its own name."""
     for name, value in arguments.items():
         if name not in node.refs:
             plain.append(f"{name}: {as_text(value)}")
             continue
         media = "text/plain" if isinstance(value, str) else "application/json"
         kept = text_value(as_text(value), media=media, labels=refs[name], origin=node.refs[name].step)
-        handed.append(_Handed(plan.table.receive(variable_of(name), kept), kept))
+        step = node.refs[name].step
+        source = ""
+        if run.machine is not None and _is_its_whole_result(run, node, name, kept):
+            # One name is enough: that of the ref, unless another value has it in this plan.
+            taken = plan.table.get(variable_of(name))
+            if step in called or (taken is not None and taken.sha256 != kept.sha256):
+                also.setdefault(step, []).append(name)
+                continue
+            called.add(step)
+            source = questions.step(run.state.nodes[step].node)
+        handed.append(_Handed(plan.table.receive(variable_of(name), kept), kept, source))
     for one in node.dependencies:
         settled = run.latest.get(one)
         if one in run.state.outputs and settled is not None and settled.value is not None:
-            source = questions.step(run.state.nodes[one].node)
-            handed.append(_Handed(variable_of(one), settled.value, source))
+            source = questions.step(run.state.nodes[one].node) + "".join(
+                f", your {name}" for name in also.get(one, ())
+            )
+            if one not in called:
+                handed.append(_Handed(variable_of(one), settled.value, source))
             handed += [_Handed(name, plan.table[name]) for name in settled.brought if name in plan.table]
     known: dict[str, _Handed] = {}
     for one_handed in handed:
@@ -95,6 +112,22 @@ def task_of(
         return _bound(tree, node, _told_then(node, plain, handed))
     message = _told(node, plain, handed, run.machine.run.goal, run.source.constraints)
     return _bound(tree, node, message)
+
+
+def _is_its_whole_result(run: PlanRun, node: PlanNode, name: str, kept: Value) -> bool:
+    """Whether a ref passes on nothing but the result of a step that is handed over anyway, by the step's name."""
+    step = node.refs[name].step
+    settled = run.latest.get(step)
+    if step not in node.dependencies or step not in run.state.outputs:
+        return False
+    if (
+        settled is None
+        or settled.value is None
+        or f"${name}" in node.task
+        or f"${variable_of(step)}" in node.task
+    ):
+        return False
+    return settled.value.sha256 == kept.sha256 and kept.labels <= settled.value.labels
 
 
 def _told(

@@ -135,7 +135,12 @@ def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> 
         intent=intent if isinstance(intent, int | float) else None,
     )
     try:
-        check_plan(text, tree.registry_under(grant), str(bound.arguments.get("mode", DEFAULT_MODE)))
+        check_plan(
+            text,
+            tree.registry_under(grant),
+            str(bound.arguments.get("mode", DEFAULT_MODE)),
+            exact=not tree.follows_1_3,
+        )
     except UsageError as error:
         return f"`PLAN` was not run: {error}"
     pending.child = free_path(tree, agent.path, str(bound.arguments.get("name", "plan")))
@@ -143,14 +148,19 @@ def aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound, text: str) -> 
 
 
 def check_plan(
-    text: str, registry: Registry, mode: str, options: Mapping[str, str | int] | None = None
+    text: str,
+    registry: Registry,
+    mode: str,
+    options: Mapping[str, str | int] | None = None,
+    *,
+    exact: bool = False,
 ) -> tuple[str, str]:
-    """Check that a plan can run. Returns its mode, and the reason if `auto` chose it.
+    """Check that a plan can run. Returns its mode, and the reason if `auto` chose it. `exact`: as in `read_plan`.
 
     Raises:
         UsageError: it can't run.
     """
-    plan = read_plan(text, id="plan")
+    plan = read_plan(text, id="plan", exact=exact)
     way, why = way_of(mode, plan)
     policy = make_mode(way, options)
     if plan.nodes:

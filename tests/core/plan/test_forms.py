@@ -261,3 +261,31 @@ def test_a_hostile_pattern_takes_linear_time() -> None:
 def test_a_pattern_that_cannot_be_used_is_refused_with_a_sentence(pattern: str) -> None:
     with pytest.raises(ValueError, match="the pattern"):
         Pattern(pattern)
+
+
+@pytest.mark.parametrize(
+    ("text", "goal", "constraints", "task"),
+    [
+        ("goal: Compare: a and b", "Compare: a and b", (), ""),
+        ('goal: Say "it": now', 'Say "it": now', (), ""),
+        ("goal: x\nconstraints:\n  - Language: English only", "x", ("Language: English only",), ""),
+        ("goal: x\nconstraints:\n  - Sources: reports: no others", "x", ("Sources: reports: no others",), ""),
+        ("goal: x\nsteps:\n  - id: a\n    agent: b\n    task: Read this: it", "x", (), "Read this: it"),
+    ],
+)
+def test_a_sentence_with_a_colon_needs_no_quotes(
+    text: str, goal: str, constraints: tuple[str, ...], task: str
+) -> None:
+    read = read_plan(text, id="p")
+    tasks = [node.task for node in read.nodes.values()]
+    assert (read.goal, tuple(read.constraints), "".join(tasks)) == (goal, constraints, task)
+
+
+def test_before_1_3_it_needed_them() -> None:
+    with pytest.raises(PlanError, match="neither YAML nor JSON"):
+        read_plan("goal: Compare: a and b", id="p", exact=True)
+
+
+def test_what_can_not_be_read_with_quotes_either_is_refused_as_it_stands() -> None:
+    with pytest.raises(PlanError, match=r"line 1"):
+        read_plan("goal: Compare: a and b\nsteps:\n  - {id: a, call: [}", id="p")

@@ -172,3 +172,35 @@ def test_a_grant_of_the_caller_binds_every_step(tmp_path: Path) -> None:
 
 
 # --- control ----------------------------------------------------------------------------------------------------
+
+
+READ_AND_TOLD = """\
+goal: Tell: what one and two are
+steps:
+  - {id: look, call: t.read, params: {text: one}}
+  - {id: look2, call: t.read, params: {text: two}}
+  - {id: tell, agent: teller, task: "Tell it.", refs: {report: {step: look}, part: {step: look, template: "It is {}"}}}
+  - {id: tell2, agent: other, task: "Tell it.", refs: {report: {step: look2}}, after: [tell]}
+"""
+
+
+def test_a_step_reads_each_value_once_and_the_report_only_its_result(tmp_path: Path) -> None:
+    told_by = {"/audit/teller": ["It is told."], "/audit/other": ["It is told again."]}
+    session, _, _ = ask(tmp_path, replies({"/": [plan(READ_AND_TOLD), "Done."], **told_by}))
+    first = heard(session, "/audit/teller")
+    assert first.count("$report:\n```\none\n```") == 1
+    assert "$report (text/plain, 3 B), from t.read" in first
+    assert "$look" not in first
+    assert "$part:\n```\nIt is one\n```" in first
+
+    second = heard(session, "/audit/other")
+    assert second.count("$look2:\n```\ntwo\n```") == 1
+    assert ", your report" in second
+    assert "$report" not in second, "in this plan, another value has that name"
+
+    told = heard(session)
+    assert "Result of tell2:\nIt is told again." in told
+    assert "- look (t.read): executed, $look" in told
+    assert "$look:\n```" not in told, "what an inner step gave is named only"
+    assert "$tell2:\n```" not in told, "the result stands in the report"
+    assert session.state.agents["/"].table["look"].text() == "one"
