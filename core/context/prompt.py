@@ -25,7 +25,7 @@ block are its body.
 head -n 3 data.csv
 ```
 
-- `HELP name`, `WAIT any` and the like stand for such a block without a body.
+- `HELP name`, `WAIT any` and the like, alone on a line, need no fence.
 - Begin blocks at the margin, and close each. If the body holds fences itself, put a longer fence around it (````).
 - A message may hold several actions, with sentences between them: all are run, in order. Results come in the next \
 message; never write them yourself.

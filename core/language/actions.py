@@ -39,6 +39,10 @@ class ActionSpec:
     alias: str | None = None
     idempotent: bool = False
     rest: str | None = None
+    words: int | None = None
+    """How many parameters positional words may fill; None: all."""
+    instead: Mapping[str, str] = field(default_factory=dict)
+    """What to write in place of a parameter that it hasn't, and that others have: the end of a sentence."""
     keywords: tuple[str, ...] = ()
     core: bool = False
     timeout: float | None = None
@@ -98,11 +102,21 @@ _CALLED: Final[dict[str, dict[str, JSON]]] = {
     "intent": {"type": "number", "minimum": 0},
     "fork": {"type": "boolean"},
 }
+_TIMEOUT: Final = "to limit how long you wait, write CALL_ASYNC, and then `WAIT name timeout=60`"
+_TOOLS: Final = 'to give a child only some of your functions, write scope="files.* shell.run"'
+_TURNS: Final = "a child stops when it has answered; say in the message how much it should do"
+_INSTEAD: Final = {
+    **dict.fromkeys(("timeout", "timeout_seconds", "seconds", "time_limit", "max_time"), _TIMEOUT),
+    **dict.fromkeys(("tools", "functions", "allowed_tools", "modules"), _TOOLS),
+    **dict.fromkeys(("max_turns", "max_steps", "turns", "max_iterations", "steps"), _TURNS),
+}
 CALL: Final = ActionSpec(
     name="CALL",
     summary="Open a dialogue with a child agent, or go on with it; its reply comes back to you.",
     parameters=_schema(["name", "message"], plain=_CALLED),
     body="message",
+    words=1,
+    instead=_INSTEAD,
     documentation="""The first CALL of a name creates the child; later ones go on in the same dialogue, and it remembers everything. It \
 sees nothing of your history but what you write; a $name in the message hands it that variable. If it asks you something, \
 answer with another CALL, or ask your own caller.
@@ -159,8 +173,9 @@ HELP: Final = ActionSpec(
 )
 SHOW: Final = ActionSpec(
     name="SHOW",
-    summary="Read a variable, or some of its lines.",
+    summary="Read variables, or some lines of one.",
     parameters=_schema(["name"], name=_TEXT, lines=_TEXT, chars=_TEXT),
+    rest="name",
     core=True,
 )
 

@@ -163,7 +163,7 @@ def bind(
     given: dict[str, JSON] = {}
     attached: dict[str, Value] = {}
     labels: dict[str, frozenset[str]] = {}
-    open_slots = [name for name in spec.properties if name != spec.body]
+    open_slots = [name for name in spec.properties if name != spec.body][: spec.words]
     for argument in arguments:
         if argument.key is None and spec.rest is not None:
             given[spec.rest] = f"{given.get(spec.rest, '')} {argument.text}".strip()
@@ -343,6 +343,10 @@ _FOR_CONTENT: Final = ("stdin", "content", "names", "from")
 
 
 def _no_parameter(spec: ActionSpec, name: str, argument: Argument) -> Mistake:
+    instead = spec.instead.get(name.lower().replace("-", "_"))
+    if instead is not None:
+        return _wrong(spec, f"it has no parameter `{name}`; {instead}")
+
     close = difflib.get_close_matches(name, list(spec.properties), n=1)
     meant = f" (did you mean `{close[0]}`?)" if close else ""
     takes = next((one for one in _FOR_CONTENT if one in spec.properties), None)

@@ -30,6 +30,8 @@ _ANSI: Final = re.compile(
 )
 _SPACES: Final = {ord("\n"): " ", ord("\t"): " "}
 _PLAIN_PATH: Final = re.compile(r"[\w./@+~-]{1,200}")
+_MOST_LINES: Final = 5
+"""The most lines of a reply that a sentence repeats."""
 _BEGINS: Final = 60
 """The most characters of a first line in a description."""
 _MEDIA: Final = re.compile(r"[^A-Za-z0-9.+/_=-]")
@@ -43,6 +45,7 @@ _CHILD: Final = "Your child"
 _NOTICE: Final = "Notice by the system:"
 _RECALLED: Final = "Memory has this for your"
 _INCOMPLETE: Final = "did not complete."
+_IS_A_BLOCK: Final = "An action is a block that begins with"
 _OR_ANSWER: Final = "If your message was your answer, write ANSWER."
 STATE: Final = "(state) "
 """How the line begins that tells what is new in an agent's surroundings (`core.context.tail`)."""
@@ -272,14 +275,16 @@ def closed_early(action: str, fence: str, *, others: bool) -> str:
     )
 
 
-def unclosed(action: str, fence: str, *, cut_off: bool) -> str:
-    """For an action block that has no end."""
+def unclosed(action: str, fence: str, inside: Sequence[str] = (), *, cut_off: bool) -> str:
+    """For an action block that has no end. `inside`: the actions that stand in what is its body now."""
+    others = ", ".join(f"`{name}`" for name in inside)
+    nor = f" Nor was what follows in it: {others}." if inside else ""
     if cut_off:
         return note(
-            f"Your message was cut off by the length limit; its unfinished last block, `{action}`, was not run."
+            f"Your message was cut off by the length limit; its unfinished last block, `{action}`, was not run.{nor}"
         )
     return note(
-        f"`{action}` was not run: its block was never closed with {fence}. Write it again as a whole."
+        f"`{action}` was not run: its block was never closed with {fence}.{nor} Write it again as a whole."
     )
 
 
@@ -294,6 +299,31 @@ def cut_off() -> str:
 def quoted(action: str) -> str:
     """For an action in a block quote."""
     return f"A block in a quote is not run: `{action}`. Write it without the > if it is meant. {_OR_ANSWER}"
+
+
+def no_block(lines: Sequence[str], *, acts: bool) -> str:
+    """For lines and blocks that look like actions. `acts`: whether the reply has other actions, which are run."""
+    shown = ", ".join(f"`{inline(line, 60)}`" for line in lines[:_MOST_LINES])
+    verb = "was" if len(lines) == 1 else "were"
+    name = lines[0].split(None, 1)[0]
+    name = name if "." in name else name.upper()
+    said = f"{shown} {verb} not run. {_IS_A_BLOCK} ```{name} and ends with ```."
+    return said if acts else f"{said} {_OR_ANSWER}"
+
+
+def asks_about_answer(sentence: str) -> bool:
+    """Whether a sentence asks whether a reply was the answer."""
+    return _OR_ANSWER in sentence
+
+
+def is_no_block(sentence: str) -> bool:
+    """Whether a sentence is one of `no_block`."""
+    return _IS_A_BLOCK in sentence
+
+
+def passed_over(language: str, function: str) -> str:
+    """For a block of commands that stands before an action."""
+    return f"The block ```{language} was not run; write ```{function} to run it."
 
 
 def not_run(language: str, function: str) -> str:

@@ -56,6 +56,10 @@ def read_action(
     else:
         arguments, lines = _typed_lines(spec, taken[1], body)
         first = bind(spec, arguments, lines, table)
+    if isinstance(first, Bound):
+        marked = _other_marks_among_words(spec, rest, body, table)
+        if marked is not None:
+            return marked
     if SENTENCE in rest or (isinstance(first, Bound) and not _goes_on(spec, taken)):
         return first
 
@@ -65,7 +69,38 @@ def read_action(
             bound = bind(spec, written[0], written[1], table)
             if isinstance(bound, Bound) and not any(bound == other for other in found):
                 found.append(bound)
-    return found[0] if len(found) == 1 else first
+    if len(found) == 1:
+        return found[0]
+    return first if found else _no_such_key(spec, rest, body, table) or first
+
+
+def _other_marks_among_words(
+    spec: ActionSpec, rest: str, body: str | None, table: Mapping[str, Value]
+) -> Bound | None:
+    """`WAIT a timeout: 60`: a parameter of an action of ours whose words without a name could be anything."""
+    if not spec.core or spec.rest is None:
+        return None
+    line = _COLON.sub(lambda match: _as_key(spec, match), _FLAG.sub(lambda match: _as_key(spec, match), rest))
+    if line == rest:
+        return None
+    found = [bind(spec, arguments, lines, table) for arguments, lines in _split(spec, line, body)]
+    bound = [one for one in found if isinstance(one, Bound)]
+    return bound[0] if bound else None
+
+
+def _no_such_key(spec: ActionSpec, rest: str, body: str | None, table: Mapping[str, Value]) -> Mistake | None:
+    """What is wrong with `key: value`, if the key is no parameter; None if there is none of that kind.
+
+    Read as words, it would be wrong for a reason that its author does not understand.
+    """
+    line = _COLON.sub(lambda match: f"{match.group(1)}=", rest)
+    taken = split(f"{spec.name} {line}")
+    if line == rest or isinstance(taken, Mistake):
+        return None
+    if all(argument.key is None or argument.key in spec.properties for argument in taken[1]):
+        return None
+    bound = bind(spec, taken[1], body, table)
+    return bound if isinstance(bound, Mistake) else None
 
 
 def _goes_on(spec: ActionSpec, taken: tuple[str, tuple[Argument, ...]] | Mistake) -> bool:
@@ -178,6 +213,13 @@ def _body_among_words(spec: ActionSpec, arguments: tuple[Argument, ...], body: s
         return None
     others = tuple(argument for argument in arguments if argument.key is not None)
     return (*others, Argument(spec.body, words[0].text, words[0].form)), None
+
+
+def _unquoted_with_colons(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
+    """`role: a careful reader`, up to the next `key:`."""
+    line = _COLON.sub(lambda match: _as_key(spec, match), rest)
+    if line != rest:
+        yield from _unquoted(spec, line, body)
 
 
 def _unquoted(spec: ActionSpec, rest: str, body: str | None) -> Iterator[Written]:
@@ -336,6 +378,7 @@ _READINGS: Final[tuple[Callable[[ActionSpec, str, str | None], Iterator[Written]
     _other_marks,
     _lists,
     _unquoted,
+    _unquoted_with_colons,
     _body_on_the_line,
     _first_lines,
 )

@@ -10,6 +10,7 @@ What is rewritten, from the first line to the last:
 - a block of code with the name of an action behind its language, or in its first line;
 - a code block that holds nothing but calls, if nothing stands behind it: elsewhere it is an example;
 - an action block in a list item, which moves to the margin;
+- an action that is one line without a fence (`core.language.bare`);
 - `ANSWER` alone.
 """
 
@@ -20,8 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from iact.core.language import foreign
+from iact.core.language import bare, foreign, unread
 from iact.core.language.actions import ANSWER, ActionSpec, Registry
+from iact.core.language.bare import Known
 from iact.core.language.foreign import ForeignCall, FoundCalls, resolver
 from iact.core.language.scanner import Block, Scanner, scan
 from iact.core.language.unread import PYTHONS, SHELLS
@@ -35,6 +37,9 @@ _ITEM: Final = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
 _FENCE: Final = re.compile(r"^ {0,3}(?:`{3}|~{3})", re.MULTILINE)
 _MARKED: Final = re.compile(rf"{foreign.SIGN}|^{_ITEM.pattern}", re.MULTILINE)
 """What a line holds that can't be passed over: the sign of another form, or the beginning of a list item."""
+
+_MARKED_OR_BARE: Final = re.compile(rf"{_MARKED.pattern}|{bare.ANYWHERE.pattern}", re.MULTILINE)
+"""The same, and lines that may be an action without a fence."""
 
 _CODE: Final = SHELLS | PYTHONS | {"tool", "tool_code", "tool_call", "action", "act"}
 """Languages of blocks that are meant to be run if the name of an action stands with them."""
@@ -78,11 +83,14 @@ def is_plain(text: str, blocks: Sequence[Block]) -> bool:
     return _MARKED.search(text, position) is None
 
 
-def in_our_language(text: str, registry: Registry) -> Rewritten:
-    """Return a complete reply with its actions written as action blocks."""
+def in_our_language(text: str, registry: Registry, known: Known | None = None) -> Rewritten:
+    """Return a complete reply with its actions written as action blocks.
+
+    `known`: what actions may name that are one line without a fence; without it, such lines stay text.
+    """
     if ANSWER.name in registry:
         text = _with_answer_as_block(text, registry)
-    return _Reader(text, registry).rewritten()
+    return _Reader(text, registry, known).rewritten()
 
 
 def _with_answer_as_block(text: str, registry: Registry) -> str:
@@ -108,9 +116,12 @@ def unknown_calls(text: str, registry: Registry) -> Sequence[FoundCalls]:
 class _Reader:
     """Reads a reply once, line by line, and collects what is to be written otherwise."""
 
-    def __init__(self, text: str, registry: Registry) -> None:
+    def __init__(self, text: str, registry: Registry, known: Known | None = None) -> None:
         self._text = text
         self._registry = registry
+        self._known = known if known is not None and bare.may_stand_in(text) else None
+        self._marked = _MARKED if self._known is None else _MARKED_OR_BARE
+        self._doubtful = len(text) if self._known is None else _doubtful_from(text, registry)
         self._writer = CallWriter()
         self._scanner = Scanner(registry.is_action)
         self._base = 0  # where the text begins that the scanner reads
@@ -143,7 +154,7 @@ class _Reader:
 
     def read(self) -> None:
         """Read the text to its end."""
-        if not foreign.may_hold_calls(self._text):
+        if self._known is None and not foreign.may_hold_calls(self._text):
             return
 
         position = 0
@@ -163,7 +174,7 @@ class _Reader:
         if behind_a_call or (self._in_list and not self._scanner.inside):
             return position
 
-        pattern = _FENCE if self._scanner.inside else _MARKED
+        pattern = _FENCE if self._scanner.inside else self._marked
         mark = pattern.search(self._text, position)
         if mark is None:
             return len(self._text)
@@ -176,6 +187,8 @@ class _Reader:
         line = self._text[start:end]
         if not self._scanner.inside:
             after = self._listed(start, line)
+            if after is None:
+                after = self._bare(start, line, end)
             if after is None:
                 after = self._foreign(start, line)
             if after is not None:
@@ -237,6 +250,34 @@ class _Reader:
                     return body, min(position, len(self._text))
             body.append(line)
         return body, None
+
+    # --- lines without a fence ------------------------------------------------------------------
+
+    def _bare(self, start: int, line: str, end: int) -> int | None:
+        """Read an action that is this line alone. Returns where it ends; None if it is none."""
+        if self._known is None or start >= self._doubtful or self._is_quoted(start):
+            return None
+        in_list = self._goes_on_with_list(line)
+        indented = line.startswith(("    ", "\t")) and not in_list
+        written = None if indented else bare.line_of(line.rstrip("\n"))
+        if written is None or bare.is_heading(written, self._text[end:]):
+            return None
+        if bare.is_in_paragraph(written, self._text[:start], self._text[end:]):
+            return None
+        if not bare.runs(written, self._text, self._registry, self._known):
+            return None
+
+        self._in_list = in_list
+        spec = self._registry.find(written.name)
+        is_core = isinstance(spec, ActionSpec) and spec.core
+        # The name of a function with its arguments is also how a text explains it.
+        self._pieces.append(_Piece(start, end, block(written.info, None), last=not is_core))
+        return end
+
+    def _is_quoted(self, start: int) -> bool:
+        """Whether a line belongs to the quote above it."""
+        paragraph = self._text[:start].rpartition("\n\n")[2]
+        return any(line.lstrip().startswith(">") for line in paragraph.split("\n"))
 
     # --- other forms ----------------------------------------------------------------------------
 
@@ -335,6 +376,13 @@ class _Reader:
         invented = foreign.INVENTED.match(rest.lstrip("\n"))
         at_end = not rest.strip() or invented is not None
         return [piece for piece in self._pieces if at_end or not piece.last]
+
+
+def _doubtful_from(text: str, registry: Registry) -> int:
+    """Where a body may go on behind the fence that ends its block, so that lines there are perhaps not the agent's."""
+    blocks = scan(text, registry.is_action).blocks
+    early = unread.closed_early(text, blocks, writes=lambda block: True)
+    return len(text) if early is None else blocks[early].start
 
 
 def _outdented(line: str, columns: int) -> str:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from iact.core.language import labels
+from iact.core.language.actions import Registry
 from iact.core.language.scanner import Block, IsAction
 
 _MARK: Final = re.compile(r" {0,3}(`{3,}|~{3,})")
@@ -246,3 +248,47 @@ def command_at_end(text: str, blocks: Sequence[Block]) -> str:
         language = found[-1]["language"] if found else ""
     word = language.split(None, 1)[0] if language.strip() else ""
     return word if word.lower() in RUNNERS else ""
+
+
+_FENCED: Final = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[ \t]*([^\s`]+)", re.MULTILINE)
+_MOST: Final = 5
+
+
+def actions_in(body: str, is_action: IsAction) -> tuple[str, ...]:
+    """The actions whose blocks stand in the body of another one, the first few of them."""
+    names = [match.group(1) for match in _FENCED.finditer(body)]
+    return tuple(dict.fromkeys(name for name in names if is_action(name)))[:_MOST]
+
+
+_COMMANDS: Final = ("bash", "sh", "shell", "zsh")
+"""Languages of blocks that hold commands, and not what a terminal shows."""
+
+PASSED_OVER: Final = frozenset(labels.passed_over(language, RUNNERS[language]) for language in _COMMANDS)
+"""All that `passed_over` may say."""
+
+_EXAMPLE: Final = re.compile(
+    r"\b(?:examples?|e\.g|for instance|such as|like this|instead of|later|yourself|you (?:can|could|may)"
+    r"|Beispiel|z\. ?B|etwa|später|selbst)\b",
+    re.IGNORECASE,
+)
+_MOST_LINES: Final = 5
+"""The most lines of a block that was probably meant to be run; a longer one is shown, or kept in a file."""
+
+
+def passed_over(text: str, blocks: Sequence[Block], registry: Registry) -> str:
+    """What is said about the first block of commands before an action, unless it is called an example; or nothing.
+
+    Behind the last action, such a block is a part of what its reader is told.
+    """
+    position = 0
+    last = max((index for index, block in enumerate(blocks) if block.action), default=0)
+    for block in blocks[:last]:
+        before = text[position : block.start]
+        position = block.end
+        language = block.info.lower()
+        if block.action or language not in _COMMANDS or RUNNERS[language] not in registry:
+            continue
+        commands = [line for line in block.body.split("\n") if line.strip()]
+        if 1 <= len(commands) <= _MOST_LINES and not _EXAMPLE.search(before.rstrip().rpartition("\n")[2]):
+            return labels.passed_over(language, RUNNERS[language])
+    return ""

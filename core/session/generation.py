@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Final, Literal
 
 from iact.core.context.tokens import estimate
+from iact.core.language.bare import Known, may_stand_in
 from iact.core.language.rewriting import in_our_language, is_plain
 from iact.core.language.scanner import Cut, Scan, Scanner, scan
 from iact.core.ports import (
@@ -96,10 +97,13 @@ class RunningReply:
 
         same_actions = self._live.tree.stamp(self.agent) == self.stamp
         scanned = self._scanner.result()
-        if same_actions and is_plain(kept, scanned.blocks):
+        known = None
+        if self._live.tree.follows_1_3 and may_stand_in(kept):
+            known = Known(self.agent.children, self.prepared.table)
+        if same_actions and known is None and is_plain(kept, scanned.blocks):
             return scanned
 
-        rewritten = in_our_language(kept, registry)
+        rewritten = in_our_language(kept, registry, known)
         if same_actions and rewritten.text == kept:
             return scanned
 

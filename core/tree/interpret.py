@@ -56,6 +56,14 @@ _NAMED: Final = 12
 _LINE: Final = 200
 """The most characters of a result that is a mere line."""
 
+_CHILD: Final = re.compile(r"\S+\s+(?:name\s*[=:]\s*)?[\"']?([A-Za-z][A-Za-z0-9_-]{0,39})(?![\w=:])")
+"""How the first line of a CALL names a child."""
+
+_SHOWN_AT_ONCE: Final = 8
+"""The most variables that one SHOW shows."""
+
+_RANGE: Final = re.compile(r"\d+[-–:]\d*|[-–:]\d+")
+
 _NOTHING: Final = ActionSpec("", "", core=True)
 BESIDE_ANSWER: Final = frozenset({"ANSWER", "REMEMBER", "VAR", "SKILL", "COMPRESS"})
 """Actions that can be done beside an answer: nothing that they bring is needed for it."""
@@ -233,7 +241,7 @@ def _settle(tree: Tree, agent: Agent, pending: Pending) -> Feedback | None:
         bound = bind_pending(tree, agent, pending)
         if isinstance(bound, Mistake):
             origin.document(agent, [pending.spec])  # the mistake names parameters
-            return notes.refused(tree, agent, pending.spec, bound.sentence)
+            return notes.refused(tree, agent, pending.spec, _with_child(pending, bound.sentence))
         pending.bound = bound
     if pending.spec.core:
         # The feedback depends on numbers or names that were read, and so reveals them.
@@ -307,17 +315,33 @@ def _refuse(tree: Tree, agent: Agent, function: str, bound: Bound) -> str | None
     return labels.refused_repeat(function)
 
 
+def _with_child(pending: Pending, sentence: str) -> str:
+    """Name the child in what is wrong with a CALL, since a reply may hold several."""
+    if pending.spec.name not in ("CALL", "CALL_ASYNC"):
+        return sentence
+    written = _CHILD.match(pending.info)
+    if written is None:
+        return sentence
+    name = pending.spec.name
+    return sentence.replace(f"`{name}` was not run", f"`{name} {written.group(1)}` was not run", 1)
+
+
 def _aim(tree: Tree, agent: Agent, pending: Pending, bound: Bound) -> str | None:
     """Note which agent a CALL is for. Returns a sentence if the call can't be made at all."""
+    child = argument_text(bound, "name")
+    refused = f"`{pending.spec.name} {child}` was not run"
+
     model = bound.arguments.get("model")
     if isinstance(model, str) and model not in tree.roles:
-        return f"`CALL` was not run: there is no model role {model!r}; there are {', '.join(sorted(tree.roles))}."
-    path = f"{agent.path.rstrip('/')}/{argument_text(bound, 'name')}"
+        return f"{refused}: there is no model role {model!r}; there are {', '.join(sorted(tree.roles))}."
+    path = f"{agent.path.rstrip('/')}/{child}"
     if path not in tree.agents:
         if agent.depth + 1 > tree.bounds.depth:
-            return f"`CALL` was not run: agents may be at most {tree.bounds.depth} deep. Do this yourself."
+            return f"{refused}: agents may be at most {tree.bounds.depth} deep. Do this yourself."
         if len(tree.agents) >= tree.bounds.agents:
-            return f"`CALL` was not run: there are {tree.bounds.agents} agents, the most there may be. Use one of them."
+            return (
+                f"{refused}: there are {tree.bounds.agents} agents, the most there may be. Use one of them."
+            )
     pending.child = path
     return None
 
@@ -388,12 +412,31 @@ def _define(agent: Agent, bound: Bound) -> str:
 
 
 def _show(tree: Tree, agent: Agent, bound: Bound) -> Feedback:
-    name = str(bound.arguments.get("name", "")).lstrip("$")
-    value = bound.attached.get("name")
-    if value is not None:
-        name = next((one for one, other in agent.table.items() if other is value), name)
-    else:
-        value = agent.table.get(name)
+    """Show each variable that a SHOW names. What is said about the last is returned; the others stand before it."""
+    lines, characters = str(bound.arguments.get("lines", "")), str(bound.arguments.get("chars", ""))
+    passed = bound.attached.get("name")
+    if passed is not None:
+        name = next((one for one, other in agent.table.items() if other is passed), "")
+        return _show_one(tree, agent, name, passed, lines, characters)
+
+    words = [word.lstrip("$") for word in str(bound.arguments.get("name", "")).replace(",", " ").split()]
+    if not lines and len(words) > 1 and _RANGE.fullmatch(words[-1]):
+        lines = words.pop()
+    names = list(dict.fromkeys(words)) or [""]
+
+    shown = [
+        _show_one(tree, agent, name, agent.table.get(name), lines, characters)
+        for name in names[:_SHOWN_AT_ONCE]
+    ]
+    if names[_SHOWN_AT_ONCE:]:
+        shown.append(f"One SHOW shows {_SHOWN_AT_ONCE} variables; write another for the rest.")
+    agent.mail.feedback += shown[:-1]
+    return shown[-1]
+
+
+def _show_one(
+    tree: Tree, agent: Agent, name: str, value: Value | None, lines: str, characters: str
+) -> Feedback:
     if value is None:
         have = ", ".join(f"${one}" for one, _ in agent.table.listed()[:_NAMED]) or "none"
         return f"`SHOW` was not run: you have no variable ${name}. You have {have}."
@@ -406,9 +449,7 @@ def _show(tree: Tree, agent: Agent, bound: Bound) -> Feedback:
 
     # What is wrong with a range tells how long the text is.
     origin.read(agent, value.labels)
-    selected = select(
-        readable(value), str(bound.arguments.get("lines", "")), str(bound.arguments.get("chars", ""))
-    )
+    selected = select(readable(value), lines, characters)
     if isinstance(selected, str):
         return f"`SHOW` was not run for ${name}: {selected}."
     label = labels.result_label(f"SHOW {name}{selected.title}", variable=None, exit_status=None)

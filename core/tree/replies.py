@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
-from iact.core.language import labels, unread
+from iact.core.language import bare, labels, unread
 from iact.core.language.actions import ANSWER, LOAD, ActionSpec, Registry
 from iact.core.language.announcing import announces
 from iact.core.language.foreign import resolver
@@ -55,9 +55,12 @@ def read_reply(
         return ReadReply(run, tuple(remarks), "unread", acts, questions=questions)
 
     held = _held(tree, agent, acts, interrupted)
-    answer = "" if held or interrupted else _answer(agent, text, blocks, run, registry)
+    unsure = any(labels.is_no_block(question) for question in questions)
+    answer = "" if held or interrupted or unsure else _answer(agent, text, blocks, run, registry)
     says_so = [block for block in run if block.action and _name(block) == ANSWER.name]
-    if answer and says_so:
+    if answer and says_so and announces(answer):
+        answer = ""  # what it announces was written before
+    elif answer and says_so:
         # It is the answer that this text ends with, and no other.
         run = tuple(block for block in run if block not in says_so)
     elif answer and _announces(text, blocks):
@@ -91,7 +94,8 @@ def _runs(
         run = [block for index, block in enumerate(blocks) if index < early or not block.action]
     elif blocks and blocks[-1].action and not blocks[-1].closed:
         fence = unread.fence_of(text, blocks[-1])
-        remarks.append(labels.unclosed(_name(blocks[-1]), fence, cut_off=made.finish == "length"))
+        name, inside = _name(blocks[-1]), unread.actions_in(blocks[-1].body, registry.is_action)
+        remarks.append(labels.unclosed(name, fence, inside, cut_off=made.finish == "length"))
         run = run[:-1]
     return tuple(run), remarks
 
@@ -104,9 +108,27 @@ def _questions(agent: Agent, text: str, blocks: Sequence[Block], registry: Regis
     """
     told = agent.guards.asked
     found = [_unknown_call(text, blocks, registry), _unknown_block(blocks, registry)]
-    if not told:
+    found.append(_lines(text, blocks, registry))
+    if not _was_asked(agent):
         found += [_quoted(text, blocks, registry), _commands(text, blocks, registry)]
+    if len(blocks) > 1 and not told & unread.PASSED_OVER and _names(blocks, registry) - BESIDE_ANSWER:
+        found.append(unread.passed_over(text, blocks, registry))
     return tuple(question for question in found if question and question not in told)
+
+
+def _was_asked(agent: Agent) -> bool:
+    """Whether an agent was asked in this task whether a text was its answer. A mere remark asks nothing."""
+    return any(labels.asks_about_answer(question) for question in agent.guards.asked)
+
+
+def _lines(text: str, blocks: Sequence[Block], registry: Registry) -> str:
+    """What is said about lines that look like actions and are none."""
+    if not bare.may_be_left(text):
+        return ""
+    if unread.closed_early(text, blocks, writes=lambda block: _writes(block, registry)) is not None:
+        return ""  # they are perhaps a part of a body, and their agent is told of that
+    lines = bare.left(text, blocks, registry)
+    return labels.no_block(lines, acts=any(block.action for block in blocks)) if lines else ""
 
 
 def _quoted(text: str, blocks: Sequence[Block], registry: Registry) -> str:
@@ -175,9 +197,15 @@ def _answer(
         # Who was asked whether a message was the answer means that one, whatever stands beside the word. An ANSWER
         # with a body is one by itself.
         says_so = isinstance(spec, ActionSpec) and spec.name == ANSWER.name
-        if says_so and (agent.guards.asked or block.body.strip()):
+        if says_so and (_was_asked(agent) or block.body.strip()):
             return ""
     return unread.prose(text, blocks) if acts else ""
+
+
+def _names(blocks: Sequence[Block], registry: Registry) -> set[str]:
+    """The names of the actions among these blocks."""
+    specs = [registry.find(_name(block)) for block in blocks if block.action]
+    return {spec.name for spec in specs if isinstance(spec, ActionSpec)}
 
 
 def _announces(text: str, blocks: Sequence[Block]) -> bool:

@@ -444,3 +444,100 @@ def test_a_reply_of_an_older_format_is_read_as_it_was_then(
     assert [action.spec.name for action in tree.root.actions] == pending
     assert "ANSWER" not in tree.registry("/")
     assert not any("not run" in str(line) for line in tree.root.mail.feedback)
+
+
+# --- lines without a fence ----------------------------------------------------------------------
+
+
+def test_a_line_without_a_fence_is_an_action_and_stands_in_the_history_as_a_block(stage: Stage) -> None:
+    played = stage.play(f"I begin.\n\n{RUN_READ}\n\nSHOW read_1", "Then:\n\n- `HELP t`", "WAIT any", "Done.")
+    assert played.done == ["a"]
+    assert played.turns[0] == f"I begin.\n\n{RUN_READ}\n\n```SHOW read_1\n```"
+    assert played.turns[1:] == ["Then:\n\n```HELP t\n```", "```WAIT any\n```"]
+    assert "Result of `SHOW read_1" in played.heard(1)
+    assert "The module `t`" in played.heard(2)
+    assert "no child is at work" in played.heard(3)
+    assert played.answers == ["Done."]
+
+
+def test_a_line_that_waits_ends_no_work(stage: Stage) -> None:
+    start = "```CALL_ASYNC a\nGo.\n```\n\n```CALL_ASYNC b\nGo.\n```\n\nWAIT"
+    played = stage.play(start, "Both are there.", a=["A."], b=["B."])
+    assert "A." in played.heard(1)
+    assert "B." in played.heard(1)
+    assert played.answers == ["Both are there."]
+
+
+@pytest.mark.parametrize(
+    "text", ["HELP dox", "WAIT bob", "CALL a", "CALL a\nDo it.", "```\nHELP dox\n```", "t.read a"]
+)
+def test_what_only_looks_like_an_action_is_asked_about_once(stage: Stage, text: str) -> None:
+    played = stage.play(text, text)
+    first = text.strip("`\n").partition("\n")[0]
+    said = f"`{first}` was not run. An action is a block that begins with ```{first.split()[0]} and ends with ```."
+    assert f"{said} If your message was your answer, write ANSWER." in played.heard(1)
+    assert played.answers == [text]
+
+
+def test_a_line_that_is_no_action_beside_actions_is_told_of(stage: Stage) -> None:
+    played = stage.play(f"{RUN_READ}\n\nCALL a\nDo it.", "Done.")
+    assert played.done == ["a"]
+    assert (
+        "`CALL a` was not run. An action is a block that begins with ```CALL and ends with ```."
+        in played.heard(1)
+    )
+
+
+def test_a_sentence_is_an_answer(stage: Stage) -> None:
+    played = stage.play("The desk says:\n\nHELP is on its way to you.")
+    assert played.answers == ["The desk says:\n\nHELP is on its way to you."]
+
+
+@pytest.mark.parametrize(
+    "text", ["It is 42.\n\nANSWER", "It is 42.\n\n```ANSWER\n```", "**ANSWER**\n\nIt is 42."]
+)
+def test_answer_beside_the_text_makes_it_the_answer(stage: Stage, text: str) -> None:
+    played = stage.play(f"{RUN_READ}\n\nI look.", text)
+    assert played.answers[0].endswith("It is 42.")
+    assert "I look" not in played.answers[0]
+
+
+def test_answer_behind_an_announcement_is_what_was_written_before(stage: Stage) -> None:
+    played = stage.play(f"It is 42.\n\n{RUN_READ}", "Here is my answer:\n\nANSWER")
+    assert played.answers == ["It is 42."]
+
+
+def test_what_follows_in_a_block_that_was_never_closed_is_named(stage: Stage) -> None:
+    played = stage.play("```t.write\nold\n\n```t.read\nx\n```", "Done.")
+    assert played.done == []
+    assert "was never closed with ```. Nor was what follows in it: `t.read`." in played.heard(1)
+
+
+def test_a_block_of_commands_between_actions_is_told_of_once(stage: Stage) -> None:
+    reply = f"I look.\n\n```bash\ngit log\n```\n\n{RUN_READ}"
+    played = stage.play(reply, reply.replace("git log", "pwd").replace("\na\n", "\nb\n"), "Done.")
+    assert "The block ```bash was not run; write ```t.write to run it." in played.heard(1)
+    assert "was not run" not in played.heard(2)
+    assert played.done == ["a", "b"]
+
+
+# --- calls that are refused, and SHOW -----------------------------------------------------------
+
+
+def test_a_refused_call_names_its_child_and_what_to_write_instead(stage: Stage) -> None:
+    first = "```CALL_ASYNC one\nGo.\n```\n\n```CALL_ASYNC two timeout: 300\nGo.\n```"
+    played = stage.play(first, "```CALL one model=big\nGo.\n```", "Done.", "Done.", one=["1."])
+    told = "`CALL_ASYNC two` was not run: it has no parameter `timeout`; to limit how long you wait, write CALL_ASYNC"
+    assert told in played.heard(1)
+    assert "model role" not in played.heard(1)
+    assert "`CALL one` was not run: there is no model role 'big'" in played.heard(2)
+
+
+def test_show_shows_each_variable_that_it_names(stage: Stage) -> None:
+    keep = "```VAR x\none\ntwo\n```\n\n```VAR y\nthree\nfour\n```"
+    played = stage.play(f"{keep}\n\n```SHOW x y z\n```", "```SHOW $x, y 2-2\n```", "Done.")
+    told = played.heard(1)
+    assert told.index("Result of `SHOW x`") < told.index("Result of `SHOW y`") < told.index("no variable $z")
+    assert "three\nfour" in told
+    assert "Result of `SHOW x lines=2 of 2`" in played.heard(2)
+    assert "Result of `SHOW y lines=2 of 2`" in played.heard(2)

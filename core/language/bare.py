@@ -1,0 +1,311 @@
+"""Actions that are written as one line without a fence: `WAIT any`, `HELP docs`, ```` ```SHOW run_1``` ````.
+
+The fixed prompt names actions in that way, so models write them in that way. A line is an action if it is nothing but
+the name of one that needs no body, with arguments that name what exists. Everything else that only looks like an action
+stays text, of which `left` tells: its author must not wait for what was never begun.
+
+Pure. What is read as an action is rewritten before a reply is recorded (`core.language.rewriting`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from iact.core.language import unread
+from iact.core.language.actions import (
+    ANSWER,
+    CALL,
+    CALL_ASYNC,
+    COMPRESS,
+    DEPLOY,
+    HELP,
+    LOAD,
+    PLAN,
+    QUERY,
+    RECALL,
+    REMEMBER,
+    SHOW,
+    SKILL,
+    VAR,
+    WAIT,
+    ActionSpec,
+    Registry,
+)
+from iact.core.language.grammar import Bound
+from iact.core.language.lenient import read_action
+from iact.core.language.scanner import Block
+from iact.core.language.variables import Value
+
+_ALONE: Final = frozenset({spec.name for spec in (ANSWER, HELP, LOAD, QUERY, RECALL, SHOW, SKILL, WAIT)})
+"""Core actions that need no body."""
+
+_WITH_BODY: Final = frozenset(
+    {spec.name for spec in (CALL, CALL_ASYNC, COMPRESS, DEPLOY, PLAN, REMEMBER, VAR)}
+)
+"""Core actions whose line alone is never what was meant."""
+
+_NAMES: Final = "|".join(sorted(_ALONE | _WITH_BODY, key=len, reverse=True))
+_MARKER: Final = re.compile(r"[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*")
+_MARKS: Final = re.compile(r"(?P<mark>`{1,6}|\*\*|__)(?P<inside>.+)(?P=mark)")
+_CORE: Final = re.compile(rf"(?P<name>{_NAMES})(?:[ \t]+(?P<rest>\S.*))?")
+_FUNCTION: Final = re.compile(
+    r"(?P<name>[a-z][a-z0-9_]{0,79}\.[a-z][a-z0-9_]{0,79})(?:[ \t]+(?P<rest>\S.*))?"
+)
+_SMALL: Final = "|".join(name.lower() for name in (_NAMES.split("|")))
+ANYWHERE: Final = re.compile(
+    r"^[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*"
+    rf"(?:(?:[*_]{{0,4}}`{{0,2}}|[*_]{{0,4}}`{{3,6}}(?=[^`\n]+`))(?:{_NAMES})(?![\w.:])|`+[a-z]\w*\.[a-z][^`\n]*`)",
+    re.MULTILINE,
+)
+"""How such a line begins."""
+_LEFT: Final = re.compile(
+    rf"{ANYWHERE.pattern}|^[ \t]*(?:`{{3,}}|~{{3,}})[ \t]*(?:{_SMALL})\b"
+    r"|\A\s*(?:`{3,}\w*\s+)?[a-z]\w*\.[a-z]\w*",
+    re.MULTILINE,
+)
+_ENDS_SENTENCE: Final = re.compile(r".*[.!?…:;,]")
+_PLAIN_WORD: Final = re.compile(r"[a-z][a-z0-9_]{0,31}")
+_FOLDER: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
+_NUMBERED: Final = re.compile(r"\$?[A-Za-z_]\w*_\d+|\$[A-Za-z_]\w*")
+_PLAN_BELOW: Final = re.compile(r"\s*(?:goal|steps)[ \t]*:")
+_CALLED: Final = re.compile(r"\bCALL(?:_ASYNC)?[ \t]+(?:name=)?[\"']?([A-Za-z][\w-]*)")
+
+_LONGEST: Final = 300
+"""The most characters of a line that is read as an action."""
+
+_WORDS: Final = 12
+"""The most words that a line without a fence searches memory for; more are a sentence."""
+
+_FEW: Final = 2
+"""The most words behind a name that are no sentence, whatever they end with."""
+
+_MEANT: Final = 6
+"""The most words of a line that looks like an action although it is none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the arguments of a line may name."""
+
+    children: Collection[str] = ()
+    """The names of its author's children."""
+    variables: Mapping[str, Value] = field(default_factory=dict)
+    """Its author's variables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line that is nothing but a name and what stands behind it."""
+
+    name: str
+    rest: str
+    code: bool
+    """Whether it stands in inline code, or in a fence that is closed on the same line."""
+    bold: bool
+    listed: bool
+    """Whether it is a list item."""
+
+    @property
+    def info(self) -> str:
+        """The line without its marks."""
+        return f"{self.name} {self.rest}".strip()
+
+
+def may_stand_in(text: str) -> bool:
+    """Whether a text may hold such a line."""
+    return ANYWHERE.search(text) is not None
+
+
+def may_be_left(text: str) -> bool:
+    """Whether `left` may find something in a reply, as it does in few."""
+    return _LEFT.search(text) is not None
+
+
+def line_of(text: str) -> Line | None:
+    """Read one line; None if it is anything else than a name with arguments."""
+    if len(text) > _LONGEST:
+        return None
+    marker = _MARKER.match(text)
+    assert marker is not None
+    inside = text[marker.end() :].strip()
+
+    code, bold = False, False
+    while (marks := _MARKS.fullmatch(inside)) is not None:
+        inside = marks["inside"].strip()
+        code = code or marks["mark"][0] == "`"
+        bold = bold or marks["mark"][0] != "`"
+    if "`" in inside:
+        return None
+
+    found = _CORE.fullmatch(inside) or (_FUNCTION.fullmatch(inside) if code else None)
+    if found is None:
+        return None
+    rest = (found["rest"] or "").strip()
+    return Line(found["name"], rest, code, bold, listed=bool(marker.group().strip()))
+
+
+def runs(line: Line, text: str, registry: Registry, known: Known) -> bool:
+    """Whether a line of a reply is an action. `text`: the whole reply."""
+    spec = registry.find(line.name)
+    if not isinstance(spec, ActionSpec) or line.name in _WITH_BODY:
+        return False
+    if not spec.core and line.listed and not line.rest:
+        return False  # a list of what there is
+
+    bound = read_action(spec, line.info, None, known.variables)
+    if not isinstance(bound, Bound):
+        return False
+    return not spec.core or _names_what_exists(line, text, registry, known, bound)
+
+
+def _names_what_exists(line: Line, text: str, registry: Registry, known: Known, bound: Bound) -> bool:
+    names = str(bound.arguments.get("names", bound.arguments.get("name", ""))).replace(",", " ").split()
+    match line.name:
+        case ANSWER.name:
+            return not line.rest
+        case HELP.name:
+            there = {"language", *registry.modules, *(name.lower() for name in registry.names)}
+            return all(name.lower() in there for name in names)
+        case WAIT.name | QUERY.name:
+            called = {match.group(1) for match in _CALLED.finditer(text)}
+            return all(name in {"any", "all", *known.children, *called} for name in names)
+        case SHOW.name:
+            ranged = bool({"lines", "chars"} & bound.arguments.keys())
+            return all(
+                ranged or name.lstrip("$") in known.variables or _NUMBERED.fullmatch(name) for name in names
+            )
+        case RECALL.name:
+            return len(line.rest.split()) <= _WORDS and (line.code or not _ENDS_SENTENCE.fullmatch(line.rest))
+        case LOAD.name:
+            return all(_PLAIN_WORD.fullmatch(name) for name in names)
+        case SKILL.name:
+            return _FOLDER.fullmatch(line.rest) is not None
+        case _:
+            return False
+
+
+def is_heading(line: Line, behind: str) -> bool:
+    """Whether a line is rather the heading of what stands `behind` it: it is bold, or has a text right below it."""
+    if line.rest or line.code or not _is_text(behind.lstrip()):
+        return False
+    return line.bold or not behind.startswith("\n")
+
+
+def is_in_paragraph(line: Line, before: str, behind: str) -> bool:
+    """Whether a line stands among the lines of a sentence."""
+    above = before.removesuffix("\n").rpartition("\n")[2]
+    return not line.code and not line.listed and _is_text(above) and _is_text(behind)
+
+
+def _is_text(text: str) -> bool:
+    """Whether a text begins with a line that is neither empty nor a fence nor an action."""
+    first = text.partition("\n")[0].strip()
+    return bool(first) and not first.startswith(("```", "~~~")) and line_of(first) is None
+
+
+def left(text: str, blocks: Sequence[Block], registry: Registry) -> tuple[str, ...]:
+    """Lines of a recorded reply that look like actions and were not read as such.
+
+    If the reply does nothing else, only those at its end count, and those with what would be their body below them:
+    what stands before another text is a part of it.
+    """
+    acts = any(block.action for block in blocks)
+    whole = () if acts else _only_lines(_without_plain_fences(text, blocks), registry)
+    if whole:
+        return whole
+
+    sure, found = [block.info for block in blocks if _is_in_small_letters(block, registry)], list[str]()
+    if not may_stand_in(text):
+        return tuple(dict.fromkeys(sure))
+
+    for piece in unread.outside(text, blocks):
+        quoted, in_list = False, False
+        lines = piece.split("\n")
+        for number, written in enumerate(lines):
+            quoted = written.lstrip().startswith(">") or (quoted and bool(written.strip()))
+            in_list = _goes_on(in_list, written)
+            indented = written.startswith(("    ", "\t")) and not in_list
+            line = None if quoted or indented else line_of(written)
+            behind = "\n".join(lines[number + 1 :])
+            is_first = text.lstrip().startswith(written.lstrip())
+
+            if line is not None and _has_its_body_below(line, registry, behind, is_first=is_first):
+                sure.append(line.info)
+            elif line is not None and _looks_meant(line, registry, behind):
+                found.append(line.info)
+            elif written.strip() and not acts:
+                found.clear()
+    return tuple(dict.fromkeys([*sure, *found]))
+
+
+def _is_in_small_letters(block: Block, registry: Registry) -> bool:
+    """Whether a block is an action but for its name, which is not in capitals."""
+    name = block.info.split(None, 1)[0] if block.info else ""
+    spec = registry.find(name.upper())
+    if block.action or not isinstance(spec, ActionSpec) or spec.name not in _ALONE | _WITH_BODY:
+        return False
+    if spec is PLAN:
+        return _PLAN_BELOW.match(block.body) is not None
+    return isinstance(read_action(spec, block.info, block.body or None, {}), Bound)
+
+
+def _without_plain_fences(text: str, blocks: Sequence[Block]) -> str:
+    """A reply without the fences of blocks that name no language, if it holds nothing else."""
+    if any(block.info for block in blocks) or any(piece.strip() for piece in unread.outside(text, blocks)):
+        return "" if blocks else text
+    return "\n".join(block.body for block in blocks)
+
+
+def _only_lines(text: str, registry: Registry) -> tuple[str, ...]:
+    """The lines of a reply without blocks that is nothing but what looks like actions; empty if it is anything else.
+
+    Here a function counts without the marks of code, too, and whatever a line ends with: it would be the whole answer.
+    """
+    written = [line for line in text.split("\n") if line.strip()]
+    first, _, below = text.strip().partition("\n")
+    name = first.split(None, 1)[0] if first else ""
+    spec = registry.find(name)
+    if isinstance(spec, ActionSpec) and not spec.core and "." in name and len(first) <= _LONGEST:
+        body = "x" if below.strip() and spec.body is not None else None
+        bound = isinstance(read_action(spec, first, body, {}), Bound)
+        return (first,) if bound and not _ENDS_SENTENCE.fullmatch(first) else ()
+
+    found = [line_of(line) for line in written]
+    lines = [
+        line.info for line in found if line is not None and isinstance(registry.find(line.name), ActionSpec)
+    ]
+    return tuple(dict.fromkeys(lines)) if len(lines) == len(written) else ()
+
+
+def _has_its_body_below(line: Line, registry: Registry, behind: str, *, is_first: bool) -> bool:
+    """Whether a line is the first of an action with a body, and only the fences are missing."""
+    spec = registry.find(line.name)
+    if line.name not in _WITH_BODY or not isinstance(spec, ActionSpec) or not behind.strip():
+        return False
+    if line.name == PLAN.name:
+        return _PLAN_BELOW.match(behind) is not None
+    if not is_first and "=" not in line.rest:
+        return False
+    return isinstance(read_action(spec, line.info, "x", {}), Bound)
+
+
+def _goes_on(in_list: bool, line: str) -> bool:
+    """Whether a list goes on in a line, or begins there."""
+    marker = _MARKER.match(line)
+    if marker is not None and marker.group().strip():
+        return True
+    return in_list and (not line.strip() or line[0] in " \t")
+
+
+def _looks_meant(line: Line, registry: Registry, behind: str) -> bool:
+    """Whether a line was rather meant as an action than as a sentence, or as the name of one."""
+    spec = registry.find(line.name)
+    if not isinstance(spec, ActionSpec) or is_heading(line, behind):
+        return False
+    if line.code:
+        return bool(line.rest) or (spec.core and not line.listed)
+    words = len(line.rest.split())
+    return words <= _FEW or (words <= _MEANT and not _ENDS_SENTENCE.fullmatch(line.rest))
