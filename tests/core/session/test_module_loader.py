@@ -312,7 +312,7 @@ def test_a_call_of_a_module_that_could_not_be_deployed_is_told(tmp_path: Path) -
     assert "There is no function `weather.forecast`." in model.asked[1].newest
 
 
-def test_a_block_before_the_module_or_of_another_one_stays_text(tmp_path: Path) -> None:
+def test_a_block_before_the_module_or_of_another_one_is_not_run(tmp_path: Path) -> None:
     text = f"```weather.forecast\nOslo\n```\n\n{deploy('weather')}\n\n```stocks.price\nA\n```"
     world = World()
     model = ScriptedModel(replies({"/": [text, "Done."]}))
@@ -325,4 +325,6 @@ def test_a_block_before_the_module_or_of_another_one_stays_text(tmp_path: Path) 
 
     replay(asyncio.run(main()), verify=True)
     assert not world.done
-    assert "There is no function" not in model.asked[1].newest
+    heard = model.asked[1].newest
+    assert "There is no function `weather.forecast` here." in heard, "it stood before its module"
+    assert "`DEPLOY` is done." in heard
