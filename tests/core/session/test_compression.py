@@ -199,7 +199,7 @@ def test_an_answer_with_a_compress_beside_it_is_the_reply_and_the_notice_goes(tm
     assert any("Result of `READ`" in text for text in kept), "the message that had the notice stays"
 
 
-@pytest.mark.parametrize("body", ["", "word " * 900])
+@pytest.mark.parametrize("body", ["", "word " * 950])
 def test_a_compress_that_says_nothing_or_too_much_is_asked_for_once_more(tmp_path: Path, body: str) -> None:
     wrote: list[str] = []
 
@@ -209,7 +209,7 @@ def test_a_compress_that_says_nothing_or_too_much_is_asked_for_once_more(tmp_pat
         if "Your context is" in asked.newest or wrote:
             wrote.append(asked.newest)
             return f"```COMPRESS\n{body}\n```"
-        return "```READ\n" + "number " * 250 + f"{asked.turn}\n```"
+        return "```READ\n" + "number " * 100 + f"{asked.turn}\n```"
 
     model = ScriptedModel(script, context=WINDOW)
     found = play(tmp_path, model, "Read on.")
