@@ -19,7 +19,7 @@ ON_BOARD = {"IACT_EMBEDDED": "1.5b"}
 
 SUGGESTED = {
     "Show me the disk usage of /tmp in your sandbox": r"/tmp.*\d|\d.*/tmp",
-    "Which kernel and distribution does your sandbox run?": r"Debian[\s\S]*\d+\.\d+|\d+\.\d+[\s\S]*Debian",
+    "Write a Python script that prints the first ten square numbers, and run it": r"\b(81|100)\b|square",
     "Write a small file in your workspace and count its lines": r"\d|\bone\b",
 }
 """The suggestions of the first page, and what their answers hold."""

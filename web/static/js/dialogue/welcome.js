@@ -8,7 +8,7 @@ import { t } from "../base/language.js";
 
 const SUGGESTIONS = [
   t("Show me the disk usage of /tmp in your sandbox"),
-  t("Which kernel and distribution does your sandbox run?"),
+  t("Write a Python script that prints the first ten square numbers, and run it"),
   t("Write a small file in your workspace and count its lines"),
 ];
 
