@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
+from typing import Final
 
 import docker
 
@@ -12,6 +13,8 @@ from tests.acceptance.conftest import Stage
 from tests.acceptance.product import Product, until
 from tests.acceptance.test_control import shell
 from tests.acceptance.test_lost_tool_page import lost
+
+PYTHON: Final = "I act.\n\n```python.run\n{}\n```"
 
 
 def kill_once(product: Product) -> threading.Thread:
@@ -54,3 +57,19 @@ def test_a_lost_container_is_started_again_for_the_same_call(stage: Stage) -> No
     assert "exit status 0" in second.last
     assert "started afresh" not in third.last
     replay(answer.journal, verify=True)
+
+
+def test_an_agent_is_told_that_its_interpreter_ended_with_the_command(stage: Stage) -> None:
+    """Each `iact run --session` is a process of its own, and so are its interpreters."""
+    endpoint = stage.endpoint({"/": [PYTHON.format("y = 42"), "Kept.", PYTHON.format("print(y)"), "Gone."]})
+    product = stage.product(endpoint)
+    first = product.ask("Keep it.", "--intent", "2")
+    second = product.ask("What is it?", session=first.session)
+
+    assert (first.reply, second.reply) == ("Kept.", "Gone.")
+    _, kept, asked, missed = [request.last for request in endpoint.requests]
+    assert "The module `python` is in the state `running` now" in kept
+    assert "`python` was started afresh: its processes and what it had in memory are gone" in asked
+    assert "NameError" in missed
+    assert missed.endswith("(state) `python` is in the state `running`")
+    replay(second.journal, verify=True)
