@@ -95,7 +95,13 @@ def verified(product: Product) -> Sequence[str]:
 
 @pytest.mark.no_prefix_law("several sessions speak to one endpoint")
 def test_a_front_end_speaks_goes_on_and_goes_back(tmp_path: Path) -> None:
-    replies = ["I look first.\n\n```VAR x\n1\n```\n", "It is **one**.", "Two.", "Another two.", "Again."]
+    replies = [
+        "I look first.\n\n```VAR x\n1\n```\n\n```SHOW x\n```\n",
+        "It is **one**.",
+        "Two.",
+        "Another two.",
+        "Again.",
+    ]
     with Endpoint({"/": replies}, by_turn=False) as endpoint:
         product = Product.at(tmp_path, endpoint, **NO_MODULES)
         with serving(product) as url:

@@ -115,7 +115,10 @@ def test_a_program_speaks_to_a_session_as_to_a_model(tmp_path: Path) -> None:
 
 
 def test_what_is_streamed_comes_in_the_order_that_clients_expect(tmp_path: Path) -> None:
-    replies = ["I look first.\n\n```VAR x\n1\n```\n", "It is:\n\n```python\nprint(1)\n```\n\nThat is all."]
+    replies = [
+        "I look first.\n\n```VAR x\n1\n```\n\n```SHOW x\n```\n",
+        "It is:\n\n```python\nprint(1)\n```\n\nThat is all.",
+    ]
     with Endpoint({"/": replies}) as endpoint:
         product = Product.at(tmp_path, endpoint, **NO_MODULES)
         with serving(product) as url:
