@@ -98,10 +98,10 @@ async def run(
     stdin: bytes = b"",
 ) -> Result:
     """Runs the body in bash (`language=python`: in Python) on a sandboxed Debian: the usual commands, python3 with
-    pytest, git, jq. No network but hosts that a person allows, who is asked as you go. The working directory (at
-    first /workspace) and exported variables last from call to call. You get stdout, stderr and the exit status.
-    `stdin=$name` is the input. After `timeout` seconds it is killed, and what it left running ends with it;
-    `background=true` starts a job that runs on.
+    pytest, git, jq. No network but hosts that a person allows. The working directory (at first /workspace) and
+    exported variables last from call to call. You get stdout, stderr and the exit status. `stdin=$name` is the
+    input. After `timeout` seconds it is killed, and what it left running ends with it; `background=true` starts a
+    job that runs on.
     """
     if "\0" in command:
         raise ValueError("The script holds a NUL character; write it without.")

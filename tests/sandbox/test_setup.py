@@ -174,6 +174,7 @@ def test_doctor_finds_this_machine_well(tmp_path: Path) -> None:
         "model",
         "versions",
         "live",
+        "readers",
         "data",
         "disk",
     }

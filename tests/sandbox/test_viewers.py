@@ -438,7 +438,7 @@ def test_what_is_written_in_files_is_refused_there_too(
             assert "one" in await looking.text("read", path="note")
             error = await looking.error("write", path="note", content="other")
             assert "Read-only file system" in error or "Permission denied" in error, error
-        assert (workspace / "note").read_text() == "one"
+        assert (workspace / "note").read_text() == "one\n"
 
     loop.run(scenario())
 

@@ -63,7 +63,7 @@ def test_fetching(loop: asyncio.Runner, tmp_path: Path) -> None:
             async with called(instance) as caller:
                 assert (
                     await caller.text("fetch", url="http://a.example/on")
-                    == "T\nhttp://a.example/\n\n# Hello\n"
+                    == "T\nhttp://a.example/\n\n# Hello\n\n[Left out: navigation; raw=true gives all.]\n"
                 )
                 paper = await caller.text("fetch", url="http://a.example/paper.pdf")
                 assert "## Page 1\n\nFigures of a paper" in paper
