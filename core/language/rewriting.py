@@ -72,7 +72,7 @@ def is_plain(text: str, blocks: Sequence[Block]) -> bool:
 
     Most replies are so, and need not be read again.
     """
-    if _ANSWER_ALONE.fullmatch(text) or _ANSWER_ALONE.fullmatch(text[text.rstrip().rfind("\n") + 1 :]):
+    if ANSWER.name in text and _ANSWER_ALONE.fullmatch(text.rstrip().rpartition("\n")[2]):
         return False
 
     position = 0

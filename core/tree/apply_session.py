@@ -47,7 +47,7 @@ def open_session(tree: Tree, record: Record, opened: Open) -> None:
 
 def take_version(tree: Tree, record: Record, version: str) -> None:
     """Set the format whose rules hold from here on."""
-    tree.format = version
+    tree.follow(version)
     tree.forget_registries()
     if version != FORMAT:
         later = "once the session was opened again it is verified from there on"

@@ -19,6 +19,9 @@ _BRINGS: Final = frozenset({DEPLOY.name, LOAD.name})
 
 def with_expected(blocks: Sequence[Block], registry: Registry) -> tuple[Block, ...]:
     """Return the blocks of a reply, with those as actions that call what an action before them brings."""
+    if not blocks:
+        return ()
+
     brought = set[str]()
     read = list[Block]()
     for block in blocks:

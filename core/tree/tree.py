@@ -74,6 +74,10 @@ class Tree:
         self._strict: Final = strict
         self.current = True
         self.format = FORMAT
+        self.derives_plans = True
+        """Whether plans follow from outcomes alone, as they do since format 1.2."""
+        self.follows_1_3 = True
+        """Whether replies are read, and contexts are written, by the rules of format 1.3."""
         self.outdated = False
         self.blobs: Final = blobs
         self.agents: dict[str, Agent] = {}
@@ -131,15 +135,11 @@ class Tree:
         """
         self._registries: dict[str, Registry] = {}
 
-    @property
-    def derives_plans(self) -> bool:
-        """Whether plans follow from outcomes alone, as they do since format 1.2."""
-        return self.format not in _BEFORE_1_2
-
-    @property
-    def follows_1_3(self) -> bool:
-        """Whether replies are read, and contexts are written, by the rules of format 1.3."""
-        return self.format not in _BEFORE_1_3
+    def follow(self, format: str) -> None:
+        """Set the format whose rules hold from here on."""
+        self.format = format
+        self.derives_plans = format not in _BEFORE_1_2
+        self.follows_1_3 = format not in _BEFORE_1_3
 
     @property
     def strict(self) -> bool:

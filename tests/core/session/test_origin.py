@@ -354,7 +354,11 @@ def test_a_mistake_about_a_variable_shows_nothing_of_it(tmp_path: Path) -> None:
     _, played = play(tmp_path, looker("```mail.send to=bob copies=$page\nx\n```"))
     agent = played.tree.agents["/p/looker"]
     assert WEB not in agent.labels
-    assert not any("Evil" in message.content for message in agent.context.history.messages())
+    # The arguments of the call that brought it are the plan's own words, and are in the task.
+    task, *later = [one for one in agent.context.history.messages() if one.role == "user"]
+    assert "Evil" not in task.content.replace("Evil 7. ", "").partition("from web.fetch")[0]
+    assert later
+    assert not any("Evil" in message.content for message in later)
 
 
 def test_what_an_agent_wrote_stays_its_own_through_a_tool_that_adds_nothing(tmp_path: Path) -> None:
