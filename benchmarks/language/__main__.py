@@ -32,9 +32,11 @@ from benchmarks.language.written import (
     same,
     scanned,
     specs,
+    twice,
 )
 from iact.core.language.grammar import Mistake
 
+TWICE = "twice, with a sentence between"
 NESTED = "its body in a nested fence"
 WORDS = "last words, without a call"
 
@@ -118,6 +120,7 @@ def measure(recorded: Recorded, seed: int) -> Found:
         raw = json.dumps({"name": call.function, "arguments": call.arguments}, ensure_ascii=False)
         for way, around in WAYS.items():
             turn(way, around(block(call, spec, draw.choice("`~")), raw), [call])
+        turn(TWICE, twice(block(call, spec, draw.choice("`~"))), [call, call])
         if (inside := nested(call, spec)) is not None:
             turn(NESTED, inside[1], [inside[0]])
     for answer in recorded.answers:
@@ -131,7 +134,7 @@ def show(recorded: Recorded, found: Found) -> None:
         f"{recorded.runs:,} runs, {len(recorded.calls):,} calls; {found.unfit:,} of them have an argument of another "
         "type than that parameter mostly has, and are left out."
     )
-    ways: Iterable[str] = (*WAYS, NESTED, WORDS)
+    ways: Iterable[str] = (*WAYS, TWICE, NESTED, WORDS)
     kept.table(
         ("how it is written", "turns", "the same, byte for byte", "refused", "something else acted"),
         [

@@ -14,9 +14,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from iact.core.language import labels
 from iact.core.language.actions import CORE_ACTIONS, ActionSpec, Registry
-from iact.core.language.grammar import Mistake, bind, split
-from iact.core.language.scanner import Scan, Scanner
+from iact.core.language.bare import Known
+from iact.core.language.grammar import Mistake
+from iact.core.language.lenient import read_action
+from iact.core.language.rewriting import in_our_language
+from iact.core.language.scanner import Scan, Scanner, scan
 from iact.core.language.variables import Table, text_value
 from iact.core.models.reply_text import Thoughts
 from iact.core.ports import JSON
@@ -131,10 +135,17 @@ def _tagged(written: str, raw: str) -> str:
 
 
 def _quoted(written: str, raw: str) -> str:
-    lines = written.split("\n")
-    quoted = "\n".join(f"> {line}" for line in lines)
-    listed = "\n".join(["- an example:", "", *(f"  {line}" if line else "" for line in lines)])
-    return f"The manual says:\n\n{quoted}\n\n{listed}\n\nSo:\n\n{written}\n"
+    quoted = "\n".join(f"> {line}" for line in written.split("\n"))
+    return f"The manual says:\n\n{quoted}\n\nSo:\n\n{written}\n"
+
+
+def _listed(written: str, raw: str) -> str:
+    lines = "\n".join(f"   {line}" if line else "" for line in written.split("\n"))
+    return f"My steps:\n\n1. I call it:\n\n{lines}\n2. Then I look at the result.\n"
+
+
+def _other_form(written: str, raw: str) -> str:
+    return f"I call it.\n\n<tool_call>\n{raw}\n</tool_call>\n"
 
 
 def _shown(written: str, raw: str) -> str:
@@ -143,7 +154,8 @@ def _shown(written: str, raw: str) -> str:
 
 
 def _invented(written: str, raw: str) -> str:
-    return f"{written}\n\nResult: it worked. Once more:\n\n{written}\n"
+    label = labels.result_label(json.loads(raw)["name"], variable=None, exit_status=None)
+    return f"{written}\n\n{label}\n```\nIt worked.\n```\n\nOnce more:\n\n{written}\n"
 
 
 def _returns(written: str, raw: str) -> str:
@@ -155,12 +167,19 @@ WAYS: Final[Mapping[str, Callable[[str, str], str]]] = {
     "prose before and after": _prose,
     "a draft in `<think>` first": _thought,
     "the call as JSON and code first": _tagged,
-    "quoted and in a list first": _quoted,
+    "quoted first": _quoted,
+    "in a list item": _listed,
+    "as `<tool_call>`": _other_form,
     "in a fence of Markdown first": _shown,
     "result invented, then again": _invented,
     "lines end in CR LF": _returns,
 }
 """The ways to write a turn around its call. In each of them, the call must be made exactly once."""
+
+
+def twice(written: str) -> str:
+    """A turn that makes its call twice, with a sentence between."""
+    return f"{written}\n\nI do it once more, to be sure.\n\n{written}\n"
 
 
 def nested(call: Call, spec: ActionSpec) -> tuple[Call, str] | None:
@@ -184,7 +203,8 @@ def pieces(text: str, draw: random.Random) -> list[str]:
 
 
 def scanned(arriving: Iterable[str], registry: Registry) -> Scan:
-    """The parsed reply, read as in the product: reasoning is removed, then the scanner runs."""
+    """The parsed reply, read as in the product: reasoning is removed, the scanner runs, and what was written in another
+    form is rewritten in our language."""
     thoughts, scanner = Thoughts(), Scanner(registry.is_action)
 
     def take(piece_thought: bool, recast: bool, text: str) -> None:
@@ -200,23 +220,19 @@ def scanned(arriving: Iterable[str], registry: Registry) -> Scan:
     for piece in thoughts.end():
         take(piece.thought, piece.recast, piece.text)
     scanner.end()
-    return scanner.result()
+    return scan(in_our_language(scanner.kept, registry, Known()).text, registry.is_action)
 
 
 def acts(found: Scan, registry: Registry) -> list[Call | Mistake]:
     """The calls that would be made, with their arguments."""
     table, made = Table(), list[Call | Mistake]()
-    for one in (each for each in found.blocks if each.action):
-        taken = split(one.info)
-        if isinstance(taken, Mistake):
-            made.append(taken)
-            continue
-        name, arguments = taken
+    for one in (each for each in found.blocks if each.action and each.closed):
+        name = one.info.split(None, 1)[0]
         spec = registry.find(name)
         if not isinstance(spec, ActionSpec):
             made.append(Mistake(f"There is no {name}."))
             continue
-        bound = bind(spec, arguments, one.body, table)
+        bound = read_action(spec, one.info, one.body, table)
         if isinstance(bound, Mistake):
             made.append(bound)
         elif spec.name == "VAR":

@@ -31,8 +31,10 @@ from iact.core.language.writer import CallWriter, block
 
 _ANSWER_ALONE: Final = re.compile(rf"[\s`*_~]*{ANSWER.name}[\s`*_~.!]*")
 _LISTED: Final = re.compile(
-    r"(?P<before>[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*)(?P<mark>`{3,}|~{3,})(?P<info>[^`\n]*)"
+    r"(?P<before>[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*)(?P<mark>`{3,}(?=[^`\n]*$)|~{3,})(?P<info>[^\n]*)"
 )
+"""A line that opens a fenced block. Behind a fence of backticks, a backtick makes the line inline code."""
+
 _ITEM: Final = re.compile(r"[ \t]*(?:[-+*]|\d{1,9}[.)])[ \t]")
 _FENCE: Final = re.compile(r"^ {0,3}(?:`{3}|~{3})", re.MULTILINE)
 _MARKED: Final = re.compile(rf"{foreign.SIGN}|^{_ITEM.pattern}", re.MULTILINE)
@@ -244,7 +246,7 @@ class _Reader:
             if fence.startswith(mark):
                 if not fence.strip(mark[0]):
                     levels -= 1
-                elif acts and "`" not in fence.lstrip(mark[0]):
+                elif acts and not (mark[0] == "`" and "`" in fence.lstrip("`")):
                     levels += 1
                 if levels == 0:
                     return body, min(position, len(self._text))
@@ -368,14 +370,18 @@ class _Reader:
         return isinstance(self._registry.find(word), ActionSpec)
 
     def _accepted(self) -> list[_Piece]:
-        """The pieces that count, in order. Of calls that could be examples only those at the end do."""
+        """The pieces that count, in order. Of calls that could be examples only those at the end do.
+
+        An action behind such a call shows what was meant: the call before it is how it would be written elsewhere.
+        """
         if not self._pieces:
             return []
         end = max(self._pieces[-1].end, self._acted)
         rest = self._text[end:]
         invented = foreign.INVENTED.match(rest.lstrip("\n"))
         at_end = not rest.strip() or invented is not None
-        return [piece for piece in self._pieces if at_end or not piece.last]
+        acted = max([self._acted, *(piece.end for piece in self._pieces if not piece.last)])
+        return [piece for piece in self._pieces if not piece.last or (at_end and piece.start >= acted)]
 
 
 def _doubtful_from(text: str, registry: Registry) -> int:

@@ -204,6 +204,22 @@ def test_examples_do_not_act(text: str) -> None:
     assert in_our_language(text, REGISTRY).text == text
 
 
+@pytest.mark.parametrize(
+    "example",
+    [
+        '```json\n{"name": "shell.run", "arguments": {"command": "pwd"}}\n```',
+        '```tool_call\n{"name": "shell.run", "arguments": {"command": "pwd"}}\n```',
+        '```python\nshell.run(command="pwd")\n```',
+    ],
+)
+@pytest.mark.parametrize(
+    "action", ["```shell.run\nls -la\n```", "1. So:\n\n   ```shell.run\n   ls -la\n   ```", FORMS["hermes"]]
+)
+def test_a_call_that_could_be_an_example_does_not_act_before_an_action(example: str, action: str) -> None:
+    assert acts(f"As others write it:\n\n{example}\n\n{action}") == LS
+    assert acts(f"{action}\n\n{example}") == [*LS, ("shell.run", "pwd")]
+
+
 def test_several_calls_are_made_in_order() -> None:
     first = FORMS["hermes"]
     second = first.replace("ls -la", "pwd")
@@ -280,9 +296,15 @@ def test_the_body_of_an_action_in_a_list_keeps_its_own_indentation() -> None:
     assert acts(text) == [("files.write path=a.py", "if x:\n    y()"), *LS]
 
 
+def test_a_first_line_in_a_list_item_is_read_to_its_end() -> None:
+    text = '- ~~~shell.run command="echo `date` done"\n  ~~~\n'
+    assert acts(text) == [('shell.run command="echo `date` done"', "")]
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "- ```shell.run``` runs\n  all of these\n  ```\n  a.sh\n  ```",
         "> 1. Look:\n>\n>    ```shell.run\n>    ls\n>    ```",
         "1. Look:\n\n   > ```shell.run\n   > ls\n   > ```",
         "Text.\n\n    ```shell.run\n    ls\n    ```",
