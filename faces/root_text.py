@@ -6,11 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from iact.core.language.actions import ANSWER
-from iact.core.language.foreign import opens_in
 from iact.core.records.dialogue import Reply, Turn
 from iact.core.records.record import Record
 from iact.core.session.events import Delta, Event, RecordAppended
+from iact.core.session.text import DELIVERS, call_begins_in
 
 _FENCE: Final = re.compile(r"^ {0,3}(?:`{3,}|~{3,})", re.MULTILINE)
 _LISTED: Final = r"[ \t]*(?:(?:[-+*]|\d{1,9}[.)])[ \t]+)*"
@@ -96,7 +95,7 @@ class CertainText:
             ours = _OURS.match(line)
             self._held = ours is None or not self._is_action(ours[1])
             return 0 if self._held else len(line)
-        at = opens_in(line)
+        at = call_begins_in(line)
         self._held = at is not None
         return len(line) if at is None else at
 
@@ -104,11 +103,11 @@ class CertainText:
         if _OPENS.match(line) or _COULD_OPEN.fullmatch(line):
             return 0
         may_be = _MAY_BE_CALL.search(line)
-        starts = [opens_in(line), may_be.start() if may_be is not None else None]
+        starts = [call_begins_in(line), may_be.start() if may_be is not None else None]
         return min((start for start in starts if start is not None), default=len(line))
 
     def _may_be_answer_alone(self, text: str) -> bool:
-        return ANSWER.name.startswith(text.strip(" \t\n`*_~.!"))
+        return DELIVERS.startswith(text.strip(" \t\n`*_~.!"))
 
 
 class TextStream:

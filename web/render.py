@@ -21,8 +21,7 @@ from markdown_it.token import Token
 from markdown_it.utils import EnvType, OptionsDict
 from markupsafe import Markup
 
-from iact.core.language.actions import ANSWER
-from iact.core.session.text import CALLS, ActionBlock, IsAction, looks_like_action, mentions, pieces
+from iact.core.session.text import CALLS, DELIVERS, ActionBlock, IsAction, looks_like_action, mentions, pieces
 from iact.web import formulas, parser
 from iact.web.colours import coloured, diff, holds_diff, language_of
 from iact.web.markup import NOTHING, Value, escaped, html, joined, legible, trusted
@@ -330,7 +329,7 @@ def reply_with_actions(text: str, is_action: IsAction = looks_like_action, known
 def _card(block: ActionBlock, known: Known) -> Markup:
     call = block.name in CALLS
     look = "call" if call else "action"
-    if block.name == ANSWER.name:
+    if block.name == DELIVERS:
         # What it holds is shown as the reply (dialogue.css).
         look = "action-answer" if block.body.strip() else "action-answer-word"
     body = markdown(block.body, known) if call else code_block(block.body, language=_language(block))

@@ -38,7 +38,7 @@ from iact.core.models.openai import OpenAIModel, Timeouts
 from iact.core.ports import JSON, ChatMessage, StreamRestart, TextDelta, Usage, UsageReport
 from iact.models import download
 from iact.models.embedded import profile_of, serve
-from iact.models.weights import LARGE, Selection
+from iact.models.weights import LARGE, ChosenFile
 
 REPLY: Final = 24
 """The tokens of a reply."""
@@ -72,7 +72,7 @@ async def _model() -> AsyncIterator[OpenAIModel]:
     """Start a new server with an empty cache. Yields a client."""
     server, address = await asyncio.to_thread(serve, str(LARGE.path), _KEY)
     client = OpenAIModel(
-        base_url=f"{address}/v1", key=_KEY, profile=profile_of(Selection(LARGE)), clock=_Clock(), rng=random.Random(1),
+        base_url=f"{address}/v1", key=_KEY, profile=profile_of(ChosenFile(LARGE)), clock=_Clock(), rng=random.Random(1),
         extra=_FIXED, direct=True, timeouts=Timeouts(first=_PATIENCE, between=_PATIENCE),
     )  # fmt: skip
     try:

@@ -103,7 +103,7 @@ class Line:
     name: str
     rest: str
     code: bool
-    """Whether it stands in inline code, or in a fence that is closed on the same line."""
+    """Whether it is in inline code, or in a fence that is closed on the same line."""
     bold: bool
     listed: bool
     """Whether it is a list item."""

@@ -276,7 +276,7 @@ def closed_early(action: str, fence: str, *, others: bool) -> str:
 
 
 def unclosed(action: str, fence: str, inside: Sequence[str] = (), *, cut_off: bool) -> str:
-    """For an action block that has no end. `inside`: the actions that stand in what is its body now."""
+    """For an action block that has no end. `inside`: the actions that are in what is its body now."""
     others = ", ".join(f"`{name}`" for name in inside)
     nor = f" Nor was what follows in it: {others}." if inside else ""
     if cut_off:

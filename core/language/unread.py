@@ -255,7 +255,7 @@ _MOST: Final = 5
 
 
 def actions_in(body: str, is_action: IsAction) -> tuple[str, ...]:
-    """The actions whose blocks stand in the body of another one, the first few of them."""
+    """The actions whose blocks are in the body of another one, the first few of them."""
     names = [match.group(1) for match in _FENCED.finditer(body)]
     return tuple(dict.fromkeys(name for name in names if is_action(name)))[:_MOST]
 

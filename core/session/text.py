@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from iact.core.language import variables
-from iact.core.language.actions import CORE_ACTIONS
+from iact.core.language import foreign, unread, variables
+from iact.core.language.actions import ANSWER, CORE_ACTIONS
 from iact.core.language.grammar import Mistake, split
 from iact.core.language.scanner import Block, scan
 
@@ -22,6 +22,9 @@ IsAction = Callable[[str], bool]
 
 CALLS: Final = frozenset({"CALL", "CALL_ASYNC"})
 """Actions whose text is a message to a child."""
+
+DELIVERS: Final = ANSWER.name
+"""The action that makes the text before it the reply."""
 
 _ALIASES: Final = frozenset({"BASH"})
 """Aliases of functions that ship with the product; only a session knows the others."""
@@ -88,3 +91,20 @@ def _addressed(block: Block) -> tuple[str, str]:
     if "name" not in named:
         return "", ""
     return named["name"], block.body or named.get("message", "")
+
+
+def without_actions(text: str, is_action: IsAction) -> str:
+    """Return what an agent says in a text besides its actions, as it is when that becomes its reply."""
+    return unread.prose(text, scan(text, is_action).blocks)
+
+
+def without_delivery(text: str, is_action: IsAction) -> str:
+    """Return a text without the action that only makes it the reply."""
+    blocks = scan(text, is_action).blocks
+    delivers = [block for block in blocks if block.info.split(None, 1)[:1] == [DELIVERS]]
+    return "".join(unread.outside(text, delivers)).rstrip() if delivers else text
+
+
+def call_begins_in(line: str) -> int | None:
+    """Where a call in another form may begin in a line; None if none does."""
+    return foreign.opens_in(line)

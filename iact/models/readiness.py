@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from iact.models.embedded import LIBRARY
-from iact.models.weights import Choice, Selection, select
+from iact.models.weights import Choice, ChosenFile, select
 
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
     """What the model on board has, and what it lacks."""
 
-    selection: Selection
+    selection: ChosenFile
     """The file that would be used."""
     missing: Literal["", "package", "library"] = ""
     """What is needed to run it."""

@@ -33,7 +33,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Weights:
+class ModelFile:
     """One known file."""
 
     key: Choice
@@ -70,7 +70,7 @@ class Weights:
             return False
 
 
-LARGE: Final = Weights(
+LARGE: Final = ModelFile(
     key="1.5b",
     name="Qwen2.5-Coder-1.5B-Instruct",
     file="Qwen2.5-Coder-1.5B-Instruct-Q4_K_M.gguf",
@@ -83,7 +83,7 @@ LARGE: Final = Weights(
     part_size=52_428_800,
 )
 
-SMALL: Final = Weights(
+SMALL: Final = ModelFile(
     key="0.5b",
     name="Qwen2.5-Coder-0.5B-Instruct",
     file="Qwen2.5-Coder-0.5B-Instruct-Q4_K_M.gguf",
@@ -100,10 +100,10 @@ KNOWN: Final = {weights.key: weights for weights in (LARGE, SMALL)}
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ChosenFile:
     """The file to use, or None, and a sentence for people about why it is not the usual one."""
 
-    weights: Weights | None
+    weights: ModelFile | None
     reason: str = ""
 
 
@@ -113,36 +113,36 @@ def cache_folder() -> Path:
     return Path(chosen) if chosen else platformdirs.user_cache_path("iact")
 
 
-def select(choice: Choice | None) -> Selection:
+def select(choice: Choice | None) -> ChosenFile:
     """The file that a setting names; without one, the largest that fits this machine."""
     if choice == "off":
-        return Selection(None, "No model is connected, and the one on board is turned off. Connect a model.")
+        return ChosenFile(None, "No model is connected, and the one on board is turned off. Connect a model.")
     if choice is not None:
-        return Selection(KNOWN[choice])
+        return ChosenFile(KNOWN[choice])
 
     memory = free_memory()
     if _fits(LARGE, LEAST_FREE, memory):
-        return Selection(LARGE)
+        return ChosenFile(LARGE)
 
     if _fits(SMALL, LEAST_FREE_FOR_SMALL, memory):
-        return Selection(
+        return ChosenFile(
             SMALL,
             f"Less than {LEAST_FREE // 10**9} GB of memory or disk are free, so the smaller model on board is used.",
         )
-    return Selection(
+    return ChosenFile(
         None,
         "Neither model on board fits this machine: less than 1.2 GB of memory or disk are free. Free some, or connect a "
         "model.",
     )
 
 
-def _fits(weights: Weights, least: int, memory: int) -> bool:
+def _fits(weights: ModelFile, least: int, memory: int) -> bool:
     if memory < least:
         return False
     return weights.present or free_disk(weights.path) + _partial(weights) >= least
 
 
-def _partial(weights: Weights) -> int:
+def _partial(weights: ModelFile) -> int:
     """The bytes that an interrupted download has already taken."""
     try:
         return partial_path(weights).stat().st_size
@@ -150,7 +150,7 @@ def _partial(weights: Weights) -> int:
         return 0
 
 
-def partial_path(weights: Weights) -> Path:
+def partial_path(weights: ModelFile) -> Path:
     """Where an unfinished download of the file is."""
     return weights.path.with_name(f".{weights.file}.part")
 

@@ -19,7 +19,7 @@ import pytest
 from iact import doctor
 from iact.core.errors import SandboxUnavailable
 from iact.doctor import Check
-from iact.models.weights import Weights
+from iact.models.weights import ModelFile
 from iact.sandbox.bubblewrap.host import MISSING as NO_BUBBLEWRAP
 from iact.sandbox.docker import engine, image
 from iact.settings import Settings
@@ -58,7 +58,7 @@ def no_bubblewrap(patch: Patch) -> None:
 
 
 def no_model(patch: Patch) -> None:
-    patch.setattr(Weights, "present", property(lambda one: False))
+    patch.setattr(ModelFile, "present", property(lambda one: False))
 
 
 def no_model_package(patch: Patch) -> None:

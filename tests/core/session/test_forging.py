@@ -59,6 +59,7 @@ FREE: Final = {
     "reasoning": "it enters no context",
     "waits": "how long an endpoint kept anybody waiting is for people",
     "finish": "what a limit cut off matters only in an action that was begun",
+    "close.late": "what it ends is the same, whether it was written before or after the kill",
     "compress.by": "who wanted it is for people",
     "control models.by": "likewise",
     "recall.meant": "what it brings to mind is documented up to format 1.2 only",

