@@ -142,7 +142,7 @@ async def test_the_sdks_client_gives_tasks_and_reads_what_came_of_them(tmp_path:
 
 
 async def test_what_happens_is_streamed(tmp_path: Path) -> None:
-    with Endpoint({"/": ["I look first.\n\n```VAR x\n1\n```\n", "It is 1."]}) as endpoint:
+    with Endpoint({"/": ["I look first.\n\n```QUERY\n```\n", "It is 1."]}) as endpoint:
         product = Product.at(tmp_path, endpoint, **NO_MODULES)
         with serving(product) as url:
             async with client(url, key_of(product)) as agent:

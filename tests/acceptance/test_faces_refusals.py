@@ -160,16 +160,19 @@ async def _allowed(place: Place, talk: Talk) -> None:
 
 
 async def _above_the_intent(place: Place, talk: Talk) -> None:
-    assert (await talk.say("Make it.")).endswith("Over.")
+    """Scripts would run in a layer that is thrown away; what writes files has none."""
+    assert (await talk.say("Write it.")).endswith("Over.")
     assert not talk.asked
     assert denied(place.records(talk)) == ["impact"]
+    (gate,) = [one for one in place.records(talk) if one.kind == "gate"]
+    assert "the intent is 0" in gate.text("reason")
     assert place.made(talk) == []
 
 
 async def _outside_the_scope(place: Place, talk: Talk) -> None:
-    """What is beyond a cap of the scope is denied; what the scope does not name is no action at all."""
+    """What is beyond a cap of the scope is denied; what the scope does not name is no function, and its agent is told."""
     assert (await talk.say("Write it.")).endswith("Over.")
-    assert "fetch" in await talk.say("Fetch it.")
+    assert (await talk.say("Fetch it.")).endswith("Over.")
     assert not talk.asked
     assert denied(place.records(talk)) == ["impact"]
     (gate,) = [one for one in place.records(talk) if one.kind == "gate"]
