@@ -248,7 +248,7 @@ def test_turn_working_and_cost_limits_are_bounds_of_the_session(stage: Stage, tm
     """Each ends the work as the bound of that kind does; the journal is whole and says which it was."""
     with Endpoint(played, crashes=True) as endpoint:
         # By the million tokens; so a call of this model can cost a few cents.
-        prices = {"IACT_PRICE_PROMPT": "10", "IACT_PRICE_COMPLETION": "10"}
+        prices = {"IACT_PRICE_PROMPT": "20", "IACT_PRICE_COMPLETION": "20"}
         product = stage.product(endpoint.url, **prices)
         (tmp_path / "tasks.py").write_text(TASKS, encoding="utf-8")
         tasks = [f"tasks.py@{one}" for one in ("turns", "working", "cost")]
@@ -264,7 +264,7 @@ def test_turn_working_and_cost_limits_are_bounds_of_the_session(stage: Stage, tm
             assert scored(sample) == "I"
             assert records_of(sample)[-1].kind in ("reply", "close"), "the journal is whole"
         used = [int(str(link(found["cost"], f"{one}_tokens"))) for one in ("prompt", "completion")]
-        assert 0.5 < sum(used) * 10 / 1e6 <= 1.0
+        assert 0.5 < sum(used) * 20 / 1e6 <= 1.0
     endpoint.assert_used()
 
 
