@@ -256,7 +256,9 @@ def test_the_gate_decides_about_a_dialogue_elsewhere_as_about_any_call(stage: St
         low.run("module", "allow", "a2a", AGENT)
         answer = low.ask("Ask the agents elsewhere", "--intent", "1")
         tried = results(answer.records)
-        assert [(one.text("status"), one.text("function")) for one in tried] == [("incomplete", "a2a.ask")] * 2
+        assert [(one.text("status"), one.text("function")) for one in tried] == [
+            ("incomplete", "a2a.ask")
+        ] * 2
         assert low.run("replay", str(answer.journal), "--verify").status == 0
 
         outside = stage.endpoint(Caller(call("greet", more=at())))
