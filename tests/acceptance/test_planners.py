@@ -44,7 +44,7 @@ def test_a_planner_sees_signatures_the_day_the_constraints_and_what_is_known(sta
             return f"steps:\n  - {shell('a', 'echo one')}\n"
         return CONCLUDED if request.last.startswith("Judge") else "Es ist da."
 
-    hosts = "```VAR hosts\nalpha, beta\n```\n\n```VAR log\n" + "many words " * 60 + "\n```\n\n"
+    hosts = "```VAR hosts\nalpha, beta\n```\n\n```VAR log\n" + "many words " * 200 + "\n```\n\n"
     asked = "goal: Sieh nach $hosts und $log\nconstraints:\n  - Ändere nichts.\n  - Frag niemanden draußen."
     endpoint = stage.endpoint(answers(hosts + goal(asked), "Fertig.", about=about))
     done = stage.product(endpoint).ask("Sieh nach.")
@@ -52,7 +52,7 @@ def test_a_planner_sees_signatures_the_day_the_constraints_and_what_is_known(sta
     assert "Goal: Sieh nach $hosts und $log" in planner
     assert "What the caller demands of it:\n- Ändere nichts.\n- Frag niemanden draußen." in planner
     assert "- $hosts (text/plain, 11 B): alpha, beta" in planner, "a short value is told in full"
-    assert "- $log (text/plain, 660 B)\n" in planner, "a long one by its name"
+    assert "- $log (text/plain, 2.2 kB" in planner, "a long one by its name"
     assert f"Today is {_weekday(done.records[0].at)}, {done.records[0].at[:10]}." in planner
     assert (
         '- shell.run(command: string (body), timeout: number = 120, language: "bash" | "python" = "bash", '

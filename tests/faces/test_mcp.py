@@ -116,8 +116,8 @@ async def test_a_call_that_is_given_up_before_its_message_is_stored_ends_the_wor
         stored.set()
         await asyncio.gather(call, return_exceptions=True)
         (session,) = opened.opened.values()
-        while not (said := [one for one in session.records() if isinstance(one.content, Say)]):
-            await asyncio.sleep(0)  # the record is written by a thread of its own
+        while not (said := [one for one in session.records() if isinstance(one.content, Say)]):  # noqa: ASYNC110  # a thread of its own writes it
+            await asyncio.sleep(0)
         reply = (await session.answer(said[0].n)).content
         assert isinstance(reply, Reply)
         assert not held.is_set()
