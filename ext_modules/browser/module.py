@@ -178,7 +178,7 @@ async def fill(call: Call, target: str, value: str) -> str:
     of a list is chosen by its text; a box is ticked with true and cleared with false. Nothing is sent: that is
     browser.submit, or a click. `value=$name` puts a variable in.
 
-    ```browser.fill target=e7 value="Ada Lovelace"
+    ```browser.fill target=e7 value="Grace Hopper"
     ```
     """
     tab = _tab(call)
