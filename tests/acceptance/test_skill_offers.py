@@ -98,7 +98,7 @@ def test_a_person_approves_on_the_page_what_an_agent_wrote_and_the_next_session_
     answer = later.ask("How long is my story?", "--intent", "0")
     told = "\n".join(content for _, content in endpoint.requests[0].messages)
     assert "- `skill_word_count.read file=SKILL.md` · Counts" in told
-    assert results(list(answer.records), "skill_word_count.read") == [("ok", CARD.rstrip())]
+    assert results(list(answer.records), "skill_word_count.read") == [("ok", CARD.rstrip() + "\n")]
 
     # The same skill otherwise: what would change is shown, and a no changes nothing.
     better = "\n\n".join([write("skills/word-count/SKILL.md", CARD + LATER), OFFER])
